@@ -1,0 +1,107 @@
+//! What the API calls a resource: group, version, plural and kind, and the paths that follow from them.
+//!
+//! Left out: discovery. An operator with fixed kinds names them in constants; those that discover build these values.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// One resource of one API version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource {
+    /// `""` is the core group.
+    pub group: Cow<'static, str>,
+    /// For example `v1`.
+    pub version: Cow<'static, str>,
+    /// For example `ReplicaSet`.
+    pub kind: Cow<'static, str>,
+    /// For example `replicasets`, as in paths and RBAC rules.
+    pub plural: Cow<'static, str>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Resource {
+    /// A namespaced resource that is known at build time.
+    pub const fn namespaced(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
+        Self {
+            group: Cow::Borrowed(group),
+            version: Cow::Borrowed(version),
+            kind: Cow::Borrowed(kind),
+            plural: Cow::Borrowed(plural),
+            namespaced: true,
+        }
+    }
+
+    /// A cluster-scoped resource that is known at build time.
+    pub const fn cluster_scoped(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
+        let mut resource = Self::namespaced(group, version, kind, plural);
+        resource.namespaced = false;
+        resource
+    }
+
+    /// `v1` or `apps/v1`, as in `apiVersion`.
+    pub fn api_version(&self) -> String {
+        match self.group.as_ref() {
+            "" => self.version.to_string(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// The path of the collection: of one namespace, or with `""` of all.
+    pub fn collection_path(&self, namespace: &str) -> String {
+        let root = if self.group.is_empty() { "/api" } else { "/apis/" };
+        let slash = if self.group.is_empty() { "/" } else { "" };
+        let group = if self.group.is_empty() { String::new() } else { format!("{}/", self.group) };
+        let scope =
+            if self.namespaced && !namespace.is_empty() { format!("/namespaces/{namespace}") } else { String::new() };
+        format!("{root}{slash}{group}{}{scope}/{}", self.version, self.plural)
+    }
+
+    /// The path of one object; `subresource` may be `""`.
+    pub fn object_path(&self, namespace: &str, name: &str, subresource: &str) -> String {
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        format!("{}/{name}{slash}{subresource}", self.collection_path(namespace))
+    }
+}
+
+/// As upstream prints a `GroupResource`: `pods`, `replicasets.apps`.
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.group.as_ref() {
+            "" => f.write_str(&self.plural),
+            group => write!(f, "{}.{group}", self.plural),
+        }
+    }
+}
+
+/// `v1` `Pod`.
+pub const PODS: Resource = Resource::namespaced("", "v1", "Pod", "pods");
+/// `v1` `ReplicationController`.
+pub const REPLICATION_CONTROLLERS: Resource =
+    Resource::namespaced("", "v1", "ReplicationController", "replicationcontrollers");
+/// `v1` `Event`.
+pub const EVENTS: Resource = Resource::namespaced("", "v1", "Event", "events");
+/// `apps/v1` `ReplicaSet`.
+pub const REPLICA_SETS: Resource = Resource::namespaced("apps", "v1", "ReplicaSet", "replicasets");
+/// `apps/v1` `Deployment`.
+pub const DEPLOYMENTS: Resource = Resource::namespaced("apps", "v1", "Deployment", "deployments");
+/// `batch/v1` `Job`.
+pub const JOBS: Resource = Resource::namespaced("batch", "v1", "Job", "jobs");
+/// `coordination.k8s.io/v1` `Lease`.
+pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths() {
+        assert_eq!(PODS.collection_path(""), "/api/v1/pods");
+        assert_eq!(PODS.object_path("ns", "a", ""), "/api/v1/namespaces/ns/pods/a");
+        assert_eq!(
+            REPLICA_SETS.object_path("ns", "a", "status"),
+            "/apis/apps/v1/namespaces/ns/replicasets/a/status"
+        );
+        assert_eq!(REPLICA_SETS.to_string(), "replicasets.apps");
+    }
+}
