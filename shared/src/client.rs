@@ -203,9 +203,9 @@ impl Client {
             .await
     }
 
-    /// GET with a choice of the answer's form, decoded.
-    pub async fn get_as<T: DeserializeOwned>(&self, path: &str, accept: Accept) -> Result<T, ApiError> {
-        self.typed(Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() }).await
+    /// GET with a choice of the answer's form, as it came.
+    pub async fn get_bytes(&self, path: &str, accept: Accept) -> Result<Bytes, ApiError> {
+        self.whole(&Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() }).await
     }
 
     /// POST of a JSON object, the answer decoded.
@@ -248,18 +248,22 @@ impl Client {
     }
 
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
-        let body = tokio::time::timeout(REQUEST_TIMEOUT, async {
-            let answer = self.answer(&call).await?;
-            let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
-            Ok(collected.to_bytes())
-        })
-        .await
-        .map_err(|_| call.timed_out())??;
+        let body = self.whole(&call).await?;
         serde_json::from_slice(&body).map_err(|cause| ApiError::Decode {
             method: call.method.to_string(),
             path: call.path.to_owned(),
             cause,
         })
+    }
+
+    /// One answer of success with all its body.
+    async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, async {
+            let answer = self.answer(call).await?;
+            let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
+            Ok(collected.to_bytes())
+        });
+        answer.await.map_err(|_| call.timed_out())?
     }
 
     /// One answer of success, or the error that the server's status tells.
