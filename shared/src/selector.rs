@@ -14,7 +14,7 @@ mod validation;
 
 /// A selector as the API serves it; `{}` matches everything.
 ///
-/// Source: `LabelSelector`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+/// Source: `LabelSelector`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
@@ -35,7 +35,7 @@ impl LabelSelector {
 
 /// One entry of `matchExpressions`, unchecked.
 ///
-/// Source: `LabelSelectorRequirement`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+/// Source: `LabelSelectorRequirement`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabelSelectorRequirement {
@@ -98,7 +98,7 @@ enum Test {
 impl Selector {
     /// Compiles a selector of the API; the error is that of the first requirement with a fault, `matchLabels` first.
     ///
-    /// Source: `LabelSelectorAsSelector`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go.
+    /// Source: `LabelSelectorAsSelector`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go`.
     pub fn parse(selector: &LabelSelector) -> Result<Self, InvalidSelector> {
         let equalities = selector.match_labels.iter().map(|(key, value)| {
             let value = Text::new(value);
@@ -113,7 +113,7 @@ impl Selector {
 
     /// The selector of a plain map, as a `ReplicationController` or Service has it: not validated; empty matches everything.
     ///
-    /// Source: `SelectorFromSet`, staging/src/k8s.io/apimachinery/pkg/labels/selector.go.
+    /// Source: `SelectorFromSet`, `staging/src/k8s.io/apimachinery/pkg/labels/selector.go`.
     pub fn from_labels(labels: &Labels) -> Self {
         let equal = |(key, value)| Requirement { key: Text::new(key), test: Test::Equals(Text::new(value)) };
         Self(Matching::All(labels.iter().map(equal).collect()))
@@ -202,12 +202,12 @@ fn sorted(values: &[Text]) -> String {
 mod tests {
     use super::*;
 
-    fn parse(json: &str) -> Result<Selector, InvalidSelector> {
-        Selector::parse(&serde_json::from_str(json).unwrap())
+    fn read(json: &str) -> LabelSelector {
+        serde_json::from_str(json).unwrap()
     }
 
     fn check(json: &str, printed: &str, matching: &[&[(&str, &str)]], other: &[&[(&str, &str)]]) {
-        let selector = parse(json).unwrap();
+        let selector = Selector::parse(&read(json)).unwrap();
         assert_eq!(selector.to_string(), printed);
         for labels in matching {
             assert!(selector.matches(&Labels::new(labels.iter().copied())), "{printed} selects {labels:?}");
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn faults_are_told_in_upstreams_words() {
-        let error = |json: &str| parse(json).unwrap_err().to_string();
+        let error = |json: &str| Selector::parse(&read(json)).unwrap_err().to_string();
         assert_eq!(
             error(r#"{"matchExpressions":[{"key":"a","operator":"Gt","values":["1"]}]}"#),
             r#""Gt" is not a valid label selector operator"#
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn serves_what_it_was_given() {
         let json = r#"{"matchLabels":{"a":"1"},"matchExpressions":[{"key":"b","operator":"In","values":["z","y"]}]}"#;
-        let selector: LabelSelector = serde_json::from_str(json).unwrap();
+        let selector = read(json);
         assert_eq!(serde_json::to_string(&selector).unwrap(), json);
         assert_eq!(serde_json::to_string(&LabelSelector::default()).unwrap(), "{}");
     }
