@@ -329,7 +329,7 @@ impl<'de, A: Deserialize<'de> + Default> serde::de::Visitor<'de> for MetaVisitor
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Field {
     Namespace,
