@@ -1,12 +1,10 @@
 //! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, and in parts Jobs and DaemonSets.
 //!
-//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`slow_start`] (in
-//! which batches) → [`status`] (what came of it).
-//! Left out: the kinds themselves, which are their operators', and every call to the apiserver.
+//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`status`] (what came
+//! of it). Left out: the kinds themselves, which are their operators'.
 
 pub mod plan;
 pub mod pod;
-pub mod slow_start;
 pub mod status;
 
 use std::sync::Arc;
@@ -14,8 +12,7 @@ use std::sync::Arc;
 use crate::expectations::Outstanding;
 use crate::labels::Labels;
 use crate::object::Kind;
-use crate::owner::{Claim, Owner, claim};
-use crate::pod::PodView;
+use crate::owner::Owner;
 use crate::selector::{InvalidSelector, Selector};
 use pod::Pod;
 use status::ReplicaStatus;
@@ -71,20 +68,12 @@ pub struct Observed<T> {
     pub outstanding: Option<Outstanding>,
 }
 
-impl<T: ReplicaOwner> Observed<T> {
-    /// Sorts the active pods by what becomes of them. Pods that have ended or are being deleted are neither adopted nor
-    /// released.
-    fn claim(&self, selector: &Selector) -> Claim<Pod> {
-        let active = self.pods.iter().filter(|pod| pod.is_active()).cloned();
-        claim(&self.owner.owner(), active, |pod| selector.matches(&pod.metadata.labels))
-    }
-
-    /// How many pods are on their way out.
-    ///
-    /// Source: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
-    fn terminating(&self, selector: &Selector) -> usize {
-        let uid = self.owner.meta().uid;
-        let is_ours = |pod: &Pod| pod.metadata.is_controlled_by(uid) && selector.matches(&pod.metadata.labels);
-        self.pods.iter().filter(|pod| pod.is_terminating() && is_ours(pod)).count()
-    }
+/// What came of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The pods that count: those that were owned, and those that were adopted. What was created or deleted in the same
+    /// sync has not been seen yet and changes nothing here.
+    pub claimed: Vec<Arc<Pod>>,
+    /// The error of a creation or deletion, if one failed.
+    pub failure: Option<String>,
 }
