@@ -1,1 +1,194 @@
-//! (being written)
+//! Read your writes: a key waits until the caches have seen what its last sync wrote.
+//!
+//! Without this, a sync that reads a cache older than its own writes makes the same pod twice. Upstream fails such a
+//! sync and retries it with back-off; here the key is held, without a worker, and the very event or bookmark that
+//! carries the version wakes it.
+//! Left out: deletes. Their effect is tracked by [`crate::expectations`], as upstream does.
+//!
+//! Source: KEP-5647, pkg/controller/util/consistency.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch::Receiver;
+use tokio::time::timeout;
+
+use crate::cache::Progress;
+use crate::informer::Health;
+use crate::object::{Key, ResourceVersion, Uid};
+
+/// How long a cache may stay behind before its watch is taken for dead.
+const STALL: Duration = Duration::from_secs(5);
+
+/// How to follow the progress of one informer; [`crate::informer::Informer::follow`] gives it.
+#[derive(Clone)]
+pub struct Follow {
+    pub(crate) progress: Receiver<Progress>,
+    pub(crate) health: Arc<Health>,
+}
+
+/// Names one followed informer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source(usize);
+
+/// The newest versions this process wrote, by the key whose sync wrote them.
+#[derive(Default)]
+pub struct Consistency {
+    sources: Vec<Follow>,
+    written: Mutex<HashMap<Key, Record>>,
+}
+
+struct Record {
+    uid: Uid,
+    versions: Vec<(Source, ResourceVersion)>,
+}
+
+impl Consistency {
+    /// Adds an informer whose resource is written.
+    pub fn follow(&mut self, follow: Follow) -> Source {
+        self.sources.push(follow);
+        Source(self.sources.len() - 1)
+    }
+
+    fn written(&self) -> MutexGuard<'_, HashMap<Key, Record>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the sync of `key`, an object of this uid, wrote `version` of an object that `source` follows.
+    /// A record of another uid is replaced.
+    pub fn record(&self, key: &Key, uid: Uid, source: Source, version: ResourceVersion) {
+        let mut written = self.written();
+        let record = written.entry(key.clone()).or_insert_with(|| Record { uid, versions: Vec::new() });
+        if record.uid != uid {
+            *record = Record { uid, versions: Vec::new() };
+        }
+        match record.versions.iter_mut().find(|(known, _)| *known == source) {
+            Some((_, newest)) => *newest = version.max(*newest),
+            None => record.versions.push((source, version)),
+        }
+    }
+
+    /// Forgets what was written for `key`; with a uid only if it was written for that object.
+    pub fn clear(&self, key: &Key, uid: Option<Uid>) {
+        let mut written = self.written();
+        if written.get(key).is_some_and(|record| uid.is_none_or(|uid| uid == record.uid)) {
+            written.remove(key);
+        }
+    }
+
+    /// None when the caches have seen all that was written for `key`, which is then forgotten. Otherwise what is still
+    /// to be seen, to be awaited.
+    pub fn behind(&self, key: &Key) -> Option<Behind> {
+        let mut written = self.written();
+        let record = written.get(key)?;
+        let waits: Vec<(Follow, ResourceVersion)> = record
+            .versions
+            .iter()
+            .filter_map(|(Source(at), version)| self.sources.get(*at).map(|source| (source.clone(), *version)))
+            .filter(|(source, version)| source.progress.borrow().resource_version < *version)
+            .collect();
+        if waits.is_empty() {
+            written.remove(key);
+            return None;
+        }
+        Some(Behind { waits })
+    }
+}
+
+/// Writes that the caches have not seen yet.
+pub struct Behind {
+    waits: Vec<(Follow, ResourceVersion)>,
+}
+
+impl Behind {
+    /// The resources whose caches are behind, and the versions they must reach.
+    pub fn resources(&self) -> impl Iterator<Item = (&str, ResourceVersion)> {
+        self.waits.iter().map(|(source, version)| (source.health.resource.as_str(), *version))
+    }
+
+    /// Ends when the caches have caught up. A watch that stays silent is reconnected, and if that does not help the
+    /// whole resource is listed anew: a list that began after the write has seen it, whatever its version says.
+    pub async fn caught_up(self) {
+        for (source, version) in self.waits {
+            let Follow { mut progress, health } = source;
+            let mut list = u64::MAX;
+            for attempt in 0_u32.. {
+                let seen = progress.wait_for(|now| now.resource_version >= version || now.list >= list);
+                match timeout(STALL, seen).await {
+                    Ok(_) => break,
+                    Err(_) if attempt == 0 => {
+                        tracing::warn!(resource = health.resource, %version, "own write not seen in time; reconnecting");
+                        health.reconnect();
+                    }
+                    Err(_) if list == u64::MAX => {
+                        tracing::warn!(resource = health.resource, %version, "own write still not seen; listing anew");
+                        list = health.relist();
+                    }
+                    Err(_) => health.reconnect(),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::informer::Health;
+    use futures::FutureExt;
+    use tokio::sync::watch;
+
+    fn followed() -> (Consistency, Source, watch::Sender<Progress>, Arc<Health>) {
+        let (sender, health) = (watch::Sender::new(Progress::default()), Arc::new(Health::new("pods".to_owned())));
+        let mut consistency = Consistency::default();
+        let source = consistency.follow(Follow { progress: sender.subscribe(), health: Arc::clone(&health) });
+        (consistency, source, sender, health)
+    }
+
+    fn seen(version: u64) -> impl FnOnce(&mut Progress) {
+        move |progress| progress.resource_version = ResourceVersion(version)
+    }
+
+    #[tokio::test]
+    async fn a_key_waits_for_the_newest_of_its_writes() {
+        let (consistency, pods, sender, _) = followed();
+        let (key, uid) = (Key::new("ns", "web"), Uid::parse("a"));
+        assert!(consistency.behind(&key).is_none(), "nothing was written");
+        consistency.record(&key, uid, pods, ResourceVersion(7));
+        consistency.record(&key, uid, pods, ResourceVersion(5));
+        let behind = consistency.behind(&key).unwrap();
+        assert_eq!(behind.resources().collect::<Vec<_>>(), [("pods", ResourceVersion(7))]);
+        let mut wait = Box::pin(behind.caught_up());
+        sender.send_modify(seen(6));
+        assert!((&mut wait).now_or_never().is_none());
+        sender.send_modify(seen(7));
+        wait.await;
+        assert!(consistency.behind(&key).is_none());
+    }
+
+    #[tokio::test]
+    async fn another_object_of_the_same_name_waits_for_nothing() {
+        let (consistency, pods, ..) = followed();
+        let (key, old, new) = (Key::new("ns", "web"), Uid::parse("old"), Uid::parse("new"));
+        consistency.record(&key, old, pods, ResourceVersion(7));
+        consistency.clear(&key, Some(new));
+        assert!(consistency.behind(&key).is_some(), "cleared for another uid");
+        consistency.record(&key, new, pods, ResourceVersion(3));
+        let behind = consistency.behind(&key).unwrap();
+        assert_eq!(behind.resources().collect::<Vec<_>>(), [("pods", ResourceVersion(3))]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stalled_watch_is_broken_by_a_list_that_began_later() {
+        let (consistency, pods, sender, health) = followed();
+        let key = Key::new("ns", "web");
+        consistency.record(&key, Uid::parse("a"), pods, ResourceVersion(7));
+        let wait = tokio::spawn(consistency.behind(&key).unwrap().caught_up());
+        tokio::time::sleep(STALL * 2 + Duration::from_secs(1)).await;
+        assert_eq!(health.wanted_list(), 1, "a list was asked for");
+        assert!(!wait.is_finished());
+        sender.send_modify(|progress| progress.list = 1);
+        wait.await.unwrap();
+    }
+}

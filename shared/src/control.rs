@@ -1,1 +1,292 @@
-//! (being written)
+//! Every write of an operator: create, delete, patch, replace; adoption and release; many identical writes at once.
+//!
+//! A write names what it was decided on: a delete carries the uid it means, a patch its own preconditions in its body.
+//! Left out: deciding anything, retries (the queue's), and leases and events, which have modules of their own.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use bytes::Bytes;
+use futures::future::join_all;
+use serde::{Deserialize, Serialize};
+
+use crate::api_error::ApiError;
+use crate::client::{Client, PatchType};
+use crate::object::{Key, Meta, NoAnnotations, Object, ResourceVersion, Uid};
+use crate::owner::{Claim, Owner, adopt_patch, release_patch};
+use crate::resource::Resource;
+
+/// Writes through one client; cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    client: Client,
+}
+
+/// An object as the server stored it: its lean metadata.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct Written {
+    /// What the server gave it.
+    pub metadata: Meta,
+}
+
+impl Object for Written {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+/// What becomes of the dependents of a deleted object. Source: `DeletionPropagation`,
+/// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Propagation {
+    /// They are deleted afterwards.
+    Background,
+    /// They are deleted first.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// What must hold for a delete to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preconditions {
+    /// The object is still this one.
+    pub uid: Uid,
+    /// It is still in this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<ResourceVersion>,
+}
+
+impl From<Uid> for Preconditions {
+    fn from(uid: Uid) -> Self {
+        Self { uid, resource_version: None }
+    }
+}
+
+impl Control {
+    /// Writes through this client.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
+    pub async fn create(&self, resource: &Resource, namespace: &str, body: Bytes) -> Result<Written, ApiError> {
+        self.client.create(&resource.collection_path(namespace), body).await
+    }
+
+    /// DELETE; no propagation means the resource's default.
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        preconditions: impl Into<Preconditions>,
+        propagation: Option<Propagation>,
+    ) -> Result<(), ApiError> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct DeleteOptions {
+            api_version: &'static str,
+            kind: &'static str,
+            preconditions: Preconditions,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            propagation_policy: Option<Propagation>,
+        }
+        let preconditions = preconditions.into();
+        let options =
+            DeleteOptions { api_version: "v1", kind: "DeleteOptions", preconditions, propagation_policy: propagation };
+        let path = resource.object_path(key.namespace(), key.name(), "");
+        let serde::de::IgnoredAny = self.client.delete(&path, json(&options)).await?;
+        Ok(())
+    }
+
+    /// PATCH of an object or a subresource (`""` for the object itself).
+    pub async fn patch(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        subresource: &str,
+        kind: PatchType,
+        body: Bytes,
+    ) -> Result<Written, ApiError> {
+        self.client.patch(&resource.object_path(key.namespace(), key.name(), subresource), kind, body).await
+    }
+
+    /// PUT of an object's or a subresource's whole JSON.
+    pub async fn replace(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        subresource: &str,
+        body: Bytes,
+    ) -> Result<Written, ApiError> {
+        self.client.replace(&resource.object_path(key.namespace(), key.name(), subresource), body).await
+    }
+
+    /// A live read: the newest state there is, past every cache.
+    pub async fn get<T: Object>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
+        self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
+    }
+
+    /// Adopts and releases as planned. Every object is tried; the first adoption is preceded by one live read of the
+    /// owner, so that an owner which is being deleted adopts nothing.
+    ///
+    /// Source: `ClaimPods` and `RecheckDeletionTimestamp`, pkg/controller/controller_ref_manager.go.
+    pub async fn claim<T: Object>(
+        &self,
+        owner: &Owner,
+        resource: &Resource,
+        claim: Claim<T>,
+        finalizers: &[&str],
+    ) -> Claimed<T> {
+        let Claim { owned, adopt, release } = claim;
+        let mut claimed = Claimed { objects: owned, written: Vec::new(), errors: Vec::new() };
+        for object in release {
+            let (key, uid) = (&object.meta().key, object.meta().uid);
+            let body = release_patch(owner.uid, uid, finalizers).into();
+            match self.patch(resource, key, "", PatchType::StrategicMerge, body).await {
+                Ok(written) => claimed.written.push(written.metadata.resource_version),
+                // Gone, or not ours any more: either way it is released.
+                Err(error) if error.is_not_found() || error.is_invalid() => {}
+                Err(error) => claimed.errors.push(error.into()),
+            }
+        }
+        if adopt.is_empty() {
+            return claimed;
+        }
+        let may_adopt = self.recheck(owner).await;
+        for object in adopt {
+            let (key, uid) = (object.meta().key.clone(), object.meta().uid);
+            if let Err(reason) = &may_adopt {
+                claimed.errors.push(anyhow!("can't adopt {} {key} ({uid}): {reason}", resource.kind));
+                continue;
+            }
+            let body = adopt_patch(owner, uid, finalizers).into();
+            match self.patch(resource, &key, "", PatchType::StrategicMerge, body).await {
+                Ok(written) => {
+                    claimed.written.push(written.metadata.resource_version);
+                    claimed.objects.push(object);
+                }
+                Err(error) if error.is_not_found() => {}
+                Err(error) => claimed.errors.push(error.into()),
+            }
+        }
+        claimed.objects.sort_by(|a, b| a.meta().key.cmp(&b.meta().key));
+        claimed
+    }
+
+    async fn recheck(&self, owner: &Owner) -> Result<(), String> {
+        let live: Written = self
+            .get(&owner.resource, &owner.key)
+            .await
+            .map_err(|error| format!("can't recheck DeletionTimestamp: {error}"))?;
+        let (kind, key, got) = (&owner.resource.kind, &owner.key, live.metadata.uid);
+        if got != owner.uid {
+            return Err(format!("original {kind} {key} is gone: got uid {got}, wanted {}", owner.uid));
+        }
+        match live.metadata.deletion {
+            Some(at) => Err(format!("{key} has just been deleted at {at}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is ours after [`Control::claim`].
+#[derive(Debug)]
+pub struct Claimed<T> {
+    /// What was owned and what was adopted, by key, as the cache has it.
+    pub objects: Vec<Arc<T>>,
+    /// The versions the patches made.
+    pub written: Vec<ResourceVersion>,
+    /// What failed; the rest was still done.
+    pub errors: Vec<anyhow::Error>,
+}
+
+/// One error that says them all, or none.
+pub fn aggregate(errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
+    let mut errors = errors.into_iter();
+    let Some(first) = errors.next() else { return Ok(()) };
+    let rest: Vec<String> = errors.map(|error| format!("{error:#}")).collect();
+    if rest.is_empty() {
+        Err(first)
+    } else {
+        Err(first.context(format!("and {} more: {}", rest.len(), rest.join("; "))))
+    }
+}
+
+/// How a slow start ended.
+#[derive(Debug)]
+pub struct SlowStart<T, E> {
+    /// What the calls that succeeded gave.
+    pub succeeded: Vec<T>,
+    /// Why calls failed; all are of one batch.
+    pub failed: Vec<E>,
+    /// How many calls were not made after a batch with a failure.
+    pub skipped: usize,
+}
+
+/// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch at once, and stops after a batch with a failure:
+/// where all calls fail alike, such as by a quota, the server sees a few and not hundreds.
+///
+/// Source: `slowStartBatch`, pkg/controller/replicaset/replica_set.go.
+pub async fn slow_start<T, E, F>(count: usize, mut call: impl FnMut(usize) -> F) -> SlowStart<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    let mut outcome = SlowStart { succeeded: Vec::new(), failed: Vec::new(), skipped: 0 };
+    let (mut done, mut batch) = (0, 1);
+    while done < count && outcome.failed.is_empty() {
+        let end = count.min(done + batch);
+        for result in join_all((done..end).map(&mut call)).await {
+            match result {
+                Ok(made) => outcome.succeeded.push(made),
+                Err(error) => outcome.failed.push(error),
+            }
+        }
+        (done, batch) = (end, batch * 2);
+    }
+    outcome.skipped = count - done;
+    outcome
+}
+
+/// The JSON of a request.
+pub fn json(body: &impl Serialize) -> Bytes {
+    // Only maps with keys that are no strings, or a failing writer, can fail; requests have neither.
+    serde_json::to_vec(body).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    #[track_caller]
+    fn check(count: usize, limit: usize, expected: (usize, usize, usize)) {
+        let started = std::cell::Cell::new(0);
+        let outcome = slow_start(count, |_| {
+            started.set(started.get() + 1);
+            let result = if started.get() <= limit { Ok(()) } else { Err(()) };
+            async move { result }
+        })
+        .now_or_never()
+        .unwrap();
+        assert_eq!((outcome.succeeded.len(), outcome.failed.len(), outcome.skipped), expected);
+    }
+
+    #[test]
+    fn a_slow_start_stops_after_a_batch_with_a_failure() {
+        check(0, 0, (0, 0, 0));
+        check(10, 10, (10, 0, 0));
+        check(10, 0, (0, 1, 9));
+        check(10, 2, (2, 1, 7));
+        check(100, 10, (10, 5, 85));
+    }
+
+    #[test]
+    fn an_aggregate_says_all() {
+        assert!(aggregate(Vec::new()).is_ok());
+        let error = aggregate(vec![anyhow!("a"), anyhow!("b"), anyhow!("c")]).unwrap_err();
+        assert_eq!(format!("{error:#}"), "and 2 more: b; c: a");
+    }
+}

@@ -120,7 +120,15 @@ impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = u128::from_be_bytes(self.0);
         let part = |shift: u32, digits: u32| (value >> shift) & ((1 << (4 * digits)) - 1);
-        write!(f, "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12))
+        write!(
+            f,
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            part(96, 8),
+            part(80, 4),
+            part(64, 4),
+            part(48, 4),
+            part(0, 12)
+        )
     }
 }
 
@@ -321,7 +329,7 @@ impl<'de, A: Deserialize<'de> + Default> serde::de::Visitor<'de> for MetaVisitor
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Field {
     Namespace,

@@ -22,7 +22,12 @@ pub struct Resource {
 
 impl Resource {
     /// A namespaced resource that is known at build time.
-    pub const fn namespaced(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
+    pub const fn namespaced(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
         Self {
             group: Cow::Borrowed(group),
             version: Cow::Borrowed(version),
@@ -33,7 +38,12 @@ impl Resource {
     }
 
     /// A cluster-scoped resource that is known at build time.
-    pub const fn cluster_scoped(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
+    pub const fn cluster_scoped(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
         let mut resource = Self::namespaced(group, version, kind, plural);
         resource.namespaced = false;
         resource
@@ -98,10 +108,7 @@ mod tests {
     fn paths() {
         assert_eq!(PODS.collection_path(""), "/api/v1/pods");
         assert_eq!(PODS.object_path("ns", "a", ""), "/api/v1/namespaces/ns/pods/a");
-        assert_eq!(
-            REPLICA_SETS.object_path("ns", "a", "status"),
-            "/apis/apps/v1/namespaces/ns/replicasets/a/status"
-        );
+        assert_eq!(REPLICA_SETS.object_path("ns", "a", "status"), "/apis/apps/v1/namespaces/ns/replicasets/a/status");
         assert_eq!(REPLICA_SETS.to_string(), "replicasets.apps");
     }
 }

@@ -92,6 +92,6 @@ mod tests {
         let start = Time::from_second(100);
         assert_eq!(start.remaining(10, Timestamp::from_second(104).unwrap()), Some(Duration::from_secs(6)));
         assert_eq!(start.remaining(10, Timestamp::from_second(110).unwrap()), None);
-        assert_eq!(start.remaining(i64::MAX, Timestamp::from_second(110).unwrap()).is_some(), true);
+        assert!(start.remaining(i64::MAX, Timestamp::from_second(110).unwrap()).is_some());
     }
 }

@@ -1,0 +1,360 @@
+//! The loop behind an informer: streaming list, watch, resume, and list again when the server has forgotten where we were.
+//!
+//! Source: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
+//! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
+//! process acted on is how duplicate pods are made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::{sleep, timeout};
+
+use super::{Health, Informer};
+use crate::api_error::{ApiError, Status};
+use crate::cache::Change;
+use crate::client::Client;
+use crate::clock::jitter;
+use crate::object::{Key, Object, ResourceVersion};
+
+/// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
+const BACKOFF_FIRST: Duration = Duration::from_millis(800);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// client-go asks for watches of 5 to 10 minutes, so that they do not all end at once.
+const WATCH_SECONDS: u64 = 300;
+/// How much later than asked for a watch may end before it counts as dead.
+const WATCH_GRACE: Duration = Duration::from_secs(30);
+const PAGE: usize = 500;
+
+/// What ended a list or a watch.
+enum Stop {
+    /// The server ended the watch, as it does after the time asked for; or somebody asked to reconnect.
+    Ended,
+    /// The version we know is too old: list again.
+    Expired,
+    /// The server does not stream lists.
+    NoStreamingList,
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<ApiError> for Stop {
+    fn from(error: ApiError) -> Self {
+        if error.is_gone() { Self::Expired } else { Self::Failed(error.to_string()) }
+    }
+}
+
+pub(super) async fn run<T: Object>(informer: Informer<T>, client: Client) {
+    let mut reflector = Reflector { informer, client, streaming: true, version: None, list: 0 };
+    let mut backoff = BACKOFF_FIRST;
+    loop {
+        let stop = reflector.step(&mut backoff).await;
+        match stop {
+            Stop::Ended if reflector.list < reflector.informer.health.wanted_list() => reflector.version = None,
+            Stop::Ended => {}
+            Stop::Expired => reflector.version = None,
+            Stop::NoStreamingList => reflector.streaming = false,
+            Stop::Failed(error) => {
+                if reflector.informer.health.fails(&error) {
+                    tracing::warn!(resource = %reflector.informer.resource, error, "cannot list or watch");
+                }
+                tokio::select! {
+                    () = sleep(jitter(backoff, 1.0)) => {}
+                    () = reflector.informer.health.reconnect.notified() => {}
+                }
+                backoff = (backoff * 2).min(BACKOFF_MAX);
+            }
+        }
+    }
+}
+
+struct Reflector<T> {
+    informer: Informer<T>,
+    client: Client,
+    /// Whether the server streams lists, as far as we know.
+    streaming: bool,
+    /// Where to resume; none before the first list.
+    version: Option<ResourceVersion>,
+    /// The newest wish for a list that the last begun list fulfils.
+    list: u64,
+}
+
+impl<T: Object> Reflector<T> {
+    async fn step(&mut self, backoff: &mut Duration) -> Stop {
+        if self.version.is_none() && !self.streaming {
+            return match self.list().await {
+                Ok(()) => Stop::Ended,
+                Err(stop) => stop,
+            };
+        }
+        let Err(stop) = self.watch(backoff).await;
+        stop
+    }
+
+    fn path(&self, query: &[(&str, &str)]) -> String {
+        let selectors =
+            [("fieldSelector", &*self.informer.field_selector), ("labelSelector", &*self.informer.label_selector)];
+        let pairs = query.iter().copied().chain(selectors).filter(|(_, value)| !value.is_empty());
+        let mut path = self.informer.resource.collection_path("");
+        for (at, (name, value)) in pairs.enumerate() {
+            path.push(if at == 0 { '?' } else { '&' });
+            path.push_str(name);
+            path.push('=');
+            percent_encode(value, &mut path);
+        }
+        path
+    }
+
+    /// A whole list in pages.
+    async fn list(&mut self) -> Result<(), Stop> {
+        self.list = self.informer.health.begins_list();
+        let limit = PAGE.to_string();
+        let (mut live, mut token) = (Vec::new(), String::new());
+        loop {
+            let path = self.path(&[("limit", &limit), ("continue", &token)]);
+            let body = self.client.get_bytes(&path, self.informer.accept).await?;
+            let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
+            live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
+            token = page.metadata.token;
+            if token.is_empty() {
+                self.reset(live, page.metadata.resource_version);
+                return Ok(());
+            }
+        }
+    }
+
+    /// One watch, from where we are; before the first list it starts with a streamed one.
+    async fn watch(&mut self, backoff: &mut Duration) -> Result<std::convert::Infallible, Stop> {
+        let seconds = jitter(Duration::from_secs(WATCH_SECONDS), 1.0).as_secs();
+        let initial = self.version.is_none();
+        let (version, timeout_seconds) = (self.version.unwrap_or_default().to_string(), seconds.to_string());
+        let mut query = vec![("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", &timeout_seconds)];
+        if initial {
+            self.list = self.informer.health.begins_list();
+            query.extend([("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]);
+        } else {
+            query.push(("resourceVersion", &version));
+        }
+        let stream = self.client.stream(&self.path(&query), self.informer.accept).await;
+        let stream = stream.map_err(|error| match error {
+            error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
+            error => error.into(),
+        })?;
+        let mut lines = Lines { stream, buffer: BytesMut::new() };
+        let mut listing = initial.then(Vec::new);
+        let idle = Duration::from_secs(seconds) + WATCH_GRACE;
+        let health = Arc::clone(&self.informer.health);
+        loop {
+            let line = tokio::select! {
+                line = timeout(idle, lines.next()) => line,
+                () = health.reconnect.notified() => return Err(Stop::Ended),
+            };
+            let line = line.map_err(|_| Stop::Failed("the watch is silent".to_owned()))??.ok_or(Stop::Ended)?;
+            self.event(&line, &mut listing)?;
+            *backoff = BACKOFF_FIRST;
+            if listing.is_none() && health.works() {
+                tracing::info!(resource = %self.informer.resource, "lists and watches again");
+            }
+        }
+    }
+
+    /// Takes one line of a watch. While the initial events come they are collected in `listing`.
+    fn event(&mut self, line: &[u8], listing: &mut Option<Vec<Arc<T>>>) -> Result<(), Stop> {
+        let event: Event<'_> = match serde_json::from_slice(line) {
+            Ok(event) => event,
+            Err(error) => return Err(Stop::Failed(format!("the watch sent what is no event: {error}"))),
+        };
+        match event.kind {
+            "BOOKMARK" => {
+                let Ok(Bookmark { metadata }) = serde_json::from_str(event.object.get()) else { return Ok(()) };
+                match listing.take() {
+                    Some(live) if metadata.annotations.initial_events_end.is_some() => {
+                        self.reset(live, metadata.resource_version);
+                    }
+                    unfinished => *listing = unfinished,
+                }
+                if listing.is_none() {
+                    self.seen(metadata.resource_version);
+                }
+                return Ok(());
+            }
+            "ERROR" => {
+                let status = Status::from_body(500, event.object.get().as_bytes());
+                return Err(ApiError::Status(Box::new(status)).into());
+            }
+            _ => {}
+        }
+        let object = match self.decode(event.object) {
+            Ok(object) => object,
+            Err(key) if event.kind == "DELETED" => {
+                self.informer.health.can_read(&key);
+                let Some(last) = self.informer.cache.get(&key) else { return Ok(()) };
+                last
+            }
+            Err(_) => return Ok(()),
+        };
+        let version = object.meta().resource_version;
+        match (listing, event.kind) {
+            (Some(live), _) => live.push(object),
+            (None, "DELETED") => {
+                self.informer.cache.delete(&object, |change| notify(&self.informer, change));
+                self.seen(version);
+            }
+            (None, _) => {
+                self.informer.cache.apply(&object, |change| notify(&self.informer, change));
+                self.seen(version);
+            }
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
+        let informer = &self.informer;
+        // What cannot be read is not gone: its last readable state stays.
+        let unreadable = informer.health.unreadable();
+        let kept = unreadable.keys().filter_map(|key| informer.cache.get(key));
+        let live = live.into_iter().chain(kept).collect();
+        informer.cache.reset(live, |change| notify(informer, change));
+        self.version = Some(version);
+        self.informer.cache.listed(version, self.list);
+        if self.informer.health.works() {
+            tracing::info!(resource = %self.informer.resource, "lists again");
+        }
+    }
+
+    fn seen(&mut self, version: ResourceVersion) {
+        self.version = Some(version.max(self.version.unwrap_or_default()));
+        self.informer.cache.advance(version);
+    }
+
+    /// The object, or the key of one that this build cannot read.
+    fn decode(&mut self, raw: &RawValue) -> Result<Arc<T>, Key> {
+        let health: &Health = &self.informer.health;
+        match serde_json::from_str::<T>(raw.get()) {
+            Ok(object) => {
+                if health.decode_errors() > 0 {
+                    health.can_read(&object.meta().key);
+                }
+                Ok(Arc::new(object))
+            }
+            Err(error) => {
+                // The name tells a person where to look; the version lets the watch resume behind this object.
+                let Identity { metadata } = serde_json::from_str(raw.get()).unwrap_or_default();
+                let key = Key::new(&metadata.namespace, &metadata.name);
+                tracing::warn!(resource = health.resource, %key, %error, "cannot read an object; its last state stays");
+                health.cannot_read(key.clone(), error.to_string());
+                if self.version.is_some() {
+                    self.seen(metadata.resource_version);
+                }
+                Err(key)
+            }
+        }
+    }
+}
+
+fn notify<T>(informer: &Informer<T>, change: Change<'_, T>) {
+    for handler in &informer.handlers {
+        handler(change);
+    }
+}
+
+/// Splits a body into lines; a line is handed out without copying where it came in one piece.
+struct Lines<S> {
+    stream: S,
+    buffer: BytesMut,
+}
+
+impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
+    async fn next(&mut self) -> Result<Option<BytesMut>, ApiError> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
+                let line = self.buffer.split_to(searched + end + 1);
+                if self.buffer.is_empty() {
+                    // Gives the memory of a large burst back.
+                    self.buffer = BytesMut::new();
+                }
+                return Ok(Some(line));
+            }
+            searched = self.buffer.len();
+            match self.stream.next().await {
+                Some(chunk) => self.buffer.extend_from_slice(&chunk?),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Bookmark {
+    metadata: BookmarkMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BookmarkMeta {
+    #[serde(default)]
+    resource_version: ResourceVersion,
+    #[serde(default)]
+    annotations: BookmarkAnnotations,
+}
+
+#[derive(Default, Deserialize)]
+struct BookmarkAnnotations {
+    #[serde(rename = "k8s.io/initial-events-end")]
+    initial_events_end: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    metadata: PageMeta,
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMeta {
+    #[serde(default)]
+    resource_version: ResourceVersion,
+    #[serde(default, rename = "continue")]
+    token: String,
+}
+
+#[derive(Default, Deserialize)]
+struct Identity {
+    metadata: IdentityMeta,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct IdentityMeta {
+    namespace: String,
+    name: String,
+    resource_version: ResourceVersion,
+}
+
+fn percent_encode(text: &str, into: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => into.push(char::from(byte)),
+            _ => {
+                into.push('%');
+                for digit in [byte >> 4, byte & 15] {
+                    into.push(char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase());
+                }
+            }
+        }
+    }
+}

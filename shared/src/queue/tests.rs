@@ -1,0 +1,176 @@
+//! The queue's promises, with tokio's paused clock.
+
+use super::*;
+use futures::FutureExt;
+use proptest::prelude::*;
+
+fn key(name: &str) -> Key {
+    Key::new("ns", name)
+}
+
+fn queue() -> Queue {
+    Queue::new("test", Backoff { first: Duration::from_millis(100), max: Duration::from_secs(1) }, None)
+}
+
+/// What [`Queue::next`] gives at this instant.
+fn poll(queue: &Queue) -> Option<String> {
+    queue.next().now_or_never().flatten().map(|key| key.name().to_owned())
+}
+
+async fn pass(millis: u64) {
+    tokio::time::advance(Duration::from_millis(millis)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_once_and_is_not_processed_twice_at_once() {
+    let queue = queue();
+    queue.add(&key("a"), Cause::Event);
+    queue.add(&key("a"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.add(&key("a"), Cause::Event);
+    assert_eq!(poll(&queue), None, "it is being processed");
+    queue.finish(&key("a"), Finish::Done);
+    assert_eq!(poll(&queue).as_deref(), Some("a"), "it was added meanwhile");
+    queue.finish(&key("a"), Finish::Done);
+    assert_eq!(poll(&queue), None);
+    assert!(queue.state().keys.is_empty(), "nothing is remembered of a key without work");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_delays_the_earlier_counts_and_an_add_cancels_none() {
+    let queue = queue();
+    queue.add_after(&key("a"), Duration::from_secs(5));
+    queue.add_after(&key("a"), Duration::from_secs(2));
+    queue.add_after(&key("a"), Duration::from_secs(9));
+    queue.add(&key("a"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Done);
+    pass(1_999).await;
+    assert_eq!(poll(&queue), None);
+    pass(1).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Done);
+    pass(60_000).await;
+    assert_eq!(poll(&queue), None, "the later delays were merged into the earliest");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unrelated_event_neither_shortens_a_backoff_nor_uses_a_retry() {
+    let queue = queue();
+    queue.add(&key("a"), Cause::Event);
+    for (failures, wait) in [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_000), (6, 1_000)] {
+        assert_eq!(poll(&queue).as_deref(), Some("a"));
+        queue.finish(&key("a"), Finish::Retry);
+        assert_eq!(queue.failures(&key("a")), failures);
+        queue.add(&key("a"), Cause::Event);
+        pass(wait - 1).await;
+        queue.add(&key("a"), Cause::Event);
+        assert_eq!(poll(&queue), None, "after failure {failures}");
+        pass(1).await;
+    }
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Done);
+    assert_eq!(queue.failures(&key("a")), 0);
+    pass(60_000).await;
+    assert_eq!(poll(&queue), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_ends_a_backoff() {
+    let queue = queue();
+    queue.add(&key("a"), Cause::Event);
+    for _ in 0..5 {
+        assert_eq!(poll(&queue).as_deref(), Some("a"));
+        queue.finish(&key("a"), Finish::Retry);
+        pass(1_000).await;
+    }
+    poll(&queue);
+    queue.finish(&key("a"), Finish::Retry);
+    queue.add(&key("a"), Cause::Edit);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Retry);
+    assert_eq!(queue.failures(&key("a")), 1, "the failures of what was asked before do not count");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_during_a_failing_sync_is_tried_at_once() {
+    let queue = queue();
+    queue.add(&key("a"), Cause::Event);
+    poll(&queue);
+    queue.add(&key("a"), Cause::Edit);
+    queue.finish(&key("a"), Finish::Retry);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn edits_overtake_but_starve_nobody() {
+    let queue = queue();
+    for name in ["e1", "e2", "e3"] {
+        queue.add(&key(name), Cause::Event);
+    }
+    for name in ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"] {
+        queue.add(&key(name), Cause::Edit);
+    }
+    queue.add(&key("e3"), Cause::Edit);
+    let order: Vec<String> = std::iter::from_fn(|| poll(&queue)).collect();
+    assert_eq!(order, ["s1", "s2", "s3", "s4", "e1", "s5", "s6", "s7", "s8", "e2", "s9", "e3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_wakes_everybody() {
+    let queue = queue();
+    let waiting: Vec<_> = (0..3)
+        .map(|_| {
+            let queue = queue.clone();
+            tokio::spawn(async move { queue.next().await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    queue.shut_down();
+    for waiter in waiting {
+        assert_eq!(waiter.await.unwrap(), None);
+    }
+    queue.add(&key("a"), Cause::Edit);
+    assert!(queue.is_empty());
+}
+
+proptest! {
+    /// No key that was added is ever forgotten, and none is handed out twice at once.
+    #[test]
+    fn every_added_key_is_handed_out(steps in proptest::collection::vec((0_u8..4, 0_u8..6), 1..80)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let queue = queue();
+            let mut owed = BTreeSet::new();
+            let mut running = BTreeSet::new();
+            for (name, step) in steps {
+                let key = key(&name.to_string());
+                match step {
+                    0 => { queue.add(&key, Cause::Event); owed.insert(key); }
+                    1 => { queue.add(&key, Cause::Edit); owed.insert(key); }
+                    2 => { queue.add_after(&key, Duration::from_millis(50)); owed.insert(key); }
+                    3 => if let Some(taken) = queue.next().now_or_never().flatten() {
+                        owed.remove(&taken);
+                        assert!(running.insert(taken));
+                    },
+                    4 => if let Some(taken) = running.pop_first() { queue.finish(&taken, Finish::Done); },
+                    _ => if let Some(taken) = running.pop_first() {
+                        queue.finish(&taken, Finish::Retry);
+                        owed.insert(taken);
+                    },
+                }
+                pass(10).await;
+            }
+            for taken in std::mem::take(&mut running) {
+                queue.finish(&taken, Finish::Done);
+            }
+            pass(5_000).await;
+            while let Some(taken) = queue.next().now_or_never().flatten() {
+                owed.remove(&taken);
+                queue.finish(&taken, Finish::Done);
+            }
+            assert!(owed.is_empty(), "never handed out: {owed:?}");
+            assert!(queue.state().keys.is_empty(), "remembered for nothing");
+        });
+    }
+}
