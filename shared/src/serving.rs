@@ -1,1 +1,3 @@
-//! (being written)
+//! x
+#[cfg(test)]
+pub(crate) mod loopback;
