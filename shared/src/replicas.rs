@@ -1,4 +1,4 @@
-//! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, and in parts Jobs and DaemonSets.
+//! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, in parts Jobs too.
 //!
 //! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`status`] (what came
 //! of it). Left out: the kinds themselves, which are their operators'.
@@ -9,11 +9,14 @@ pub mod status;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer};
+
 use crate::expectations::Outstanding;
 use crate::labels::Labels;
 use crate::object::Kind;
 use crate::owner::Owner;
 use crate::selector::{InvalidSelector, Selector};
+use crate::template::PodTemplate;
 use pod::Pod;
 use status::ReplicaStatus;
 
@@ -35,7 +38,7 @@ pub trait ReplicaOwner: Kind {
     }
 }
 
-/// What an owner asks for. How its pods are made is its template's, which only creation reads.
+/// What an owner asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaSpec {
     /// How many pods.
@@ -44,14 +47,50 @@ pub struct ReplicaSpec {
     pub min_ready_seconds: i32,
     /// Which pods are its own.
     pub selector: Result<Selector, InvalidSelector>,
-    /// The labels its pods are made with.
+    /// How its pods are made.
+    pub template: PodTemplate,
+    /// The labels they are made with.
     pub template_labels: Labels,
 }
 
 impl ReplicaSpec {
+    /// Reads the spec of a kind whose selector is a `metav1.LabelSelector`.
+    pub fn with_label_selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RawSpec::deserialize(deserializer).map(|raw| raw.compile(Selector::parse))
+    }
+
+    /// Reads the spec of a kind whose selector is a plain map.
+    pub fn with_map_selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RawSpec::deserialize(deserializer).map(|raw| raw.compile(|labels| Ok(Selector::from_labels(labels))))
+    }
+
     /// `replicas`; none if it is negative, which the apiserver does not let through.
     pub fn wanted(&self) -> usize {
         usize::try_from(self.replicas).unwrap_or(0)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawSpec<S> {
+    replicas: Option<i32>,
+    #[serde(default)]
+    min_ready_seconds: i32,
+    selector: Option<S>,
+    template: PodTemplate,
+}
+
+impl<S> RawSpec<S> {
+    fn compile(self, compile: impl Fn(&S) -> Result<Selector, InvalidSelector>) -> ReplicaSpec {
+        let Self { replicas, min_ready_seconds, selector, template } = self;
+        ReplicaSpec {
+            // The apiserver's default.
+            replicas: replicas.unwrap_or(1),
+            min_ready_seconds,
+            selector: selector.as_ref().map_or(Ok(Selector::nothing()), compile),
+            template_labels: template.labels(),
+            template,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The status of an owner: how many pods it has, how they fare, and whether making or deleting them fails.
 //!
-//! Left out: writing it, and every condition but ReplicaFailure; what others set is kept as it is served.
+//! Left out: writing it, and every condition but `ReplicaFailure`; what others set is kept as it is served.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
