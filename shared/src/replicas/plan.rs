@@ -83,7 +83,8 @@ pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
         Err(invalid) => return Plan::nothing(Reason::InvalidSelector(invalid.clone())),
     };
     let claim = observed.claim(selector);
-    let mut plan = Plan { adopt: refs(&claim.adopt), release: refs(&claim.release), ..Plan::nothing(Reason::BeingDeleted) };
+    let mut plan =
+        Plan { adopt: refs(&claim.adopt), release: refs(&claim.release), ..Plan::nothing(Reason::BeingDeleted) };
     if owner.meta().is_being_deleted() {
         return plan;
     }

@@ -14,9 +14,9 @@ use crate::pod::DeletionCost;
 
 /// The uid that [`object`] gives to this name.
 pub fn uid(name: &str) -> Uid {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     Uid::parse(&format!("{:08x}-0000-4000-8000-{:012x}", hash >> 32, hash & 0xffff_ffff))
 }
 
