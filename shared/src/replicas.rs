@@ -1,8 +1,11 @@
 //! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, in parts Jobs too.
 //!
 //! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`status`] (what came
-//! of it). Left out: the kinds themselves, which are their operators'.
+//! of it); these are pure. Around them: [`caches`] (whom a change concerns) and [`apply`] (the writes).
+//! Left out: the kinds themselves, which are their operators'.
 
+pub mod apply;
+pub mod caches;
 pub mod plan;
 pub mod pod;
 pub mod status;
@@ -54,6 +57,16 @@ pub struct ReplicaSpec {
 }
 
 impl ReplicaSpec {
+    /// Whether a pod of these labels is selected; an invalid selector selects none.
+    pub fn selects(&self, labels: &Labels) -> bool {
+        self.selector.as_ref().is_ok_and(|selector| selector.matches(labels))
+    }
+
+    /// Whether every pod is selected, which is never meant.
+    pub fn selects_everything(&self) -> bool {
+        self.selector.as_ref().is_ok_and(Selector::is_empty)
+    }
+
     /// Reads the spec of a kind whose selector is a `metav1.LabelSelector`.
     pub fn with_label_selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         RawSpec::deserialize(deserializer).map(|raw| raw.compile(Selector::parse))

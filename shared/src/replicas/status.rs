@@ -11,21 +11,13 @@ use super::{Observed, Outcome, ReplicaOwner, ReplicaSpec};
 use crate::condition::{self, Condition};
 use crate::intern::Text;
 use crate::pod::PodView;
+use crate::pod_control::{FAILED_CREATE, FAILED_DELETE};
 use crate::time::Time;
 
 /// The condition that says why pods cannot be made or deleted.
 ///
 /// Source: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
 pub const REPLICA_FAILURE: &str = "ReplicaFailure";
-/// Its reason when there are too few pods; also the reason of the event about one of them.
-///
-/// Source: `FailedCreatePodReason`, `pkg/controller/controller_utils.go`.
-pub const FAILED_CREATE: &str = "FailedCreate";
-/// Its reason when there are too many pods; also the reason of the event about one of them.
-///
-/// Source: `FailedDeletePodReason`, `pkg/controller/controller_utils.go`.
-pub const FAILED_DELETE: &str = "FailedDelete";
-
 /// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
