@@ -207,3 +207,6 @@ impl Effect {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
