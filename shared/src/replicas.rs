@@ -1,14 +1,15 @@
 //! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, in parts Jobs too.
 //!
 //! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`status`] (what came
-//! of it); these are pure. Around them: [`caches`] (whom a change concerns) and [`apply`] (the writes).
-//! Left out: the kinds themselves, which are their operators'.
+//! of it); these are pure. Around them: [`caches`] (whom a change concerns), [`apply`] (the writes) and
+//! [`sync`] (the wiring). Left out: the kinds themselves, which are their operators'.
 
 pub mod apply;
 pub mod caches;
 pub mod plan;
 pub mod pod;
 pub mod status;
+pub mod sync;
 
 use std::sync::Arc;
 
