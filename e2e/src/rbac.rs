@@ -103,7 +103,8 @@ impl Usage {
         }
     }
 
-    /// Where a role and what its operator did disagree, one complaint for each.
+    /// Where a role and what its operator did disagree, one complaint for each. A list goes with a watch: it is what is
+    /// left where the server does not stream lists.
     pub fn compare(&self, operator: &str, grants: &[Request]) -> Vec<String> {
         let nothing = BTreeMap::new();
         let asked = self.0.get(operator).unwrap_or(&nothing);
@@ -111,7 +112,9 @@ impl Usage {
         let refused =
             refused.map(|(request, count)| format!("{operator} was refused {} times: {request}", count.refused));
         let is_used = |grant: &Request| asked.get(grant).is_some_and(|count| count.allowed > 0);
-        let unused = grants.iter().filter(|grant| !is_used(grant) && !is_for_admission(grant));
+        let is_fallback =
+            |grant: &Request| grant.verb == "list" && is_used(&Request { verb: "watch".to_owned(), ..grant.clone() });
+        let unused = grants.iter().filter(|grant| !is_used(grant) && !is_fallback(grant) && !is_for_admission(grant));
         refused.chain(unused.map(|grant| format!("{operator} may, and never did: {grant}"))).collect()
     }
 }
@@ -219,6 +222,14 @@ mod tests {
         let half = &whole[..whole.len() / 2];
         let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]);
         check(&(other + half), &rules, &["job-operator may, and never did: list core/pods"]);
+    }
+
+    #[test]
+    fn a_list_goes_with_a_watch() {
+        let account = "system:serviceaccount:kube-system:job-operator";
+        let log = line("ResponseStarted", "watch", account, &json!({"resource": "pods"}), "allow");
+        let rules = json!([{"apiGroups": [""], "resources": ["pods", "nodes"], "verbs": ["list"]}]);
+        check(&log, &rules, &["job-operator may, and never did: list core/nodes"]);
     }
 
     #[test]
