@@ -15,5 +15,6 @@ pub mod pki;
 pub mod ports;
 pub mod process;
 pub mod progress;
+pub mod rbac;
 pub mod tools;
 pub mod usage;
