@@ -183,7 +183,9 @@ impl LeaderFlags {
             (retry.0.is_zero(), "--leader-elect-retry-period must be greater than zero".to_owned()),
             (
                 lease <= renew,
-                format!("--leader-elect-lease-duration {lease} must be greater than --leader-elect-renew-deadline {renew}"),
+                format!(
+                    "--leader-elect-lease-duration {lease} must be greater than --leader-elect-renew-deadline {renew}"
+                ),
             ),
             (
                 renew.0.as_secs_f64() <= retry.0.as_secs_f64() * JITTER_FACTOR,
@@ -256,13 +258,13 @@ impl Exit {
 pub fn parse<F: OperatorFlags>(operator: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<F, Exit> {
     let command = F::command()
         .name(operator)
+        .bin_name(operator)
         .version(VERSION_TEXT)
         .disable_version_flag(true)
         .args_override_self(true)
         .mut_arg("leader_elect_resource_name", |arg| arg.default_value(operator));
     let read = command.try_get_matches_from(args).and_then(|matches| F::from_arg_matches(&matches));
-    let flags =
-        read.map_err(|error| Exit { text: error.render().to_string(), asked_for: !error.use_stderr() })?;
+    let flags = read.map_err(|error| Exit { text: error.render().to_string(), asked_for: !error.use_stderr() })?;
     flags.shared().validate().map_err(|wrong| Exit { text: format!("error: {wrong}\n"), asked_for: false })?;
     Ok(flags)
 }

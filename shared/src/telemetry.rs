@@ -21,7 +21,7 @@ use tracing_subscriber::{Layer, Registry};
 
 use crate::clock::Clock;
 use line::Lines;
-pub use traces::{TracesError, Traces};
+pub use traces::{Traces, TracesError};
 
 /// `--v` where it isn't given.
 pub const DEFAULT_VERBOSITY: u8 = 0;
@@ -164,7 +164,7 @@ pub fn start(options: &Options) -> Result<Telemetry, TracesError> {
     let _ = tracing::subscriber::set_global_default(subscriber);
     std::panic::set_hook(Box::new(|panic| {
         let location = panic.location().map(ToString::to_string).unwrap_or_default();
-        tracing::error!(location, "Panic: {}", panic.payload_as_str().unwrap_or("no message"));
+        tracing::error!(location, "panic: {}", panic.payload_as_str().unwrap_or("no message"));
     }));
     Ok(telemetry)
 }

@@ -75,7 +75,7 @@ where
     S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
 {
     let error = |cause: String| TracesError::Endpoint { endpoint: endpoint.to_owned(), cause };
-    let uri: http::Uri = traces_url(endpoint)?.parse().map_err(|cause| error(chain::<http::uri::InvalidUri>(&cause)))?;
+    let uri: http::Uri = traces_url(endpoint)?.parse().map_err(|cause: http::uri::InvalidUri| error(chain(&cause)))?;
     let resource = Resource::builder()
         .with_service_name(operator)
         .with_attribute(opentelemetry::KeyValue::new("service.version", VERSION))
@@ -151,13 +151,13 @@ async fn send_batches(mut ended: mpsc::Receiver<Message>, exporter: SpanExporter
             };
             if failure != problem {
                 match &failure {
-                    Some(err) => tracing::warn!(err, spans = size, "Traces are lost: the collector cannot be reached"),
-                    None => tracing::info!("Traces reach the collector again"),
+                    Some(err) => tracing::warn!(err, spans = size, "traces are lost: the collector cannot be reached"),
+                    None => tracing::info!("traces reach the collector again"),
                 }
             }
             problem = failure;
         }
-        for done in flushed {
+        if let Some(done) = flushed {
             // Whoever asked may have stopped waiting.
             let _ = done.send(());
         }
@@ -165,10 +165,7 @@ async fn send_batches(mut ended: mpsc::Receiver<Message>, exporter: SpanExporter
 }
 
 /// A full batch, or all that ends soon after the first; at once when a flush is asked for.
-async fn collect(
-    first: Message,
-    ended: &mut mpsc::Receiver<Message>,
-) -> (Vec<SpanData>, Option<oneshot::Sender<()>>) {
+async fn collect(first: Message, ended: &mut mpsc::Receiver<Message>) -> (Vec<SpanData>, Option<oneshot::Sender<()>>) {
     let due = Instant::now() + BATCH_DELAY;
     let mut batch = Vec::new();
     let mut next = Some(first);
