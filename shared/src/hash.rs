@@ -1,1 +1,69 @@
-//! (being written)
+//! FNV-1a and the alphabet of hashes that become part of a name.
+//!
+//! Left out: upstream's way of turning a typed object into bytes, which depends on its Go structs; callers hash a
+//! canonical text of their own.
+
+/// FNV-1a, 32 bits: short, stable across releases and machines, and not for anything an attacker may choose.
+pub fn fnv1a_32(bytes: impl IntoIterator<Item = u8>) -> u32 {
+    bytes.into_iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// FNV-1a, 128 bits: long enough that different texts of one cluster never share it by chance.
+pub fn fnv1a_128(bytes: impl IntoIterator<Item = u8>) -> u128 {
+    bytes.into_iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    })
+}
+
+/// Text in an alphabet without vowels and look-alikes, so that it spells no word; of digits no two become the same.
+///
+/// Source: `SafeEncodeString`, `staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go`.
+pub fn safe_encode(text: &str) -> String {
+    const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    text.bytes().map(|byte| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()])).collect()
+}
+
+/// At most 10 characters that stand for `text` and the number of earlier collisions, in the alphabet of [`safe_encode`].
+///
+/// Source: `ComputeHash`, `pkg/controller/controller_utils.go`, which hashes a dump of Go structs instead of `text`, and the
+/// count in the same 8 bytes.
+pub fn safe_hash(text: &str, collision_count: Option<i32>) -> String {
+    let count = collision_count.map(|count| i64::from(count.cast_unsigned()).to_le_bytes());
+    let sum = fnv1a_32(text.bytes().chain(count.into_iter().flatten()));
+    safe_encode(&sum.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fnv1a_gives_the_published_vectors() {
+        assert_eq!(fnv1a_32(*b""), 0x811c_9dc5);
+        assert_eq!(fnv1a_32(*b"a"), 0xe40c_292c);
+        assert_eq!(fnv1a_32(*b"foobar"), 0xbf9c_f968);
+        assert_eq!(fnv1a_128(*b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
+
+    #[test]
+    fn digits_become_letters_as_upstream_writes_them() {
+        assert_eq!(safe_encode("0123456789"), "456789bcdf");
+    }
+
+    #[test]
+    fn a_collision_count_changes_the_hash_and_none_is_not_zero() {
+        let hashes = [None, Some(0), Some(1), Some(2)].map(|count| safe_hash("template", count));
+        for (at, hash) in hashes.iter().enumerate() {
+            assert!(hash.len() <= 10 && hash.bytes().all(|byte| b"456789bcdf".contains(&byte)), "{hash}");
+            assert!(!hashes[..at].contains(hash), "{hashes:?}");
+        }
+    }
+
+    #[test]
+    fn the_hash_of_a_text_never_changes() {
+        // Names of ReplicaSets are made of these: another value would give what exists a second name.
+        assert_eq!(safe_hash("", None), "65bb57b6b5");
+        assert_eq!(safe_hash("foobar", None), safe_encode(&0xbf9c_f968_u32.to_string()));
+        assert_eq!(safe_hash("template", Some(1)), "58bd6886fd");
+    }
+}

@@ -26,6 +26,7 @@ pub mod int_or_percent;
 pub mod names;
 pub mod pod;
 pub mod quantity;
+pub mod replicas;
 pub mod selector;
 pub mod template;
 
