@@ -126,7 +126,7 @@ impl Metrics {
         }
     }
 
-    /// All metrics as OpenMetrics text, which [`CONTENT_TYPE`] announces.
+    /// All metrics as `OpenMetrics` text, which [`CONTENT_TYPE`] announces.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         // Writing to a string fails only if a collector does; what came before it is still worth having.

@@ -99,7 +99,7 @@ async fn events_without_a_namespace_live_in_default() {
     let room = Room::new(&[FOUND]).await;
     let events = room.events();
     let about = ObjectReference {
-        resource: crate::resource::Resource::cluster_scoped("", "v1", "Node", "nodes"),
+        resource: Resource::cluster_scoped("", "v1", "Node", "nodes"),
         key: Key::new("", "node-1"),
         uid: Uid::default(),
         resource_version: ResourceVersion(0),
