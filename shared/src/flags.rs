@@ -243,7 +243,12 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Prints it where it belongs, and gives the exit code: 0 for what was asked for, 1 for an error, as cobra's.
+    /// 0 for what was asked for, 1 for an error, as cobra's.
+    pub fn code(&self) -> u8 {
+        u8::from(!self.asked_for)
+    }
+
+    /// Prints it where it belongs, and gives the exit code.
     pub fn print(&self) -> ExitCode {
         // Nobody is there to be told that the terminal is gone.
         let _ = if self.asked_for {
@@ -251,7 +256,7 @@ impl Exit {
         } else {
             std::io::stderr().write_all(self.text.as_bytes())
         };
-        if self.asked_for { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        ExitCode::from(self.code())
     }
 }
 
