@@ -46,7 +46,7 @@ impl<T: Object> Indices<T> {
     /// Adds the index that claiming needs: an object is found under its controller's uid, or, where it has no
     /// controller, under its namespace. Read with [`Cache::controlled_by`] and [`Cache::orphans`].
     ///
-    /// Source: `AddPodControllerIndexer`, pkg/controller/controller_utils.go.
+    /// Source: `AddPodControllerIndexer`, `pkg/controller/controller_utils.go`.
     pub fn add_controller(&mut self) -> IndexId {
         self.add(|object, emit| {
             let meta = object.meta();
@@ -146,7 +146,7 @@ impl<T: Object> Cache<T> {
 
     /// The object of this namespace and name, if it has this uid: how a controller reference is resolved.
     ///
-    /// Source: `resolveControllerRef`, pkg/controller/replicaset/replica_set.go (each controller has its own copy).
+    /// Source: `resolveControllerRef`, `pkg/controller/replicaset/replica_set.go` (each controller has its own copy).
     pub fn get_with_uid(&self, namespace: &str, name: &str, uid: Uid) -> Option<Arc<T>> {
         self.get(&Key::new(namespace, name)).filter(|object| object.meta().uid == uid)
     }
@@ -221,7 +221,7 @@ impl<T: Object> Cache<T> {
     /// Stores a new state of an object and tells what changed. An object of another uid under the same key was
     /// deleted and made anew: that is two changes.
     pub(crate) fn apply(&self, new: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
-        let old = self.write().insert(Arc::clone(new));
+        let old = self.write().insert(new);
         match old {
             None => changed(Change::Added(new)),
             Some(old) if old.meta().uid == new.meta().uid => changed(Change::Updated { old: &old, new }),
@@ -261,7 +261,7 @@ impl<T: Object> Cache<T> {
                 Some(old) => (object, Some(Some(old))),
                 None => (object, Some(None)),
             };
-            state.insert(Arc::clone(&object));
+            state.insert(&object);
             updates.extend(old.map(|old| (old, object)));
         }
         drop(state);
@@ -289,15 +289,15 @@ fn is_same_state<T: Object>(a: &T, b: &T) -> bool {
 }
 
 impl<T: Object> State<T> {
-    fn insert(&mut self, object: Arc<T>) -> Option<Arc<T>> {
+    fn insert(&mut self, object: &Arc<T>) -> Option<Arc<T>> {
         let key = object.meta().key.clone();
-        let old = self.objects.insert(key, Arc::clone(&object));
+        let old = self.objects.insert(key, Arc::clone(object));
         if let Some(old) = &old {
             self.unindex(old);
         }
         for (index, buckets) in self.index_fns.iter().zip(&mut self.indices) {
-            index(&object, &mut |value| {
-                buckets.entry(value).or_default().insert(object.meta().key.clone(), Arc::clone(&object));
+            index(object, &mut |value| {
+                buckets.entry(value).or_default().insert(object.meta().key.clone(), Arc::clone(object));
             });
         }
         old

@@ -8,6 +8,7 @@
 //! Source: KEP-5647, pkg/controller/util/consistency.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,7 +42,34 @@ pub struct Consistency {
 
 struct Record {
     uid: Uid,
-    versions: Vec<(Source, ResourceVersion)>,
+    goals: Vec<(Source, Goal)>,
+}
+
+/// What a cache must have reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Goal {
+    /// This version.
+    Version(ResourceVersion),
+    /// The list of this number: see [`Health::relist`].
+    List(u64),
+}
+
+impl Goal {
+    fn is_reached(self, progress: &Progress) -> bool {
+        match self {
+            Self::Version(version) => progress.resource_version >= version,
+            Self::List(list) => progress.list >= list,
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(version) => write!(f, "version {version}"),
+            Self::List(_) => f.write_str("a new list"),
+        }
+    }
 }
 
 impl Consistency {
@@ -58,14 +86,27 @@ impl Consistency {
     /// Notes that the sync of `key`, an object of this uid, wrote `version` of an object that `source` follows.
     /// A record of another uid is replaced.
     pub fn record(&self, key: &Key, uid: Uid, source: Source, version: ResourceVersion) {
-        let mut written = self.written();
-        let record = written.entry(key.clone()).or_insert_with(|| Record { uid, versions: Vec::new() });
-        if record.uid != uid {
-            *record = Record { uid, versions: Vec::new() };
+        self.aim(key, uid, source, Goal::Version(version));
+    }
+
+    /// Notes that a write of `key`'s sync may or may not have happened: its answer was lost. Everything `source` follows
+    /// is listed anew, and the key waits for that, so that it neither repeats nor misses the write.
+    pub fn doubt(&self, key: &Key, uid: Uid, source: Source) {
+        if let Some(follow) = self.sources.get(source.0) {
+            self.aim(key, uid, source, Goal::List(follow.health.relist()));
         }
-        match record.versions.iter_mut().find(|(known, _)| *known == source) {
-            Some((_, newest)) => *newest = version.max(*newest),
-            None => record.versions.push((source, version)),
+    }
+
+    fn aim(&self, key: &Key, uid: Uid, source: Source, goal: Goal) {
+        let mut written = self.written();
+        let record = written.entry(key.clone()).or_insert_with(|| Record { uid, goals: Vec::new() });
+        if record.uid != uid {
+            *record = Record { uid, goals: Vec::new() };
+        }
+        let same = |known: Goal| std::mem::discriminant(&known) == std::mem::discriminant(&goal);
+        match record.goals.iter_mut().find(|(of, known)| *of == source && same(*known)) {
+            Some((_, known)) => *known = goal.max(*known),
+            None => record.goals.push((source, goal)),
         }
     }
 
@@ -82,11 +123,11 @@ impl Consistency {
     pub fn behind(&self, key: &Key) -> Option<Behind> {
         let mut written = self.written();
         let record = written.get(key)?;
-        let waits: Vec<(Follow, ResourceVersion)> = record
-            .versions
+        let waits: Vec<(Follow, Goal)> = record
+            .goals
             .iter()
-            .filter_map(|(Source(at), version)| self.sources.get(*at).map(|source| (source.clone(), *version)))
-            .filter(|(source, version)| source.progress.borrow().resource_version < *version)
+            .filter_map(|(Source(at), goal)| self.sources.get(*at).map(|source| (source.clone(), *goal)))
+            .filter(|(source, goal)| !goal.is_reached(&source.progress.borrow()))
             .collect();
         if waits.is_empty() {
             written.remove(key);
@@ -98,34 +139,32 @@ impl Consistency {
 
 /// Writes that the caches have not seen yet.
 pub struct Behind {
-    waits: Vec<(Follow, ResourceVersion)>,
+    waits: Vec<(Follow, Goal)>,
 }
 
 impl Behind {
-    /// The resources whose caches are behind, and the versions they must reach.
-    pub fn resources(&self) -> impl Iterator<Item = (&str, ResourceVersion)> {
-        self.waits.iter().map(|(source, version)| (source.health.resource.as_str(), *version))
+    /// The resources whose caches are behind, and what they must reach.
+    pub fn resources(&self) -> impl Iterator<Item = (&str, impl fmt::Display)> {
+        self.waits.iter().map(|(source, goal)| (source.health.resource.as_str(), *goal))
     }
 
     /// Ends when the caches have caught up. A watch that stays silent is reconnected, and if that does not help the
     /// whole resource is listed anew: a list that began after the write has seen it, whatever its version says.
     pub async fn caught_up(self) {
-        for (source, version) in self.waits {
+        for (source, goal) in self.waits {
             let Follow { mut progress, health } = source;
-            let mut list = u64::MAX;
+            let mut list = None;
             for attempt in 0_u32.. {
-                let seen = progress.wait_for(|now| now.resource_version >= version || now.list >= list);
-                match timeout(STALL, seen).await {
-                    Ok(_) => break,
-                    Err(_) if attempt == 0 => {
-                        tracing::warn!(resource = health.resource, %version, "own write not seen in time; reconnecting");
-                        health.reconnect();
-                    }
-                    Err(_) if list == u64::MAX => {
-                        tracing::warn!(resource = health.resource, %version, "own write still not seen; listing anew");
-                        list = health.relist();
-                    }
-                    Err(_) => health.reconnect(),
+                let listed = |now: &Progress| list.is_some_and(|list| Goal::List(list).is_reached(now));
+                let seen = progress.wait_for(|now| goal.is_reached(now) || listed(now));
+                if timeout(STALL, seen).await.is_ok() {
+                    break;
+                }
+                tracing::warn!(resource = health.resource, %goal, attempt, "own write not seen in time");
+                if attempt == 1 {
+                    list = Some(health.relist());
+                } else {
+                    health.reconnect();
                 }
             }
         }
@@ -150,6 +189,24 @@ mod tests {
         move |progress| progress.resource_version = ResourceVersion(version)
     }
 
+    fn texts(behind: &Behind) -> Vec<String> {
+        behind.resources().map(|(resource, goal)| format!("{resource} {goal}")).collect()
+    }
+
+    #[tokio::test]
+    async fn a_key_in_doubt_waits_for_a_new_list_however_new_the_version() {
+        let (consistency, pods, sender, health) = followed();
+        let key = Key::new("ns", "web");
+        consistency.doubt(&key, Uid::parse("a"), pods);
+        assert_eq!(health.wanted_list(), 1);
+        sender.send_modify(seen(99));
+        let behind = consistency.behind(&key).unwrap();
+        assert_eq!(texts(&behind), ["pods a new list"]);
+        sender.send_modify(|progress| progress.list = 1);
+        behind.caught_up().await;
+        assert!(consistency.behind(&key).is_none());
+    }
+
     #[tokio::test]
     async fn a_key_waits_for_the_newest_of_its_writes() {
         let (consistency, pods, sender, _) = followed();
@@ -158,7 +215,7 @@ mod tests {
         consistency.record(&key, uid, pods, ResourceVersion(7));
         consistency.record(&key, uid, pods, ResourceVersion(5));
         let behind = consistency.behind(&key).unwrap();
-        assert_eq!(behind.resources().collect::<Vec<_>>(), [("pods", ResourceVersion(7))]);
+        assert_eq!(texts(&behind), ["pods version 7"]);
         let mut wait = Box::pin(behind.caught_up());
         sender.send_modify(seen(6));
         assert!((&mut wait).now_or_never().is_none());
@@ -176,7 +233,7 @@ mod tests {
         assert!(consistency.behind(&key).is_some(), "cleared for another uid");
         consistency.record(&key, new, pods, ResourceVersion(3));
         let behind = consistency.behind(&key).unwrap();
-        assert_eq!(behind.resources().collect::<Vec<_>>(), [("pods", ResourceVersion(3))]);
+        assert_eq!(texts(&behind), ["pods version 3"]);
     }
 
     #[tokio::test(start_paused = true)]

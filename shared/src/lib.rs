@@ -47,6 +47,10 @@ pub mod control;
 pub mod events;
 pub mod leader;
 pub mod owner;
+pub mod pod_control;
+
+// Keeping pods.
+pub mod replicas;
 
 // Being a process.
 pub mod decisions;

@@ -70,6 +70,8 @@ pub enum Finish {
     After(Duration),
     /// It is tried again after its back-off.
     Retry,
+    /// It was not worked on after all, and is taken again at once.
+    Again,
 }
 
 /// A queue of keys; cheap to clone.
@@ -184,7 +186,8 @@ impl Queue {
                         observer.dequeued(waited);
                         observer.depth(state.len());
                     });
-                    if state.len() > 0 {
+                    if state.len() > 0 || !state.timers.is_empty() {
+                        // Somebody must watch over what is left while this caller works.
                         self.shared.wake.notify_one();
                     }
                     return Some(key);
@@ -354,6 +357,10 @@ impl State {
             Finish::After(delay) => {
                 (entry.failures, entry.not_before) = (0, None);
                 self.set_timer(key, now + delay);
+            }
+            Finish::Again => {
+                let queued = self.add(key, dirty.unwrap_or(Cause::Event), now);
+                return Finished { took: None, queued };
             }
             // An edit came in the meantime: what failed is not what is asked for now.
             Finish::Retry if dirty == Some(Cause::Edit) => (entry.failures, entry.not_before) = (1, None),

@@ -1,1 +1,19 @@
-//! (being written)
+//! Builders and properties for the tests of operators, behind the feature `testing`.
+//!
+//! A builder makes the JSON that the apiserver would serve and reads it into any view, so every fixture also goes
+//! through the view's own reading. Left out: a fake apiserver; what needs one runs against the real one.
+
+mod objects;
+pub mod properties;
+
+pub use objects::{ObjectBuilder, object, pod, uid};
+
+use jiff::Timestamp;
+
+/// The instant at which tests take place: 2026-01-01T12:00:00Z.
+pub const NOW: Timestamp = Timestamp::constant(1_767_268_800, 0);
+
+/// This many seconds before [`NOW`].
+pub fn ago(seconds: i64) -> Timestamp {
+    Timestamp::from_second(NOW.as_second().saturating_sub(seconds)).unwrap_or(Timestamp::MIN)
+}

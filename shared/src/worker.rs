@@ -54,15 +54,15 @@ pub async fn run<C: Controller>(controller: Arc<C>, queue: Queue, workers: usize
 async fn work<C: Controller>(controller: Arc<C>, queue: Queue, panics: Arc<AtomicU64>) {
     while let Some(key) = queue.next().await {
         if let Some(behind) = controller.consistency().and_then(|consistency| consistency.behind(&key)) {
-            for (resource, version) in behind.resources() {
-                tracing::debug!(%key, resource, %version, "held until the cache has seen its own write");
+            for (resource, goal) in behind.resources() {
+                tracing::debug!(%key, resource, %goal, "held until the cache has seen its own write");
                 controller.held(resource);
             }
             // The key stays taken while it waits, but this worker goes on with others.
             let queue = queue.clone();
             tokio::spawn(async move {
                 behind.caught_up().await;
-                queue.finish(&key, Finish::After(Duration::ZERO));
+                queue.finish(&key, Finish::Again);
             });
             continue;
         }

@@ -358,3 +358,6 @@ fn percent_encode(text: &str, into: &mut String) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,6 +103,33 @@ async fn an_edit_during_a_failing_sync_is_tried_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_held_key_keeps_its_failures() {
+    let queue = queue();
+    queue.add(&key("a"), Cause::Event);
+    poll(&queue);
+    queue.finish(&key("a"), Finish::Retry);
+    pass(100).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Again);
+    assert_eq!(poll(&queue).as_deref(), Some("a"), "at once");
+    assert_eq!(queue.failures(&key("a")), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_fires_while_another_worker_is_busy() {
+    let queue = queue();
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { (queue.next().await, queue.next().await) }
+    });
+    tokio::task::yield_now().await;
+    queue.add(&key("busy"), Cause::Event);
+    queue.add_after(&key("timer"), Duration::from_secs(1));
+    let (first, second) = waiting.await.unwrap();
+    assert_eq!((first.unwrap().name(), second.unwrap().name()), ("busy", "timer"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn edits_overtake_but_starve_nobody() {
     let queue = queue();
     for name in ["e1", "e2", "e3"] {

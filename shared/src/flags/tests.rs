@@ -1,0 +1,130 @@
+use super::*;
+
+#[derive(Debug, clap::Parser)]
+struct Flags {
+    #[command(flatten)]
+    shared: SharedFlags,
+    /// The number of replica sets that are allowed to sync concurrently.
+    #[arg(long, default_value_t = 5)]
+    concurrent_replicaset_syncs: u32,
+}
+
+impl OperatorFlags for Flags {
+    fn shared(&self) -> &SharedFlags {
+        &self.shared
+    }
+}
+
+fn read(args: &str) -> Result<Flags, Exit> {
+    let args = std::iter::once("/bin/x").chain(args.split_whitespace()).map(OsString::from);
+    parse("replicaset-operator", args)
+}
+
+fn error(args: &str) -> String {
+    let exit = read(args).unwrap_err();
+    assert!(!exit.asked_for, "{args}");
+    exit.text
+}
+
+#[test]
+fn the_defaults_are_upstreams() {
+    let flags = read("").unwrap();
+    let SharedFlags { leader, serving, logging, .. } = &flags.shared;
+    assert_eq!((flags.shared.kubeconfig(), flags.shared.master()), (None, None));
+    assert_eq!((flags.shared.kube_api_qps, flags.shared.kube_api_burst), (0.0, 30));
+    assert!(leader.leader_elect);
+    assert_eq!(leader.leader_elect_lease_duration.to_string(), "15s");
+    assert_eq!(leader.leader_elect_renew_deadline.to_string(), "10s");
+    assert_eq!(leader.leader_elect_retry_period.to_string(), "2s");
+    assert_eq!(leader.leader_elect_resource_name, "replicaset-operator");
+    assert_eq!(leader.leader_elect_resource_namespace, "kube-system");
+    assert_eq!((serving.bind_address.to_string(), serving.secure_port), ("0.0.0.0".to_owned(), 10257));
+    assert_eq!(serving.certificate(), None);
+    assert_eq!(serving.authorization_always_allow_paths, ["/healthz", "/readyz", "/livez"]);
+    assert_eq!((logging.v, logging.logging_format), (0, LogFormat::Text));
+    assert_eq!(flags.concurrent_replicaset_syncs, 5);
+}
+
+#[test]
+fn values_come_after_a_blank_or_an_equals_sign_and_the_last_one_counts() {
+    let flags = read("--kubeconfig /a --kubeconfig=/b --v=2 --secure-port 0 --concurrent-replicaset-syncs=7").unwrap();
+    assert_eq!(flags.shared.kubeconfig(), Some(Path::new("/b")));
+    assert_eq!((flags.shared.logging.v, flags.shared.serving.secure_port), (2, 0));
+    assert_eq!(flags.concurrent_replicaset_syncs, 7);
+    assert_eq!(read("-v 4").unwrap().shared.logging.v, 4);
+    assert_eq!(read("--kubeconfig= --master=").unwrap().shared.kubeconfig(), None);
+    assert!(read("--kube-api-qps -1").unwrap().shared.kube_api_qps < 0.0);
+    let paths = "--authorization-always-allow-paths=/healthz,/metrics";
+    assert_eq!(read(paths).unwrap().shared.serving.authorization_always_allow_paths, ["/healthz", "/metrics"]);
+}
+
+#[test]
+fn a_boolean_needs_no_value_and_takes_it_after_an_equals_sign_only() {
+    assert!(read("--leader-elect").unwrap().shared.leader.leader_elect);
+    assert!(read("--leader-elect=1").unwrap().shared.leader.leader_elect);
+    assert!(!read("--leader-elect=false").unwrap().shared.leader.leader_elect);
+    assert!(!read("--leader-elect=f").unwrap().shared.leader.leader_elect);
+    assert!(error("--leader-elect false").contains("unexpected argument 'false'"));
+    assert!(error("--leader-elect=maybe").contains("invalid boolean \"maybe\""));
+}
+
+#[test]
+fn what_is_wrong_is_named_and_exits_with_1() {
+    for (args, expected) in [
+        ("--no-such-flag", "unexpected argument '--no-such-flag'"),
+        ("-leader-elect=false", "unexpected argument '-l'"),
+        ("surplus", "unexpected argument 'surplus'"),
+        ("--leader-elect-lease-duration=15", "missing unit in duration \"15\""),
+        ("--logging-format=xml", "invalid value 'xml' for '--logging-format <FORMAT>'"),
+        ("--secure-port=70000", "70000 is not in 0..=65535"),
+        ("--bind-address=localhost", "invalid IP address"),
+    ] {
+        let text = error(args);
+        assert!(text.contains(expected), "{args}: {text}");
+    }
+    assert_eq!(read("--no-such-flag").unwrap_err().code(), 1);
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused_together() {
+    for (args, expected) in [
+        (
+            "--leader-elect-lease-duration=10s",
+            "error: --leader-elect-lease-duration 10s must be greater than --leader-elect-renew-deadline 10s\n",
+        ),
+        (
+            "--leader-elect-renew-deadline=2.4s",
+            "error: --leader-elect-renew-deadline 2.4s must be greater than 1.2 times --leader-elect-retry-period 2s\n",
+        ),
+        ("--leader-elect-retry-period=0", "error: --leader-elect-retry-period must be greater than zero\n"),
+        (
+            "--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms",
+            "error: --leader-elect-lease-duration 900ms must be at least 1s\n",
+        ),
+        (
+            "--leader-elect-resource-lock=endpoints",
+            "error: --leader-elect-resource-lock \"endpoints\" is not supported: it must be leases\n",
+        ),
+        (
+            "--leader-elect-resource-name= --leader-elect-resource-namespace= --tls-cert-file=/a",
+            "error: --leader-elect-resource-name must not be empty\n\
+             --leader-elect-resource-namespace must not be empty\n\
+             --tls-cert-file and --tls-private-key-file must be given together\n",
+        ),
+    ] {
+        assert_eq!(error(args), expected, "{args}");
+    }
+    assert!(read("--leader-elect=false --leader-elect-lease-duration=1s").is_ok());
+    assert!(read("--tls-cert-file=/a --tls-private-key-file=/b").unwrap().shared.serving.certificate().is_some());
+}
+
+#[test]
+fn help_and_version_are_asked_for() {
+    let help = read("--help").unwrap_err();
+    assert!(help.asked_for && help.text.contains("--leader-elect-resource-name <NAME>"), "{}", help.text);
+    assert!(help.text.contains("[default: replicaset-operator]"), "{}", help.text);
+    let version = read("--version").unwrap_err();
+    assert!(version.asked_for);
+    assert_eq!(version.text, format!("replicaset-operator {VERSION} (as Kubernetes {KUBERNETES_VERSION})\n"));
+    assert_eq!(version.code(), 0);
+}
