@@ -317,7 +317,7 @@ fn plan_proportional_scale(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) 
     match to_add.cmp(&0) {
         // The larger one first; of equal ones the newest grows first and the oldest shrinks first.
         Ordering::Greater => {
-            active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), Reverse(age(replica_set))))
+            active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), Reverse(age(replica_set))));
         }
         Ordering::Less => active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), age(replica_set))),
         Ordering::Equal => {}

@@ -10,6 +10,7 @@ use deployment_operator::plan::{Path, Plan, Step, plan};
 use deployment_operator::status::{StatusPatch, next_status};
 use proptest::prelude::*;
 use shared::condition;
+use shared::intern::Text;
 use shared::object::{ControllerRef, Key, ResourceVersion, Uid};
 
 use crate::builders::{self, at};
@@ -89,7 +90,7 @@ impl World {
             }
             Step::UpdateReplicaSet(update) => {
                 let set = self.sets.iter_mut().find(|set| set.meta.uid == update.uid).expect("only what was observed");
-                let set_keys: Vec<&str> = update.annotations.keys().map(|key| key.as_str()).collect();
+                let set_keys: Vec<&str> = update.annotations.keys().map(Text::as_str).collect();
                 let kept = set.meta.annotations.iter().filter(|(key, _)| !set_keys.contains(key));
                 let set_now = update.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
                 set.meta.annotations = objects::Annotations::new(kept.chain(set_now));

@@ -1,7 +1,6 @@
 //! Scaling without a rollout.
 
 use deployment_operator::objects::annotations::{DESIRED_REPLICAS, MAX_REPLICAS};
-use deployment_operator::plan::Step;
 use deployment_operator::plan::deployment_util::proportion;
 
 use crate::builders::*;
@@ -16,8 +15,7 @@ fn check_sizes(deployment: &Deployment, sets: &[ReplicaSet], expected: &[(&str, 
         .iter()
         .map(|set| (set.meta.name().trim_start_matches("web-").to_owned(), set.spec.replicas))
         .collect();
-    for step in &plan.steps {
-        let Step::UpdateReplicaSet(update) = step else { panic!("{step}") };
+    for update in updates(&plan) {
         let scale = update.scale.unwrap();
         let (_, size) = sizes.iter_mut().find(|(version, _)| update.key.name() == format!("web-{version}")).unwrap();
         assert_eq!(*size, scale.from);
@@ -198,16 +196,7 @@ fn the_base_of_a_proportion_is_the_noted_maximum_or_else_the_present_size() {
         };
         let observed =
             deployment("v2", 120).rolling(10, 0).status("replicas", status).with(&[of("v1", 50), of("v2", 60)]);
-        let plan = planned(&observed);
-        let sizes: Vec<i32> = plan
-            .steps
-            .iter()
-            .map(|step| match step {
-                Step::UpdateReplicaSet(update) => update.scale.unwrap().to,
-                other => panic!("{other}"),
-            })
-            .collect();
-        sizes
+        updates(&planned(&observed)).iter().map(|update| update.scale.unwrap().to).collect::<Vec<i32>>()
     };
     // 60 of 110 → 71 of 130, 50 of 110 → 59 of 130.
     assert_eq!(sizes(Some("110"), 0), [71, 59]);
