@@ -88,7 +88,7 @@ pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
     let (active, wanted) = (claimed.len(), owner.spec().wanted());
     plan.reason = Reason::Replicas { active, wanted };
     plan.create = wanted.saturating_sub(active).min(BURST_REPLICAS);
-    plan.delete = deletions(&claimed, &observed.related, active.saturating_sub(wanted).min(BURST_REPLICAS), now);
+    plan.delete = deletions(&claimed, &observed.related, active.saturating_sub(wanted), now);
     plan
 }
 
@@ -99,8 +99,8 @@ fn claim_active<T: ReplicaOwner>(observed: &Observed<T>, selector: &Selector) ->
 }
 
 /// Source: `getPodsToDelete` and `getPodsRankedByRelatedPodsOnSameNode`, `pkg/controller/replicaset/replica_set.go`.
-fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], count: usize, now: Timestamp) -> Vec<Deletion> {
-    if count == 0 {
+fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], surplus: usize, now: Timestamp) -> Vec<Deletion> {
+    if surplus == 0 {
         return Vec::new();
     }
     let mut on_node: BTreeMap<&Text, usize> = BTreeMap::new();
@@ -109,12 +109,13 @@ fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], count: usize, now: Timestam
     }
     let colocated = |pod: &Pod| on_node.get(&pod.node).copied().unwrap_or(0);
     let standings: Vec<_> = claimed.iter().map(|pod| pod.standing(colocated(pod))).collect();
-    let chosen = first_to_go(&standings, count, Scale::Logarithmic(now));
+    // Ranked against those that stay in the end, which more than a burst away are not those that stay for now.
+    let chosen = first_to_go(&standings, surplus, Scale::Logarithmic(now));
     let deletion = |(at, rule): (usize, Rule)| {
         let meta = &claimed[at].metadata;
         Deletion { key: meta.key.clone(), uid: meta.uid, rule }
     };
-    chosen.into_iter().map(deletion).collect()
+    chosen.into_iter().take(BURST_REPLICAS).map(deletion).collect()
 }
 
 impl Plan {

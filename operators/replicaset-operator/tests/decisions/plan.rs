@@ -7,6 +7,7 @@ use replicaset_operator::plan::plan;
 use serde_json::json;
 use shared::expectations::Expectations;
 use shared::object::Key;
+use shared::pod::ranking::Rule;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
 
 use crate::fixtures::{foreign, observed, orphan, pod, ready_pods, relabelled, web};
@@ -41,8 +42,10 @@ fn missing_pods_are_created() {
 #[test]
 fn at_most_500_are_created_or_deleted_at_once() {
     check(&web(2000), &[], "create 500 (0 of 2000 active)");
-    let deletions = plan(&observed(&web(1), &ready_pods(700)), NOW).delete;
-    assert_eq!(deletions.len(), 500);
+    let down_to = |replicas: i32| plan(&observed(&web(replicas), &ready_pods(700)), NOW).delete;
+    assert_eq!(down_to(1).len(), 500);
+    assert_eq!(down_to(0).len(), 500);
+    assert!(down_to(0).iter().all(|deletion| deletion.rule == Rule::AllGo), "those that stay for now go next");
 }
 
 #[test]
