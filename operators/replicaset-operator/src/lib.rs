@@ -6,10 +6,9 @@
 //! Left out: templates and rollouts (the Deployment's), and pods of a ReplicaSet that is being deleted (the garbage
 //! collector's).
 
-pub mod apply;
 pub mod controller;
 pub mod flags;
 pub mod objects;
 pub mod observe;
-pub mod plan;
-pub mod status;
+
+pub use shared::replicas::{apply, plan, status};

@@ -5,10 +5,9 @@
 //! kinds have in common is [`shared::replicas`]; here is what is its own: a selector that is a plain map, a status without
 //! terminatingReplicas, and pods that are not ranked by node.
 
-pub mod apply;
 pub mod controller;
 pub mod flags;
 pub mod objects;
 pub mod observe;
-pub mod plan;
-pub mod status;
+
+pub use shared::replicas::{apply, plan, status};
