@@ -9,7 +9,7 @@ const MAX_MAIN_LINES: usize = 20;
 const IMPURE: [&str; 9] = ["async", "await", "Cache", "Client", "Clock", "Control", "SystemTime", "now()", "tokio"];
 
 /// What operators leave to the shared crate: the typed client, and every request of their own.
-const NOT_FOR_OPERATORS: [&str; 5] = ["kube", "k8s_openapi", "hyper", "Client", "reqwest"];
+const NOT_FOR_OPERATORS: [&str; 5] = ["kube::", "k8s_openapi", "hyper", "Client", "reqwest"];
 
 /// The part of a file that runs in production: without its tests and comments.
 fn production(file: &File) -> String {
@@ -149,7 +149,7 @@ fn each_rule_fires() {
     row("shared/src/pod.rs", "//!\nuse tokio::a;", &["shared/src/pod.rs: is pure, and names tokio"]);
     row("operators/a/src/observe.rs", "//!\nCache<Pod>", &[]);
     let api = "operators/a/src/apply.rs";
-    row(api, "//!\nuse kube::Api;", &["operators/a/src/apply.rs: is an operator's, and names kube"]);
+    row(api, "//!\nuse kube::Api;", &["operators/a/src/apply.rs: is an operator's, and names kube::"]);
     row(api, "//!\nlet Plan { a, .. } = plan;", &["operators/a/src/apply.rs: takes a plan apart with .."]);
     row(api, "//!\nlet Plan { a } = plan;", &[]);
     row("shared/src/a.rs", "//! `job-operator`\nlet a = 1;", &[]);

@@ -77,9 +77,9 @@ fn every_dependency_is_used() {
     let (members, sources) = (members(), tree::sources());
     crate::none(members.iter().flat_map(|file| check_use(file, &sources)));
     let workspace = tree::read("Cargo.toml");
-    let unused = dependencies(&workspace).into_iter().filter(|name| {
-        *name != "shared" && !members.iter().any(|member| dependencies(&member.text).contains(name))
-    });
+    let unused = dependencies(&workspace)
+        .into_iter()
+        .filter(|name| *name != "shared" && !members.iter().any(|member| dependencies(&member.text).contains(name)));
     crate::none(unused.map(|name| format!("Cargo.toml: no crate depends on {name}")));
 }
 
@@ -96,7 +96,10 @@ fn each_rule_fires() {
         assert_eq!(complaints, expected);
     };
     row(good.to_owned(), &[]);
-    row(good.replace("version.workspace = true\ned", "version = \"1\"\ned"), &["a/Cargo.toml: version is not the workspace's"]);
+    row(
+        good.replace("version.workspace = true\ned", "version = \"1\"\ned"),
+        &["a/Cargo.toml: version is not the workspace's"],
+    );
     row(good.replace("anyhow.workspace = true", "anyhow = \"1\""), &["a/Cargo.toml: anyhow has a version of its own"]);
     row(good.replace("[lints]\nworkspace", "[lints]\nx"), &["a/Cargo.toml: the lints are not the workspace's"]);
     row(good.replace("anyhow", "bytes"), &["a/Cargo.toml: bytes is not used"]);

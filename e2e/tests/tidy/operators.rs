@@ -9,8 +9,7 @@ use crate::upstream::CONTROLLERS;
 const ROOMS: [&str; 7] = ["flags", "objects", "controller", "observe", "plan", "apply", "status"];
 /// Rooms that only some have: upstream's own metrics, and a graph in place of a plan.
 const MORE_ROOMS: [&str; 2] = ["metrics", "graph"];
-const HEADINGS: [&str; 7] =
-    ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
+const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
 
 fn source(operator: &str) -> Vec<File> {
     tree::files(&format!("operators/{operator}/src"), ".rs")
@@ -21,7 +20,8 @@ fn check_rooms(operator: &str) -> Vec<String> {
     let src = format!("operators/{operator}/src");
     let map = read(&format!("{src}/lib.rs"));
     let shared: Vec<&str> = map.lines().filter(|line| line.starts_with("pub use shared::")).collect();
-    let is_shared = |room: &str| shared.iter().any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == room));
+    let is_shared =
+        |room: &str| shared.iter().any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == room));
     let missing = ROOMS.iter().filter(|room| !exists(&format!("{src}/{room}.rs")) && !is_shared(room));
     let missing = missing.map(|room| format!("{src}: no {room}.rs, and lib.rs takes none from shared"));
     let known = |name: &str| {
@@ -165,7 +165,8 @@ fn every_operator_has_manifests_and_no_manifest_lacks_its_operator() {
 
 #[test]
 fn each_rule_fires() {
-    let page = "# a-operator\n## Owns\n## Watches\n## Writes\n## Flags\n## Metrics\n## Events\n## Differences from upstream\n";
+    let page =
+        "# a-operator\n## Owns\n## Watches\n## Writes\n## Flags\n## Metrics\n## Events\n## Differences from upstream\n";
     assert!(check_page("a-operator", page).is_empty());
     assert_eq!(check_page("b-operator", page), ["operators/b-operator/README.md: its title is not its name"]);
     assert_eq!(check_page("a-operator", &page.replace("## Flags\n", "")).len(), 1);

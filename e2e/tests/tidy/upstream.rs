@@ -25,7 +25,11 @@ pub(crate) const CONTROLLERS: [Controller; 9] = [
     row(
         "garbage-collector-controller",
         "garbage-collector-controller",
-        &["garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan", "garbage_collector_graph_changes"],
+        &[
+            "garbage_collector_attempt_to_delete",
+            "garbage_collector_attempt_to_orphan",
+            "garbage_collector_graph_changes",
+        ],
     ),
     row("job-controller", "job-controller", &["job", "job_orphan_pod"]),
     row("replicaset-controller", "replicaset-controller", &["replicaset"]),
