@@ -56,7 +56,7 @@ impl Operator for DeploymentOperator {
         setup.watch(replica_sets);
         setup.watch(pods);
 
-        let (clock, decisions) = (setup.clock(), setup.decisions().of_queue(queue.name()));
+        let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
         let controller = Arc::new(DeploymentController { caches, writer, clock, decisions });
         setup.work(controller, &queue, flags.concurrent_deployment_syncs);
     }
