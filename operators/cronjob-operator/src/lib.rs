@@ -6,7 +6,13 @@
 //!
 //! Upstream: `pkg/controller/cronjob`.
 
+mod apply;
+mod controller;
+pub mod flags;
+mod metrics;
 pub mod objects;
 pub mod observe;
 pub mod plan;
 pub mod status;
+
+pub use controller::CronJobOperator;
