@@ -1,0 +1,134 @@
+# Everything a person does with this project. `make help` lists it.
+
+OPERATORS ?= $(notdir $(wildcard operators/*))
+VERSION   := v$(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+REGISTRY  ?= operators.local
+DIST      ?= dist
+
+PACKAGES   := $(addprefix --package ,$(OPERATORS))
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# Naming the target keeps static linking away from build scripts and macros.
+STATIC_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
+
+# Tools that come neither with Rust nor with the system: each at one version, in a cache.
+CARGO_DENY_VERSION := 0.20.2
+TOOLS              := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubernetes-operators/tools
+CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+
+IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif command -v buildah >/dev/null; then echo buildah; fi)
+
+# The local cluster, the suite and the benchmark. The profile is release without its slow linking.
+E2E := cargo run --locked --quiet --profile e2e --package e2e --
+
+# A check whose program not every machine has is left out with a word about it; CI leaves nothing out.
+left-out = { echo "not checked: $(1)" >&2; [ -z "$$CI" ]; }
+
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 } /^##@ / { print "\n" substr($$0, 5) }' $(MAKEFILE_LIST)
+
+##@ Seeing it work
+
+.PHONY: run
+run: build-e2e ## A local cluster with every operator, and a Deployment rolling out; Ctrl-C ends it all
+	$(E2E) run
+
+.PHONY: bench
+bench: build-e2e ## The benchmark beside kube-controller-manager, on a local cluster
+	$(E2E) bench
+
+##@ Checking
+
+.PHONY: test
+test: needs lint unit doc deny e2e image-check ## Everything that CI checks
+	@echo "make test: everything passed"
+
+.PHONY: lint
+lint: ## Formatting, clippy, shell scripts
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh e2e/kind/*.sh .ci/run; \
+	else $(call left-out,shell scripts; there is no shellcheck here); fi
+
+.PHONY: unit
+unit: ## Unit tests, properties, and tidy; no cluster
+	cargo test --locked --workspace
+
+.PHONY: doc
+doc: ## The crates' documentation, without a warning
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps --document-private-items
+
+.PHONY: deny
+deny: $(CARGO_DENY) ## Licences, sources and duplicates of what the operators are built from
+	$(CARGO_DENY) --locked --workspace check --hide-inclusion-graph bans licenses sources
+
+.PHONY: audit
+audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for the list
+	$(CARGO_DENY) --locked --workspace check advisories
+
+.PHONY: e2e
+e2e: build-e2e ## The e2e suite on a local cluster
+	$(E2E) test
+
+.PHONY: e2e-kind
+e2e-kind: images build-e2e ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers
+	e2e/kind/run.sh $(OPERATORS)
+
+.PHONY: realnode
+realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode
+	scripts/realnode.sh $(OPERATORS)
+
+.PHONY: fmt
+fmt: ## Formats the code
+	cargo fmt --all
+
+##@ Building
+
+.PHONY: build
+build: ## Static release binaries in dist/bin; OPERATORS=... for some only
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target $(STATIC_TARGET) $(PACKAGES)
+	mkdir -p $(DIST)/bin
+	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(OPERATORS)) $(DIST)/bin/
+
+.PHONY: images
+images: build ## Each operator's image, started once, in dist/images as an archive that docker, ctr and kind load
+	@set -e; for operator in $(OPERATORS); do \
+	  scripts/image.sh "$(IMAGE_ENGINE)" $(DIST) $$operator $(REGISTRY)/$$operator:$(VERSION); done
+
+.PHONY: image
+image: ## One image: OPERATOR=deployment-operator
+	@[ -n "$(OPERATOR)" ] || { echo "which one? make image OPERATOR=deployment-operator" >&2; exit 1; }
+	$(MAKE) images OPERATORS=$(OPERATOR)
+
+.PHONY: image-check
+image-check:
+	@if [ -n "$(IMAGE_ENGINE)" ]; then $(MAKE) images OPERATORS=$(firstword $(OPERATORS)); \
+	else $(call left-out,the image; neither docker nor buildah runs here); fi
+
+.PHONY: build-e2e
+build-e2e: needs
+	cargo build --locked --profile e2e --package e2e $(PACKAGES)
+
+.PHONY: tools
+tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache
+
+$(CARGO_DENY):
+	cargo install cargo-deny --locked --version $(CARGO_DENY_VERSION) --root $(dir $(@D))
+
+.PHONY: clean
+clean: ## Removes what was built
+	cargo clean
+	rm -rf $(DIST)
+
+# Says at once which programs are missing, rather than minutes later that one of them is.
+.PHONY: needs
+needs:
+	@missing=; need() { command -v "$$1" >/dev/null || { echo "missing: $$1, $$2" >&2; missing=1; }; }; \
+	need cargo "Rust 1.95 or newer: https://rustup.rs"; \
+	need cc "a C compiler for the TLS library: apt-get install build-essential"; \
+	need go "Go 1.26 or newer, which builds the local cluster: https://go.dev/dl"; \
+	need kubectl "which reads the manifests: https://kubernetes.io/docs/tasks/tools"; \
+	[ -z "$$missing" ]

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Builds one operator's image from its binary in DIST/bin, writes it to DIST/images as a docker archive, and starts it.
+#   image.sh docker|buildah DIST OPERATOR IMAGE
+# buildah here needs neither a daemon nor namespaces, so it also works as root inside a container.
+set -euo pipefail
+
+engine=$1 dist=$2 operator=$3 image=$4
+archive=$dist/images/$operator.tar
+limit_bytes=$((8 * 1024 * 1024))
+
+size_bytes=$(stat --format %s "$dist/bin/$operator")
+if [ "$size_bytes" -gt "$limit_bytes" ]; then
+  echo "$operator: the binary has $size_bytes bytes, more than $limit_bytes" >&2
+  exit 1
+fi
+
+build=(--file Dockerfile --target prebuilt --build-arg "OPERATOR=$operator" --tag "$image" "$dist/bin")
+mkdir -p "$dist/images"
+rm -f "$archive"
+case $engine in
+docker)
+  docker build --quiet "${build[@]}" >/dev/null
+  docker save --output "$archive" "$image"
+  version=$(docker run --rm "$image" --version)
+  user=$(docker image inspect --format '{{.Config.User}}' "$image")
+  ;;
+buildah)
+  storage=$(mktemp --directory)
+  buildah() { command buildah --storage-driver vfs --root "$storage/root" --runroot "$storage/run" "$@"; }
+  trap 'rm -rf "$storage"' EXIT
+  buildah bud --quiet --isolation chroot "${build[@]}" >/dev/null
+  buildah push --quiet "$image" "docker-archive:$archive:$image"
+  container=$(buildah from "$image")
+  version=$(buildah run --isolation chroot "$container" -- /operator --version)
+  user=$(buildah inspect --format '{{.OCIv1.Config.User}}' "$container")
+  ;;
+*)
+  echo "an image needs docker with its daemon, or buildah" >&2
+  exit 1
+  ;;
+esac
+
+case $version in
+"$operator ${image##*:}"*) ;;
+*)
+  echo "$image says of itself: $version" >&2
+  exit 1
+  ;;
+esac
+if [ "$user" != 65532:65532 ]; then
+  echo "$image runs as '$user'" >&2
+  exit 1
+fi
+echo "$image: $version, binary $size_bytes bytes, archive $(stat --format %s "$archive") bytes"
