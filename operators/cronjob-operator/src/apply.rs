@@ -13,7 +13,6 @@ use shared::object::{Key, ResourceVersion, Uid};
 use shared::resource::JOBS;
 use shared::time::Time;
 
-use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, CronJobStatus, Job, JobReference, reasons};
 use crate::observe::Observed;
 use crate::plan::{Deletion, Leave, Left, Notice, Plan, Run, Start};
@@ -23,7 +22,6 @@ use crate::status::{Outcome, Started};
 pub(crate) struct Writer {
     pub(crate) control: Control,
     pub(crate) recorder: Recorder,
-    pub(crate) skew: CreationSkew,
 }
 
 /// What an event about a CronJob is about.
@@ -105,13 +103,7 @@ impl Writer {
             }
         }
         match self.create(observed, about, name, body).await {
-            Ok(Some(created)) => {
-                if let Some(creation) = created.creation {
-                    self.skew.observe(creation, Time::of(*due));
-                }
-                outcome.started = Some(Started { due: *due, job: created.job });
-            }
-            Ok(None) => {}
+            Ok(job) => outcome.started = job.map(|job| Started { due: *due, job }),
             Err(error) => outcome.error = Some(error),
         }
     }
@@ -123,14 +115,13 @@ impl Writer {
         about: &ObjectReference,
         name: &str,
         body: &str,
-    ) -> anyhow::Result<Option<Created>> {
+    ) -> anyhow::Result<Option<JobReference>> {
         let namespace = about.key.namespace();
         let error = match self.control.create(&JOBS, namespace, body.to_owned().into()).await {
             Ok(written) => {
                 let message = format!("Created job {name}");
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_CREATE, message);
-                let job = JobReference::new(&written.metadata);
-                return Ok(Some(Created { job, creation: written.metadata.creation }));
+                return Ok(Some(JobReference::new(&written.metadata)));
             }
             Err(error) => error,
         };
@@ -145,14 +136,14 @@ impl Writer {
     }
 
     /// The Job that was created in a sync which did not get to say so.
-    async fn find(&self, observed: &Observed, key: &Key) -> anyhow::Result<Option<Created>> {
+    async fn find(&self, observed: &Observed, key: &Key) -> anyhow::Result<Option<JobReference>> {
         let job: Job = self.control.get(&JOBS, key).await.with_context(|| format!("read the existing job {key}"))?;
         if !job.metadata.is_controlled_by(observed.cron_job.metadata.uid) {
             tracing::warn!(job = %key, "a job of another owner has the name of the one that is due");
             return Ok(None);
         }
         let is_known = observed.cron_job.has_active(job.metadata.uid);
-        Ok((!is_known).then(|| Created { job: JobReference::new(&job.metadata), creation: None }))
+        Ok((!is_known).then(|| JobReference::new(&job.metadata)))
     }
 
     /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. A patch, so
@@ -174,13 +165,6 @@ impl Writer {
         let written = self.control.patch(&CRON_JOBS, &meta.key, "status", PatchType::Merge, json(&patch)).await?;
         Ok(written.metadata.resource_version)
     }
-}
-
-/// A Job that runs now.
-struct Created {
-    job: JobReference,
-    /// When it was created, if this sync did it.
-    creation: Option<Time>,
 }
 
 #[derive(Serialize)]

@@ -17,7 +17,6 @@ use shared::worker::{Controller, Requeue};
 
 use crate::apply::{Writer, about};
 use crate::flags::Flags;
-use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, Job, reasons};
 use crate::observe::{Sources, controller_name};
 use crate::plan::{plan, schedule};
@@ -45,7 +44,6 @@ impl Operator for CronJobOperator {
         jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
 
         let mut consistency = Consistency::default();
-        let skew = CreationSkew::new();
         let controller = CronJobController {
             sources: Sources {
                 cron_jobs: cron_jobs.cache(),
@@ -53,7 +51,7 @@ impl Operator for CronJobOperator {
                 by_controller_name,
                 control: setup.control(),
             },
-            writer: Writer { control: setup.control(), recorder: setup.recorder(), skew },
+            writer: Writer { control: setup.control(), recorder: setup.recorder() },
             cron_jobs_written: consistency.follow(cron_jobs.follow()),
             jobs_written: consistency.follow(jobs.follow()),
             consistency,

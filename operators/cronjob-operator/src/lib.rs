@@ -9,7 +9,6 @@
 mod apply;
 mod controller;
 pub mod flags;
-mod metrics;
 pub mod objects;
 pub mod observe;
 pub mod plan;
