@@ -13,6 +13,7 @@ use shared::object::{Key, ResourceVersion, Uid};
 use shared::resource::JOBS;
 use shared::time::Time;
 
+use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, CronJobStatus, Job, JobReference, reasons};
 use crate::observe::Observed;
 use crate::plan::{Deletion, Leave, Left, Notice, Plan, Run, Start};
@@ -22,6 +23,7 @@ use crate::status::{Outcome, Started};
 pub(crate) struct Writer {
     pub(crate) control: Control,
     pub(crate) recorder: Recorder,
+    pub(crate) skew: CreationSkew,
 }
 
 /// What an event about a CronJob is about.
@@ -103,7 +105,13 @@ impl Writer {
             }
         }
         match self.create(observed, about, name, body).await {
-            Ok(job) => outcome.started = job.map(|job| Started { due: *due, job }),
+            Ok(Some(created)) => {
+                if let Some(creation) = created.creation {
+                    self.skew.observe(creation, Time::of(*due));
+                }
+                outcome.started = Some(Started { due: *due, job: created.job });
+            }
+            Ok(None) => {}
             Err(error) => outcome.error = Some(error),
         }
     }
@@ -115,13 +123,14 @@ impl Writer {
         about: &ObjectReference,
         name: &str,
         body: &str,
-    ) -> anyhow::Result<Option<JobReference>> {
+    ) -> anyhow::Result<Option<Created>> {
         let namespace = about.key.namespace();
         let error = match self.control.create(&JOBS, namespace, body.to_owned().into()).await {
             Ok(written) => {
                 let message = format!("Created job {name}");
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_CREATE, message);
-                return Ok(Some(JobReference::new(&written.metadata)));
+                let job = JobReference::new(&written.metadata);
+                return Ok(Some(Created { job, creation: written.metadata.creation }));
             }
             Err(error) => error,
         };
@@ -136,14 +145,14 @@ impl Writer {
     }
 
     /// The Job that was created in a sync which did not get to say so.
-    async fn find(&self, observed: &Observed, key: &Key) -> anyhow::Result<Option<JobReference>> {
+    async fn find(&self, observed: &Observed, key: &Key) -> anyhow::Result<Option<Created>> {
         let job: Job = self.control.get(&JOBS, key).await.with_context(|| format!("read the existing job {key}"))?;
         if !job.metadata.is_controlled_by(observed.cron_job.metadata.uid) {
             tracing::warn!(job = %key, "a job of another owner has the name of the one that is due");
             return Ok(None);
         }
         let is_known = observed.cron_job.has_active(job.metadata.uid);
-        Ok((!is_known).then(|| JobReference::new(&job.metadata)))
+        Ok((!is_known).then(|| Created { job: JobReference::new(&job.metadata), creation: None }))
     }
 
     /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. A patch, so
@@ -165,6 +174,13 @@ impl Writer {
         let written = self.control.patch(&CRON_JOBS, &meta.key, "status", PatchType::Merge, json(&patch)).await?;
         Ok(written.metadata.resource_version)
     }
+}
+
+/// A Job that runs now.
+struct Created {
+    job: JobReference,
+    /// When it was created, if this sync did it.
+    creation: Option<Time>,
 }
 
 #[derive(Serialize)]

@@ -17,6 +17,7 @@ use shared::worker::{Controller, Requeue};
 
 use crate::apply::{Writer, about};
 use crate::flags::Flags;
+use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, Job, reasons};
 use crate::observe::{Sources, controller_name};
 use crate::plan::{plan, schedule};
@@ -44,6 +45,8 @@ impl Operator for CronJobOperator {
         jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
 
         let mut consistency = Consistency::default();
+        let skew = CreationSkew::new();
+        setup.metrics().register(CreationSkew::NAME, CreationSkew::HELP, skew.histogram());
         let controller = CronJobController {
             sources: Sources {
                 cron_jobs: cron_jobs.cache(),
@@ -51,12 +54,12 @@ impl Operator for CronJobOperator {
                 by_controller_name,
                 control: setup.control(),
             },
-            writer: Writer { control: setup.control(), recorder: setup.recorder() },
+            writer: Writer { control: setup.control(), recorder: setup.recorder(), skew },
             cron_jobs_written: consistency.follow(cron_jobs.follow()),
             jobs_written: consistency.follow(jobs.follow()),
             consistency,
             clock: setup.clock(),
-            decisions: setup.decisions(),
+            decisions: setup.decisions(&queue),
         };
         setup.watch(cron_jobs);
         setup.watch(jobs);

@@ -14,8 +14,9 @@ use shared::queue::{Backoff, Cause, Queue};
 use shared::run::{Names, Operator, Setup};
 use shared::worker::{Controller, Requeue};
 
-use crate::apply::apply;
+use crate::apply::Writer;
 use crate::flags::Flags;
+use crate::metrics::DeletionDelay;
 use crate::objects::Job;
 use crate::observe::Sources;
 use crate::plan::{Plan, is_of_interest, plan};
@@ -35,10 +36,13 @@ impl Operator for TtlAfterFinishedOperator {
         let queue = setup.queue("ttl_jobs_to_delete", Backoff::default());
         let mut jobs = InformerBuilder::<Job>::new().build();
         jobs.on_change(enqueue(queue.clone()));
+        let delay = DeletionDelay::new();
+        setup.metrics().register(DeletionDelay::NAME, DeletionDelay::HELP, delay.histogram());
         let controller = TtlAfterFinishedController {
             sources: Sources { jobs: jobs.cache(), control: setup.control() },
+            writer: Writer { control: setup.control(), delay },
             clock: setup.clock(),
-            decisions: setup.decisions(),
+            decisions: setup.decisions(&queue),
         };
         setup.watch(jobs);
         setup.work(Arc::new(controller), &queue, flags.concurrent_ttl_after_finished_syncs);
@@ -58,6 +62,7 @@ fn enqueue(queue: Queue) -> impl Fn(Change<'_, Job>) {
 /// Syncs Jobs.
 struct TtlAfterFinishedController {
     sources: Sources,
+    writer: Writer,
     clock: Clock,
     decisions: Decisions,
 }
@@ -70,7 +75,8 @@ impl Controller for TtlAfterFinishedController {
             let Some(live) = self.sources.live(key).await? else { return Ok(Requeue::Done) };
             decided = plan(&live, self.clock.now());
         }
-        self.decisions.record(self.clock.now(), key, &decided);
-        apply(&self.sources.control, key, decided).await.context("delete the Job")
+        let now = self.clock.now();
+        self.decisions.record(now, key, &decided);
+        self.writer.apply(key, decided, now).await.context("delete the Job")
     }
 }

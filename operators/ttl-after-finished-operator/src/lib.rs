@@ -8,6 +8,7 @@
 mod apply;
 pub mod controller;
 pub mod flags;
+mod metrics;
 pub mod objects;
 mod observe;
 pub mod plan;
