@@ -1,6 +1,6 @@
 //! The status that follows from what was observed and what became of the plan.
 //!
-//! Left out: the resourceVersion it is written under, which is [`crate::apply`]'s.
+//! Left out: the resourceVersion it is written under, which is `apply`'s.
 //!
 //! Upstream: the places of `syncCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`, that set `updateStatus`.
 
