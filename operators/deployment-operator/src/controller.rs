@@ -1,6 +1,6 @@
 //! Wiring, and one sync from observation to status.
 //!
-//! Left out: which change wakes which key, which is [`changes`]'s.
+//! Left out: which change wakes which key, which is `changes`'.
 
 mod changes;
 
