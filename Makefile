@@ -55,8 +55,7 @@ lint: ## Formatting, clippy, shell scripts
 
 .PHONY: unit
 unit: ## Unit tests, properties, and tidy; no cluster
-	cargo test --locked --workspace --exclude e2e
-	cargo test --locked --package e2e --lib --bins --test tidy
+	cargo test --locked --workspace
 
 .PHONY: doc
 doc: ## The crates' documentation, without a warning
