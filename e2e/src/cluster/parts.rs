@@ -207,7 +207,7 @@ impl Parts {
     }
 
     fn kwok(&self) -> Vec<String> {
-        let mut args = vec![flag("kubeconfig", self.kubeconfig("kwok").display()), "--v=-4".to_owned()];
+        let mut args = vec![flag("kubeconfig", self.kubeconfig("kwok").display())];
         args.extend(KWOK_CONFIG.map(|(name, _)| flag("config", self.dir.join(format!("kwok-{name}")).display())));
         args
     }
