@@ -172,7 +172,7 @@ impl<'a> Scope<'a> {
         self.patch_pod_status(pod, &status).await
     }
 
-    /// What is in the namespace, and how the logs end.
+    /// What is in the namespace, and how the operators' logs end.
     pub async fn describe(&self) -> String {
         describe::describe(self).await
     }

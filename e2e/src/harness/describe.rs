@@ -1,4 +1,4 @@
-//! What one wants to see of a test that failed: its objects, its events, and how the logs end.
+//! What one wants to see of a test that failed: its objects, its events, and how the operators' logs end.
 //! Left out: objects outside its namespace.
 
 use std::fmt::Write;
@@ -43,7 +43,7 @@ pub(super) async fn describe(scope: &Scope<'_>) -> String {
     let lines = events(scope).await;
     text.push_str(&lines.unwrap_or_else(|error| format!("events: {error:#}\n")));
     if scope.cluster().kind() == ClusterKind::Local {
-        for (name, tail) in scope.cluster().log_tails(LOG_LINES).unwrap_or_default() {
+        for (name, tail) in scope.cluster().operator_logs(LOG_LINES).unwrap_or_default() {
             let _ = writeln!(text, "--- log of {name} ---\n{tail}");
         }
     }
