@@ -13,6 +13,7 @@ use futures::future::{BoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::Receiver;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::cache::Progress;
 use crate::client::{self, Client, ClientOptions};
@@ -220,47 +221,59 @@ async fn serve(shared: &SharedFlags, setup: &Setup, telemetry: &Telemetry) -> an
 }
 
 /// Follows, waits to lead, works, and ends: when told to, or when somebody else leads.
-async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
+async fn work(setup: Setup, mut elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { informers, progress, queues, workers, .. } = setup;
     let mut stopped = Box::pin(stop_signal()?);
     for informer in informers {
         tokio::spawn(informer);
     }
-    let mut elector = elector;
     if let Some(elector) = &mut elector {
         tokio::select! {
             () = elector.acquire() => {}
             () = &mut stopped => return Ok(()),
         }
     }
-    let working = tokio::spawn(async move {
-        for mut cache in progress {
-            // The informers run for as long as the process: their caches are not dropped.
-            let _ = cache.wait_for(|progress| progress.synced).await;
-        }
-        tracing::info!("caches are synced, workers start");
-        join_all(workers).await;
-    });
-    let lost = tokio::select! {
-        () = &mut stopped => None,
-        lost = keep_leading(elector.as_mut()) => Some(lost),
-    };
-    if let Some(lost) = lost {
+    tokio::select! {
+        () = all_synced(progress) => tracing::info!("caches are synced, workers start"),
+        () = &mut stopped => return end(elector).await,
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+    }
+    let mut working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
+    tokio::select! {
+        () = &mut stopped => {}
         // Somebody else may work already: what is under way is dropped, not finished.
-        working.abort();
-        return Err(anyhow!(lost).context("leaderelection lost"));
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
     tracing::info!("stopping");
     for queue in &queues {
         queue.shut_down();
     }
-    if timeout(shutdown_limit, working).await.is_err() {
-        tracing::warn!(limit = ?shutdown_limit, "workers have not ended in time");
+    // The Lease is renewed until the last sync has ended.
+    tokio::select! {
+        ended = timeout(shutdown_limit, &mut working) => if ended.is_err() {
+            tracing::warn!(limit = ?shutdown_limit, "workers have not ended in time");
+        },
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
+    end(elector).await
+}
+
+async fn all_synced(caches: Vec<Receiver<Progress>>) {
+    for mut cache in caches {
+        // The informers run for as long as the process: their caches are not dropped.
+        let _ = cache.wait_for(|progress| progress.synced).await;
+    }
+}
+
+async fn end(elector: Option<Elector>) -> anyhow::Result<()> {
     if let Some(elector) = elector {
         elector.release().await;
     }
     Ok(())
+}
+
+fn leadership_lost(lost: Lost) -> anyhow::Error {
+    anyhow!(lost).context("leaderelection lost")
 }
 
 async fn keep_leading(elector: Option<&mut Elector>) -> Lost {

@@ -43,7 +43,7 @@ enum Stop {
 
 impl From<ApiError> for Stop {
     fn from(error: ApiError) -> Self {
-        if error.is_gone() { Self::Expired } else { Self::Failed(error.to_string()) }
+        if error.is_gone() { Self::Expired } else { Self::Failed(error.without_query()) }
     }
 }
 
