@@ -66,6 +66,8 @@ pub enum Accept {
     Object,
     /// Its metadata only.
     Metadata,
+    /// Of `/api` and `/apis`: all groups, versions and resources in one document.
+    Discovery,
 }
 
 impl Accept {
@@ -76,6 +78,7 @@ impl Accept {
                 "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
                  application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
             }
+            Self::Discovery => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
         })
     }
 }

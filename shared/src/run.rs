@@ -21,7 +21,7 @@ use crate::control::Control;
 use crate::decisions::Decisions;
 use crate::events::Recorder;
 use crate::flags::{self, KUBERNETES_VERSION, OperatorFlags, VERSION};
-use crate::informer::{Health, Informer};
+use crate::informer::{Feeder, Health, Informer};
 use crate::object::Object;
 use crate::queue::{Backoff, Queue};
 use crate::telemetry::{self, Telemetry};
@@ -96,6 +96,17 @@ impl Setup {
         self.healths.push(informer.health());
         self.progress.push(informer.cache().subscribe());
         self.informers.push(Box::pin(informer.run(self.client.clone())));
+    }
+
+    /// To discover resources and to start and stop following them while the operator runs.
+    pub fn feeder(&self) -> Feeder {
+        Feeder::new(self.client.clone())
+    }
+
+    /// Runs a task from start to end, on every replica. Workers start once `ready` says synced.
+    pub fn run(&mut self, ready: Receiver<Progress>, task: impl Future<Output = ()> + Send + 'static) {
+        self.progress.push(ready);
+        self.informers.push(Box::pin(task));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.

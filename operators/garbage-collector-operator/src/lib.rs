@@ -1,0 +1,4 @@
+//! Deletes what its owners leave behind.
+
+pub mod graph;
+pub mod objects;
