@@ -1,1 +1,20 @@
-//! placeholder
+//! The local cluster and what tests need around it.
+//!
+//! In reading order: [`tools`] finds the programs, [`cluster`] runs them, [`operator`] runs our operators against it,
+//! [`proxy`] stands between an operator and the apiserver and breaks things, [`harness`] is what a test is written with.
+//! Left out: anything about what an operator does. That is in `tests/`, and this crate knows no operator.
+
+pub mod apply;
+pub mod bench;
+pub mod cluster;
+pub mod guard;
+pub mod kubeconfig;
+pub mod kubectl;
+pub mod operator;
+pub mod pki;
+pub mod ports;
+pub mod process;
+pub mod progress;
+pub mod rbac;
+pub mod tools;
+pub mod usage;

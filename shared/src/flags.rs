@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, CommandFactory, FromArgMatches};
 
 use crate::telemetry::{DEFAULT_VERBOSITY, LogFormat};
@@ -40,7 +41,7 @@ pub trait OperatorFlags: CommandFactory + FromArgMatches {
 pub struct SharedFlags {
     /// Path to kubeconfig file with authorization and master location information (the master location can be
     /// overridden by the master flag). Without it and without --master: the pod's own ServiceAccount.
-    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path)]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path())]
     kubeconfig: PathBuf,
     /// The address of the Kubernetes API server (overrides any value in kubeconfig).
     #[arg(long, default_value = "", hide_default_value = true, value_name = "URL")]
@@ -114,16 +115,20 @@ pub struct ServingFlags {
     pub secure_port: u16,
     /// File containing the x509 Certificate for HTTPS (CA cert, if any, concatenated after server cert). If this and
     /// --tls-private-key-file are not given, a self-signed certificate is made in memory. Read again when it changes.
-    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path)]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path())]
     tls_cert_file: PathBuf,
     /// File containing the x509 private key matching --tls-cert-file.
-    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path)]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path())]
     tls_private_key_file: PathBuf,
     /// A list of HTTP paths to skip during authorization, i.e. these are authorized without contacting the 'core'
     /// kubernetes server. A path may end in '*'.
     #[arg(long, default_value = "/healthz,/readyz,/livez", value_delimiter = ',', value_name = "PATHS")]
     pub authorization_always_allow_paths: Vec<String>,
 }
+
+const OTLP_ENDPOINT_HELP: &str = "Where to send traces: the address of an OpenTelemetry collector that takes OTLP over \
+    HTTP, such as http://127.0.0.1:4318. Without it OTEL_EXPORTER_OTLP_ENDPOINT is used; without either there are no \
+    traces";
 
 /// `--v`, `--logging-format` and where traces go.
 #[derive(Clone, Debug, clap::Args)]
@@ -135,14 +140,13 @@ pub struct LoggingFlags {
     /// Sets the log format. Permitted formats: "json", "text".
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub logging_format: LogFormat,
-    /// Where to send traces: the address of an OpenTelemetry collector that takes OTLP over HTTP, such as
-    /// http://127.0.0.1:4318. Without it OTEL_EXPORTER_OTLP_ENDPOINT is used; without either there are no traces.
-    #[arg(long, default_value = "", hide_default_value = true, value_name = "URL")]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "URL", help = OTLP_ENDPOINT_HELP)]
     otlp_endpoint: String,
 }
 
-fn path(text: &str) -> Result<PathBuf, std::convert::Infallible> {
-    Ok(PathBuf::from(text))
+/// A path that may be empty, as Go's flags may.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
 fn given(path: &Path) -> Option<&Path> {
@@ -239,7 +243,12 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Prints it where it belongs, and gives the exit code: 0 for what was asked for, 1 for an error, as cobra's.
+    /// 0 for what was asked for, 1 for an error, as cobra's.
+    pub fn code(&self) -> u8 {
+        u8::from(!self.asked_for)
+    }
+
+    /// Prints it where it belongs, and gives the exit code.
     pub fn print(&self) -> ExitCode {
         // Nobody is there to be told that the terminal is gone.
         let _ = if self.asked_for {
@@ -247,7 +256,7 @@ impl Exit {
         } else {
             std::io::stderr().write_all(self.text.as_bytes())
         };
-        if self.asked_for { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        ExitCode::from(self.code())
     }
 }
 
@@ -258,6 +267,7 @@ impl Exit {
 pub fn parse<F: OperatorFlags>(operator: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<F, Exit> {
     let command = F::command()
         .name(operator)
+        .bin_name(operator)
         .version(VERSION_TEXT)
         .disable_version_flag(true)
         .args_override_self(true)

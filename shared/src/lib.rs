@@ -26,7 +26,6 @@ pub mod int_or_percent;
 pub mod names;
 pub mod pod;
 pub mod quantity;
-pub mod replicas;
 pub mod selector;
 pub mod template;
 
@@ -49,6 +48,10 @@ pub mod control;
 pub mod events;
 pub mod leader;
 pub mod owner;
+pub mod pod_control;
+
+// Keeping pods.
+pub mod replicas;
 
 // Being a process.
 pub mod decisions;

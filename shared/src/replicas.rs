@@ -1,22 +1,26 @@
-//! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, and in parts Jobs and DaemonSets.
+//! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, in parts Jobs too.
 //!
-//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`slow_start`] (in
-//! which batches) → [`status`] (what came of it).
-//! Left out: the kinds themselves, which are their operators', and every call to the apiserver.
+//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`status`] (what came
+//! of it); these are pure. Around them: [`caches`] (whom a change concerns), [`apply`] (the writes) and
+//! [`sync`] (the wiring). Left out: the kinds themselves, which are their operators'.
 
+pub mod apply;
+pub mod caches;
 pub mod plan;
 pub mod pod;
-pub mod slow_start;
 pub mod status;
+pub mod sync;
 
 use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
 
 use crate::expectations::Outstanding;
 use crate::labels::Labels;
 use crate::object::Kind;
-use crate::owner::{Claim, Owner, claim};
-use crate::pod::PodView;
+use crate::owner::Owner;
 use crate::selector::{InvalidSelector, Selector};
+use crate::template::PodTemplate;
 use pod::Pod;
 use status::ReplicaStatus;
 
@@ -38,7 +42,7 @@ pub trait ReplicaOwner: Kind {
     }
 }
 
-/// What an owner asks for. How its pods are made is its template's, which only creation reads.
+/// What an owner asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaSpec {
     /// How many pods.
@@ -47,14 +51,60 @@ pub struct ReplicaSpec {
     pub min_ready_seconds: i32,
     /// Which pods are its own.
     pub selector: Result<Selector, InvalidSelector>,
-    /// The labels its pods are made with.
+    /// How its pods are made.
+    pub template: PodTemplate,
+    /// The labels they are made with.
     pub template_labels: Labels,
 }
 
 impl ReplicaSpec {
+    /// Whether a pod of these labels is selected; an invalid selector selects none.
+    pub fn selects(&self, labels: &Labels) -> bool {
+        self.selector.as_ref().is_ok_and(|selector| selector.matches(labels))
+    }
+
+    /// Whether every pod is selected, which is never meant.
+    pub fn selects_everything(&self) -> bool {
+        self.selector.as_ref().is_ok_and(Selector::is_empty)
+    }
+
+    /// Reads the spec of a kind whose selector is a `metav1.LabelSelector`.
+    pub fn with_label_selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RawSpec::deserialize(deserializer).map(|raw| raw.compile(Selector::parse))
+    }
+
+    /// Reads the spec of a kind whose selector is a plain map.
+    pub fn with_map_selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RawSpec::deserialize(deserializer).map(|raw| raw.compile(|labels| Ok(Selector::from_labels(labels))))
+    }
+
     /// `replicas`; none if it is negative, which the apiserver does not let through.
     pub fn wanted(&self) -> usize {
         usize::try_from(self.replicas).unwrap_or(0)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawSpec<S> {
+    replicas: Option<i32>,
+    #[serde(default)]
+    min_ready_seconds: i32,
+    selector: Option<S>,
+    template: PodTemplate,
+}
+
+impl<S> RawSpec<S> {
+    fn compile(self, compile: impl Fn(&S) -> Result<Selector, InvalidSelector>) -> ReplicaSpec {
+        let Self { replicas, min_ready_seconds, selector, template } = self;
+        ReplicaSpec {
+            // The apiserver's default.
+            replicas: replicas.unwrap_or(1),
+            min_ready_seconds,
+            selector: selector.as_ref().map_or(Ok(Selector::nothing()), compile),
+            template_labels: template.labels(),
+            template,
+        }
     }
 }
 
@@ -71,20 +121,12 @@ pub struct Observed<T> {
     pub outstanding: Option<Outstanding>,
 }
 
-impl<T: ReplicaOwner> Observed<T> {
-    /// Sorts the active pods by what becomes of them. Pods that have ended or are being deleted are neither adopted nor
-    /// released.
-    fn claim(&self, selector: &Selector) -> Claim<Pod> {
-        let active = self.pods.iter().filter(|pod| pod.is_active()).cloned();
-        claim(&self.owner.owner(), active, |pod| selector.matches(&pod.metadata.labels))
-    }
-
-    /// How many pods are on their way out.
-    ///
-    /// Source: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
-    fn terminating(&self, selector: &Selector) -> usize {
-        let uid = self.owner.meta().uid;
-        let is_ours = |pod: &Pod| pod.metadata.is_controlled_by(uid) && selector.matches(&pod.metadata.labels);
-        self.pods.iter().filter(|pod| pod.is_terminating() && is_ours(pod)).count()
-    }
+/// What came of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The pods that count: those that were owned, and those that were adopted. What was created or deleted in the same
+    /// sync has not been seen yet and changes nothing here.
+    pub claimed: Vec<Arc<Pod>>,
+    /// The error of a creation or deletion, if one failed.
+    pub failure: Option<String>,
 }

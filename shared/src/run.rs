@@ -153,8 +153,8 @@ async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
     let mut setup = Setup {
         client: Client::new(&config, options)?,
         clock,
-        recorder: Recorder,
-        decisions: Decisions,
+        recorder: Recorder::default(),
+        decisions: Decisions::default(),
         panics: Arc::default(),
         informers: Vec::new(),
         healths: Vec::new(),

@@ -44,8 +44,8 @@ impl PodTemplate {
     ///
     /// Its metadata must be an object and its labels texts; nothing else is looked at.
     pub fn from_json(json: Box<RawValue>) -> serde_json::Result<Self> {
-        let outline: Outline<'_> = serde_json::from_str(json.get())?;
-        let hash = outline.metadata.and_then(|metadata| metadata.labels?.remove(POD_TEMPLATE_HASH));
+        let outline: Option<Outline<'_>> = serde_json::from_str(json.get())?;
+        let hash = outline.unwrap_or_default().metadata.and_then(|metadata| metadata.labels?.remove(POD_TEMPLATE_HASH));
         match hash {
             Some(hash) => {
                 let rest = raw::without_label(&json, POD_TEMPLATE_HASH);
@@ -160,6 +160,13 @@ impl Hash for Shared {
     }
 }
 
+/// A template that says nothing.
+impl Default for PodTemplate {
+    fn default() -> Self {
+        Self::of(Box::default(), None)
+    }
+}
+
 /// Equal as texts. Whether two describe the same pods is [`PodTemplate::equals_ignoring_hash`].
 impl PartialEq for PodTemplate {
     fn eq(&self, other: &Self) -> bool {
@@ -269,7 +276,10 @@ mod tests {
         ] {
             assert_eq!(of_labels(left).equals_ignoring_hash(&of_labels(right)), equal, "{left} {right}");
         }
-        assert!(template("{}").equals_ignoring_hash(&of_labels("{}")));
+        for empty in [template("{}"), template("null"), PodTemplate::default()] {
+            assert!(empty.equals_ignoring_hash(&of_labels("{}")));
+            assert_eq!(empty.with_label("a", "1").labels(), Labels::new([("a", "1")]));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What one sync does about an owner's pods, and why.
 //!
-//! Left out: in which batches pods are created ([`super::slow_start`]), and what becomes of a write that fails.
+//! Left out: the order of the writes, which is apply's, and what becomes of one that fails.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,9 +13,10 @@ use super::{Observed, ReplicaOwner};
 use crate::expectations::Outstanding;
 use crate::intern::Text;
 use crate::object::{Key, Uid};
+use crate::owner::{Claim, claim};
 use crate::pod::PodView;
 use crate::pod::ranking::{Rule, Scale, first_to_go};
-use crate::selector::InvalidSelector;
+use crate::selector::{InvalidSelector, Selector};
 
 /// The most pods that one sync creates or deletes; the next one waits until these were seen.
 ///
@@ -23,12 +24,11 @@ use crate::selector::InvalidSelector;
 pub const BURST_REPLICAS: usize = 500;
 
 /// The writes of one sync: first the claims, and only if none of them fails, the rest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct Plan {
-    /// Orphans that match the selector.
-    pub adopt: Vec<PodRef>,
-    /// Own pods that match it no more.
-    pub release: Vec<PodRef>,
+    /// Which active pods are the owner's, by key. Pods that have ended or are being deleted are neither adopted nor
+    /// released.
+    pub claim: Claim<Pod>,
     /// How many pods to make.
     pub create: usize,
     /// Which pods to delete, first to go first.
@@ -37,20 +37,13 @@ pub struct Plan {
     pub reason: Reason,
 }
 
-/// One pod, and not another of the same name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PodRef {
-    /// Its namespace and name.
-    pub key: Key,
-    /// Its identity: every write carries it.
-    pub uid: Uid,
-}
-
 /// A pod that goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Which.
-    pub pod: PodRef,
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity: another pod of the same name stays.
+    pub uid: Uid,
     /// What sets it apart from those that stay.
     pub rule: Rule,
 }
@@ -82,9 +75,8 @@ pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
         Ok(selector) => selector,
         Err(invalid) => return Plan::nothing(Reason::InvalidSelector(invalid.clone())),
     };
-    let claim = observed.claim(selector);
-    let mut plan =
-        Plan { adopt: refs(&claim.adopt), release: refs(&claim.release), ..Plan::nothing(Reason::BeingDeleted) };
+    let claim = claim_active(observed, selector);
+    let mut plan = Plan { claim, ..Plan::nothing(Reason::BeingDeleted) };
     if owner.meta().is_being_deleted() {
         return plan;
     }
@@ -92,23 +84,23 @@ pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
         plan.reason = Reason::Waiting(outstanding);
         return plan;
     }
-    let claimed: Vec<&Pod> = claim.owned.iter().chain(&claim.adopt).map(|pod| &**pod).collect();
+    let claimed: Vec<&Pod> = plan.claim.owned.iter().chain(&plan.claim.adopt).map(|pod| &**pod).collect();
     let (active, wanted) = (claimed.len(), owner.spec().wanted());
     plan.reason = Reason::Replicas { active, wanted };
     plan.create = wanted.saturating_sub(active).min(BURST_REPLICAS);
-    plan.delete = deletions(&claimed, &observed.related, active.saturating_sub(wanted).min(BURST_REPLICAS), now);
+    plan.delete = deletions(&claimed, &observed.related, active.saturating_sub(wanted), now);
     plan
 }
 
-fn refs(pods: &[Arc<Pod>]) -> Vec<PodRef> {
-    let mut refs: Vec<PodRef> = pods.iter().map(|pod| PodRef::of(pod)).collect();
-    refs.sort_unstable();
-    refs
+fn claim_active<T: ReplicaOwner>(observed: &Observed<T>, selector: &Selector) -> Claim<Pod> {
+    let mut active: Vec<Arc<Pod>> = observed.pods.iter().filter(|pod| pod.is_active()).cloned().collect();
+    active.sort_unstable_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
+    claim(&observed.owner.owner(), active, |pod| selector.matches(&pod.metadata.labels))
 }
 
 /// Source: `getPodsToDelete` and `getPodsRankedByRelatedPodsOnSameNode`, `pkg/controller/replicaset/replica_set.go`.
-fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], count: usize, now: Timestamp) -> Vec<Deletion> {
-    if count == 0 {
+fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], surplus: usize, now: Timestamp) -> Vec<Deletion> {
+    if surplus == 0 {
         return Vec::new();
     }
     let mut on_node: BTreeMap<&Text, usize> = BTreeMap::new();
@@ -117,24 +109,23 @@ fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], count: usize, now: Timestam
     }
     let colocated = |pod: &Pod| on_node.get(&pod.node).copied().unwrap_or(0);
     let standings: Vec<_> = claimed.iter().map(|pod| pod.standing(colocated(pod))).collect();
-    let chosen = first_to_go(&standings, count, Scale::Logarithmic(now));
-    chosen.into_iter().map(|(at, rule)| Deletion { pod: PodRef::of(claimed[at]), rule }).collect()
-}
-
-impl PodRef {
-    fn of(pod: &Pod) -> Self {
-        Self { key: pod.metadata.key.clone(), uid: pod.metadata.uid }
-    }
+    // Ranked against those that stay in the end, which more than a burst away are not those that stay for now.
+    let chosen = first_to_go(&standings, surplus, Scale::Logarithmic(now));
+    let deletion = |(at, rule): (usize, Rule)| {
+        let meta = &claimed[at].metadata;
+        Deletion { key: meta.key.clone(), uid: meta.uid, rule }
+    };
+    chosen.into_iter().take(BURST_REPLICAS).map(deletion).collect()
 }
 
 impl Plan {
     fn nothing(reason: Reason) -> Self {
-        Self { adopt: Vec::new(), release: Vec::new(), create: 0, delete: Vec::new(), reason }
+        Self { claim: Claim::default(), create: 0, delete: Vec::new(), reason }
     }
 
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        let Self { adopt, release, create, delete, reason: _ } = self;
+        let Self { claim: Claim { owned: _, adopt, release }, create, delete, reason: _ } = self;
         adopt.is_empty() && release.is_empty() && *create == 0 && delete.is_empty()
     }
 }
@@ -142,19 +133,19 @@ impl Plan {
 /// `adopt web-x; create 3 (2 of 5 active)`; `delete web-a (not ready), web-b (newer)`; `nothing (5 of 5 active)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { adopt, release, create, delete, reason } = self;
+        let Self { claim: Claim { owned: _, adopt, release }, create, delete, reason } = self;
         let mut steps = Vec::new();
         if !adopt.is_empty() {
-            steps.push(format!("adopt {}", list(adopt, |pod| pod.key.name().to_owned())));
+            steps.push(format!("adopt {}", list(adopt, |pod| pod.metadata.name().to_owned())));
         }
         if !release.is_empty() {
-            steps.push(format!("release {}", list(release, |pod| pod.key.name().to_owned())));
+            steps.push(format!("release {}", list(release, |pod| pod.metadata.name().to_owned())));
         }
         if *create > 0 {
             steps.push(format!("create {create} ({reason})"));
         }
         if !delete.is_empty() {
-            let deletions = list(delete, |Deletion { pod, rule }| format!("{} ({rule})", pod.key.name()));
+            let deletions = list(delete, |Deletion { key, uid: _, rule }| format!("{} ({rule})", key.name()));
             steps.push(format!("delete {deletions}"));
         }
         if steps.is_empty() { write!(f, "nothing ({reason})") } else { f.write_str(&steps.join("; ")) }

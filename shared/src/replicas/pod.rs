@@ -28,6 +28,17 @@ pub struct Pod {
 }
 
 impl Pod {
+    /// Whether both states of one pod lead to the same decisions.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let Self { metadata, node, phase, readiness, restarts } = self;
+        let meta = |meta: &Meta<DeletionCost>| {
+            let Meta { labels, annotations, deletion, controller, .. } = meta;
+            (labels.clone(), *annotations, *deletion, controller.clone())
+        };
+        meta(metadata) == meta(&other.metadata)
+            && (node, phase, readiness, restarts) == (&other.node, &other.phase, &other.readiness, &other.restarts)
+    }
+
     /// How it stands among others when some must go; `colocated` is how many related pods are on its node.
     pub fn standing(&self, colocated: usize) -> Standing {
         Standing {

@@ -1,30 +1,23 @@
 //! The status of an owner: how many pods it has, how they fare, and whether making or deleting them fails.
 //!
-//! Left out: writing it, and every condition but ReplicaFailure; what others set is kept as it is served.
+//! Left out: writing it, and every condition but `ReplicaFailure`; what others set is kept as it is served.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::pod::Pod;
-use super::{Observed, ReplicaOwner};
+use super::{Observed, Outcome, ReplicaOwner, ReplicaSpec};
 use crate::condition::{self, Condition};
 use crate::intern::Text;
+use crate::pod::PodView;
+use crate::pod_control::{FAILED_CREATE, FAILED_DELETE};
 use crate::time::Time;
 
 /// The condition that says why pods cannot be made or deleted.
 ///
 /// Source: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
 pub const REPLICA_FAILURE: &str = "ReplicaFailure";
-/// Its reason when there are too few pods; also the reason of the event about one of them.
-///
-/// Source: `FailedCreatePodReason`, `pkg/controller/controller_utils.go`.
-pub const FAILED_CREATE: &str = "FailedCreate";
-/// Its reason when there are too many pods; also the reason of the event about one of them.
-///
-/// Source: `FailedDeletePodReason`, `pkg/controller/controller_utils.go`.
-pub const FAILED_DELETE: &str = "FailedDelete";
-
 /// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -105,26 +98,18 @@ impl<'de> Deserialize<'de> for Conditions {
 
 /// The status after a sync; to be written if it differs from [`ReplicaOwner::status`].
 ///
-/// `failure` is the error of a creation or deletion, if one failed. The counts are those from before this sync's
-/// creations and deletions: these are not seen yet.
-///
 /// Source: `calculateStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
-pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, failure: Option<&str>, now: Timestamp) -> ReplicaStatus {
+pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, now: Timestamp) -> ReplicaStatus {
     let (owner, spec) = (&*observed.owner, observed.owner.spec());
-    let Ok(selector) = &spec.selector else { return owner.status().clone() };
-    let claim = observed.claim(selector);
-    let count = |counts: &dyn Fn(&Pod) -> bool| {
-        let pods = claim.owned.iter().chain(&claim.adopt);
-        to_i32(pods.filter(|pod| counts(pod)).count())
-    };
+    let Outcome { claimed, failure } = outcome;
+    let count = |counts: &dyn Fn(&Pod) -> bool| to_i32(claimed.iter().filter(|pod| counts(pod)).count());
     let mut conditions = owner.status().conditions.clone();
     match failure {
         None => conditions.remove(REPLICA_FAILURE),
         Some(_) if conditions.has(REPLICA_FAILURE) => {}
         Some(message) => {
-            let too_few = claim.owned.len() + claim.adopt.len() < spec.wanted();
-            let reason = if too_few { FAILED_CREATE } else { FAILED_DELETE };
-            let condition = Condition::new(REPLICA_FAILURE, condition::TRUE, reason, message);
+            let reason = if claimed.len() < spec.wanted() { FAILED_CREATE } else { FAILED_DELETE };
+            let condition = Condition::new(REPLICA_FAILURE, condition::TRUE, reason, message.as_str());
             conditions.push(&condition.transitioned_at(Time::of(now)));
         }
     }
@@ -133,10 +118,20 @@ pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, failure: Option<&str
         fully_labeled_replicas: count(&|pod| pod.metadata.labels.contains_all(&spec.template_labels)),
         ready_replicas: count(&|pod| pod.readiness.is_ready()),
         available_replicas: count(&|pod| pod.readiness.is_available(spec.min_ready_seconds, now)),
-        terminating_replicas: T::COUNTS_TERMINATING.then(|| to_i32(observed.terminating(selector))),
+        terminating_replicas: T::COUNTS_TERMINATING.then(|| to_i32(terminating(observed))),
         observed_generation: owner.meta().generation,
         conditions,
     }
+}
+
+/// How many pods are on their way out.
+///
+/// Source: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
+fn terminating<T: ReplicaOwner>(observed: &Observed<T>) -> usize {
+    let Ok(selector) = &observed.owner.spec().selector else { return 0 };
+    let uid = observed.owner.meta().uid;
+    let is_ours = |pod: &Pod| pod.metadata.is_controlled_by(uid) && selector.matches(&pod.metadata.labels);
+    observed.pods.iter().filter(|pod| pod.is_terminating() && is_ours(pod)).count()
 }
 
 fn to_i32(count: usize) -> i32 {
@@ -147,15 +142,12 @@ fn to_i32(count: usize) -> i32 {
 ///
 /// Source: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`, and `FindMinNextPodAvailabilityCheck`,
 /// `pkg/controller/controller_utils.go`.
-pub fn next_check<T: ReplicaOwner>(observed: &Observed<T>, status: &ReplicaStatus, now: Timestamp) -> Option<Time> {
-    let spec = observed.owner.spec();
-    let selector = spec.selector.as_ref().ok()?;
+pub fn next_check(spec: &ReplicaSpec, outcome: &Outcome, status: &ReplicaStatus, now: Timestamp) -> Option<Time> {
     if spec.min_ready_seconds <= 0 || status.ready_replicas == status.available_replicas {
         return None;
     }
-    let claim = observed.claim(selector);
-    let pods = claim.owned.iter().chain(&claim.adopt);
-    let next = pods.filter_map(|pod| pod.readiness.available_at(spec.min_ready_seconds, now)).min();
-    let fallback = Time::from_second(now.as_second().saturating_add(spec.min_ready_seconds.into()));
-    Some(next.unwrap_or(fallback))
+    let next = outcome.claimed.iter().filter_map(|pod| pod.readiness.available_at(spec.min_ready_seconds, now)).min();
+    // A pod that is ready but does not say since when becomes available at no known time.
+    let fallback = || Time::from_second(now.as_second().saturating_add(spec.min_ready_seconds.into()));
+    Some(next.unwrap_or_else(fallback))
 }

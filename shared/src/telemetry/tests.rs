@@ -35,7 +35,8 @@ fn log_everything() {
     outer.record("attempt", 2);
     outer.in_scope(|| {
         tracing::info!(pods = 3, done = true, key = "ns/b", share = 0.5, "Said \"hello\"\nand more");
-        tracing::warn!(list = ?[1, 2], err = &std::io::Error::other("no \u{1}") as &dyn std::error::Error, "Odd");
+        let error: Box<dyn std::error::Error> = "no \u{1}".into();
+        tracing::warn!(list = ?[1, 2], err = &*error, "Odd");
     });
     tracing::error!(nan = f64::NAN, "Bad");
 }
@@ -150,7 +151,8 @@ async fn a_collector_that_is_away_stops_nobody() {
             tracing::info_span!("sync").in_scope(|| ());
         }
     });
-    telemetry.flush(Duration::from_secs(20)).await;
+    let flush = telemetry.flush(Duration::from_millis(100));
+    tokio::time::timeout(Duration::from_secs(20), flush).await.expect("flush keeps its limit");
 }
 
 #[tokio::test]

@@ -150,9 +150,10 @@ async fn send_batches(mut ended: mpsc::Receiver<Message>, exporter: SpanExporter
                 Err(_) => Some(format!("no answer within {EXPORT_TIMEOUT:?}")),
             };
             if failure != problem {
-                match &failure {
-                    Some(err) => tracing::warn!(err, spans = size, "traces are lost: the collector cannot be reached"),
-                    None => tracing::info!("traces reach the collector again"),
+                if let Some(error) = &failure {
+                    tracing::warn!(error, spans = size, "traces are lost: the collector cannot be reached");
+                } else {
+                    tracing::info!("traces reach the collector again");
                 }
             }
             problem = failure;

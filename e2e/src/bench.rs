@@ -1,0 +1,82 @@
+//! The same steps under kube-controller-manager and under our operators, side by side, on a fresh local cluster each.
+//!
+//! Figures mean something only as ratios within one run: machines differ, and this one's other load counts for all alike.
+//! Left out: verdicts. What is to be reached stands in the report next to what was measured.
+
+mod audit;
+mod contestant;
+mod report;
+mod steps;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::progress::Progress;
+pub use contestant::Contestant;
+use contestant::Running;
+use report::Measured;
+use steps::Step;
+
+/// What to measure.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BenchOptions {
+    /// The folder with the operators' release binaries.
+    #[arg(long, default_value = "dist/bin")]
+    pub bin: PathBuf,
+    /// The folder with the operators' manifests.
+    #[arg(long, default_value = "manifests")]
+    pub manifests: PathBuf,
+    /// How many times each contestant runs all steps.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+    /// How many of these rounds the throttled kube-controller-manager takes part in; it is slow.
+    #[arg(long, default_value_t = 1)]
+    pub throttled_rounds: u32,
+    /// The pods of the one large Deployment.
+    #[arg(long, default_value_t = 1000)]
+    pub pods: i32,
+    /// How many small Deployments of two pods there are.
+    #[arg(long, default_value_t = 300)]
+    pub deployments: u32,
+    /// How many pods there are when the controllers start again.
+    #[arg(long, default_value_t = 5000)]
+    pub present: i32,
+    /// Where the report goes.
+    #[arg(long, default_value = "docs/benchmarks.md")]
+    pub output: PathBuf,
+}
+
+/// Measures, and writes the report.
+pub async fn run(options: &BenchOptions) -> Result<()> {
+    let mut measured = Vec::new();
+    for round in 0..options.rounds {
+        for contestant in Contestant::ALL {
+            if contestant == Contestant::Throttled && round >= options.throttled_rounds {
+                continue;
+            }
+            measured.extend(run_steps(options, contestant, round).await?);
+        }
+    }
+    report::write(options, &measured)
+}
+
+/// All steps under one contestant, on a cluster of its own.
+async fn run_steps(options: &BenchOptions, contestant: Contestant, round: u32) -> Result<Vec<Measured>> {
+    let mut progress = Progress::default();
+    progress.finish(&format!("round {}: {contestant}", round + 1));
+    // Every pod has a place: a node of kwok takes what it is given.
+    let nodes = u32::try_from(options.present / 500 + 10)?;
+    let cluster =
+        Cluster::start(ClusterOptions { nodes, controller_manager: None, audit: true, ..ClusterOptions::default() })
+            .await?;
+    let mut running = Running::start(contestant, options, &cluster).await?;
+    let mut measured = Vec::new();
+    for step in Step::ALL {
+        let figures = steps::run(step, options, &cluster, &mut running).await?;
+        progress.finish(&format!("  {step}: {figures}"));
+        measured.push(Measured { contestant, step, figures });
+    }
+    Ok(measured)
+}

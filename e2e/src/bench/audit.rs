@@ -1,0 +1,143 @@
+//! What the apiserver's audit log tells: who asked for what, how often, and how long after what caused it.
+//! Left out: reads of the log while requests are under way; a step is over before it is read.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+/// One finished request.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Request {
+    pub(super) verb: String,
+    user: User,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: ResponseStatus,
+    request_received_timestamp: Timestamp,
+    stage_timestamp: Timestamp,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct User {
+    username: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ObjectRef {
+    resource: String,
+    name: String,
+    namespace: String,
+    subresource: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ResponseStatus {
+    code: u16,
+}
+
+/// Where the log ends now.
+pub(super) fn position(log: &Path) -> Result<u64> {
+    Ok(std::fs::metadata(log).with_context(|| format!("look at {}", log.display()))?.len())
+}
+
+/// The requests since `position`.
+pub(super) fn since(log: &Path, position: u64) -> Result<Vec<Request>> {
+    let mut file = std::fs::File::open(log).with_context(|| format!("open {}", log.display()))?;
+    file.seek(SeekFrom::Start(position)).context("go on in the audit log")?;
+    let mut requests = Vec::new();
+    for line in BufReader::new(file).lines() {
+        requests.push(serde_json::from_str(&line?).context("read the audit log")?);
+    }
+    Ok(requests)
+}
+
+/// How often `users` asked, by verb; events are counted apart, as `create event`.
+pub(super) fn by_verb(requests: &[Request], users: &[String]) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for request in requests.iter().filter(|request| users.contains(&request.user.username)) {
+        let Request { verb, object_ref: ObjectRef { resource, .. }, .. } = request;
+        let what = match resource.as_str() {
+            "events" => format!("{verb} event"),
+            "leases" => continue,
+            _ => verb.clone(),
+        };
+        *counts.entry(what).or_default() += 1;
+    }
+    counts
+}
+
+/// How long after each Deployment's creation its first ReplicaSet was asked for: from the event to the write, sorted.
+/// A Deployment is created by somebody else; its ReplicaSet's name begins with its own.
+pub(super) fn reactions(requests: &[Request], users: &[String]) -> Vec<Duration> {
+    let mut created: BTreeMap<(&str, &str), Timestamp> = BTreeMap::new();
+    for request in requests.iter().filter(|request| request.creates("deployments")) {
+        created.insert(request.key(), request.stage_timestamp);
+    }
+    let mut first: BTreeMap<(&str, &str), Duration> = BTreeMap::new();
+    for request in requests.iter().filter(|request| request.creates("replicasets")) {
+        let (namespace, name) = request.key();
+        let Some((deployment, _)) = name.rsplit_once('-') else { continue };
+        let Some(at) = created.get(&(namespace, deployment)).filter(|_| users.contains(&request.user.username)) else {
+            continue;
+        };
+        let waited = Duration::try_from(at.duration_until(request.request_received_timestamp)).unwrap_or_default();
+        first.entry((namespace, deployment)).or_insert(waited);
+    }
+    let mut reactions: Vec<Duration> = first.into_values().collect();
+    reactions.sort_unstable();
+    reactions
+}
+
+impl Request {
+    fn creates(&self, resource: &str) -> bool {
+        self.verb == "create"
+            && self.object_ref.resource == resource
+            && self.object_ref.subresource.is_empty()
+            && self.response_status.code == 201
+    }
+
+    fn key(&self) -> (&str, &str) {
+        (&self.object_ref.namespace, &self.object_ref.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(verb: &str, user: &str, resource: &str, name: &str, second: u32) -> Request {
+        serde_json::from_value(serde_json::json!({
+            "verb": verb, "user": {"username": user},
+            "objectRef": {"resource": resource, "namespace": "ns", "name": name},
+            "responseStatus": {"code": 201},
+            "requestReceivedTimestamp": format!("2026-01-01T00:00:{second:02}.250000Z"),
+            "stageTimestamp": format!("2026-01-01T00:00:{second:02}.500000Z"),
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn counts_and_reactions() {
+        let users = ["us".to_owned()];
+        let requests = [
+            request("create", "person", "deployments", "web", 1),
+            request("create", "us", "replicasets", "web-abc", 2),
+            request("create", "us", "replicasets", "web-def", 9),
+            request("create", "us", "events", "e", 3),
+            request("update", "us", "leases", "l", 3),
+            request("create", "others", "pods", "p", 3),
+        ];
+        let counts = by_verb(&requests, &users);
+        assert_eq!(counts, BTreeMap::from([("create".to_owned(), 2), ("create event".to_owned(), 1)]));
+        assert_eq!(reactions(&requests, &users), [Duration::from_millis(750)]);
+    }
+}

@@ -1,0 +1,287 @@
+//! A cluster to test against: a local one made of real parts (etcd, kube-apiserver, kube-scheduler, kube-controller-manager
+//! and, for nodes and pods, kwok) as processes of this machine, or one that is already there.
+//! Left out: containers, kubelets, networking between pods. What needs them belongs to a kind cluster.
+
+mod nodes;
+mod parts;
+mod run_dir;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use kube::Client;
+use tokio::time::{Instant, sleep};
+
+use crate::guard::Guard;
+use crate::pki::Pki;
+use crate::process::{Process, log_tail};
+use crate::progress::Progress;
+use crate::tools::Tools;
+use crate::usage::Usage;
+use crate::{kubeconfig, ports};
+use parts::Parts;
+use run_dir::RunDir;
+
+pub use parts::Part;
+
+/// How long a part may take from its start until it serves.
+const START_DEADLINE: Duration = Duration::from_secs(60);
+/// How long the apiserver may take to end on SIGTERM.
+const STOP_GRACE: Duration = Duration::from_secs(20);
+
+/// Whether a cluster is ours to break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterKind {
+    /// Started by us: parts can be stopped, pods behave as their annotations say (`e2e/kwok/pod.yaml`).
+    Local,
+    /// Already there, with the operators installed.
+    External,
+}
+
+/// kube-controller-manager, and which of its controllers run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerManager {
+    /// The value of `--controllers`.
+    pub controllers: String,
+    /// Further flags; they win over ours.
+    pub flags: Vec<String>,
+}
+
+impl ControllerManager {
+    /// Every controller that is on by default.
+    pub fn all() -> Self {
+        Self { controllers: "*".to_owned(), flags: Vec::new() }
+    }
+
+    /// All but the named ones (`deployment-controller`).
+    pub fn without<N: AsRef<str>>(controllers: impl IntoIterator<Item = N>) -> Self {
+        let mut all = Self::all();
+        for controller in controllers {
+            all.controllers.push_str(",-");
+            all.controllers.push_str(controller.as_ref());
+        }
+        all
+    }
+}
+
+/// What a local cluster consists of.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// How many nodes kwok plays.
+    pub nodes: u32,
+    /// None: no kube-controller-manager.
+    pub controller_manager: Option<ControllerManager>,
+    /// Further flags of kube-apiserver, such as `--feature-gates=…`; they win over ours.
+    pub apiserver_flags: Vec<String>,
+    /// Whether every request is written into [`Cluster::audit_log`].
+    pub audit: bool,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        Self {
+            nodes: 5,
+            controller_manager: Some(ControllerManager::all()),
+            apiserver_flags: Vec::new(),
+            audit: false,
+        }
+    }
+}
+
+/// A running cluster. A local one ends, and leaves nothing running, when this is dropped or the process ends.
+pub struct Cluster {
+    kubeconfig: PathBuf,
+    local: Option<Local>,
+}
+
+/// What a local cluster has besides its API. Fields are dropped in this order: processes before what they use.
+struct Local {
+    processes: Mutex<BTreeMap<Part, Process>>,
+    parts: Parts,
+    pki: Pki,
+    guard: Arc<Guard>,
+    run_dir: RunDir,
+}
+
+impl Cluster {
+    /// Starts a local cluster and waits until its nodes are ready.
+    pub async fn start(options: ClusterOptions) -> Result<Self> {
+        Self::start_with(options, &mut Progress::default()).await
+    }
+
+    /// As [`Self::start`], showing what goes on.
+    pub async fn start_with(options: ClusterOptions, progress: &mut Progress) -> Result<Self> {
+        let tools = Tools::find(progress).await?;
+        progress.show_live("starting the apiserver");
+        let run_dir = RunDir::create()?;
+        let guard = Arc::new(Guard::start(&run_dir.data())?);
+        let pki = Pki::create(&run_dir.path().join("pki"))?;
+        let parts = Parts::new(tools, &run_dir, &pki, &options)?;
+        let cluster = Self {
+            kubeconfig: parts.kubeconfig("admin"),
+            local: Some(Local { processes: Mutex::default(), parts, pki, guard, run_dir }),
+        };
+        cluster.run(Part::Etcd)?;
+        cluster.run(Part::Apiserver)?;
+        let client = cluster.client().await?;
+        cluster.wait_apiserver(&client).await?;
+        progress.show_live("starting the other parts");
+        cluster.run(Part::Scheduler)?;
+        if let Some(controller_manager) = options.controller_manager {
+            cluster.start_controller_manager(controller_manager)?;
+        }
+        cluster.run(Part::Kwok)?;
+        cluster.add_nodes(options.nodes).await?;
+        Ok(cluster)
+    }
+
+    /// A cluster that is already there: the one of `kubeconfig`, or of `$KUBECONFIG` or `~/.kube/config`.
+    pub fn external(kubeconfig: Option<PathBuf>) -> Result<Self> {
+        let kubeconfig = kubeconfig
+            .or_else(|| std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty()).map(PathBuf::from))
+            .or_else(|| std::env::home_dir().map(|home| home.join(".kube/config")))
+            .context("no kubeconfig: set KUBECONFIG")?;
+        Ok(Self { kubeconfig, local: None })
+    }
+
+    pub fn kind(&self) -> ClusterKind {
+        if self.local.is_some() { ClusterKind::Local } else { ClusterKind::External }
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A new client of the administrator. It belongs to the current runtime, so each test makes its own.
+    pub async fn client(&self) -> Result<Client> {
+        kubeconfig::client(&self.kubeconfig).await
+    }
+
+    /// Where the apiserver is.
+    pub fn server(&self) -> Result<String> {
+        Ok(self.local()?.parts.server())
+    }
+
+    pub fn pki(&self) -> Result<&Pki> {
+        Ok(&self.local()?.pki)
+    }
+
+    /// Where logs, kubeconfigs and certificates are. Kept if the process panics, and the newest few after it was killed.
+    pub fn run_dir(&self) -> Result<&Path> {
+        Ok(self.local()?.run_dir.path())
+    }
+
+    /// Keeps the run's folder when the cluster ends, and says where it is.
+    pub fn keep_logs(&self) {
+        if let Some(local) = &self.local {
+            local.run_dir.keep();
+        }
+    }
+
+    /// The audit log, one JSON event a line, if [`ClusterOptions::audit`] asked for it.
+    pub fn audit_log(&self) -> Result<&Path> {
+        self.local()?.parts.audit_log().context("the cluster was started without an audit log")
+    }
+
+    /// Starts kube-controller-manager, which must not be running.
+    pub fn start_controller_manager(&self, controller_manager: ControllerManager) -> Result<()> {
+        let local = self.local()?;
+        local.parts.set_controller_manager(controller_manager);
+        self.run(Part::ControllerManager)
+    }
+
+    /// Stops kube-controller-manager as a rollout would, by SIGTERM.
+    pub async fn stop_controller_manager(&self) -> Result<()> {
+        self.stop(Part::ControllerManager).await
+    }
+
+    /// Stops the apiserver by SIGTERM and starts it again, at the same address, with `flags` besides ours.
+    pub async fn restart_apiserver(&self, flags: Vec<String>) -> Result<()> {
+        self.stop(Part::Apiserver).await?;
+        self.local()?.parts.set_apiserver_flags(flags);
+        self.run(Part::Apiserver)?;
+        self.wait_apiserver(&self.client().await?).await
+    }
+
+    /// Stops a part by SIGTERM, and waits for its end.
+    pub async fn stop(&self, part: Part) -> Result<()> {
+        let process = self.lock_processes()?.remove(&part);
+        let mut process = process.with_context(|| format!("{} does not run", part.name()))?;
+        process.terminate(STOP_GRACE).await?;
+        Ok(())
+    }
+
+    /// Starts a part that was stopped, with the flags it had.
+    pub fn run(&self, part: Part) -> Result<()> {
+        let local = self.local()?;
+        let mut processes = self.lock_processes()?;
+        if processes.contains_key(&part) {
+            bail!("{} already runs", part.name());
+        }
+        processes.insert(part, Process::start(&local.guard, &local.parts.program(part))?);
+        Ok(())
+    }
+
+    /// What a part uses.
+    pub fn usage(&self, part: Part) -> Result<Usage> {
+        self.lock_processes()?.get(&part).with_context(|| format!("{} does not run", part.name()))?.usage()
+    }
+
+    /// The process number of a part.
+    pub fn pid(&self, part: Part) -> Result<u32> {
+        Ok(self.lock_processes()?.get(&part).with_context(|| format!("{} does not run", part.name()))?.id())
+    }
+
+    /// An error with the end of its log if a part has ended by itself.
+    pub fn check_parts(&self) -> Result<()> {
+        self.lock_processes()?.values_mut().try_for_each(Process::check_running)
+    }
+
+    /// The last lines of every log.
+    pub fn log_tails(&self, lines: usize) -> Result<Vec<(String, String)>> {
+        let local = self.local()?;
+        Ok(local.run_dir.logs()?.into_iter().map(|(name, log)| (name, log_tail(&log, lines))).collect())
+    }
+
+    pub(crate) fn guard(&self) -> Result<&Arc<Guard>> {
+        Ok(&self.local()?.guard)
+    }
+
+    pub(crate) fn log_file(&self, name: &str) -> Result<PathBuf> {
+        Ok(self.local()?.run_dir.log(name))
+    }
+
+    async fn wait_apiserver(&self, client: &Client) -> Result<()> {
+        let end = Instant::now() + START_DEADLINE;
+        loop {
+            self.check_parts()?;
+            let request = http::Request::get("/readyz").body(Vec::new()).context("ask for /readyz")?;
+            match client.request_text(request).await {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() >= end => {
+                    let log = log_tail(&self.log_file(Part::Apiserver.name())?, 15);
+                    return Err(error).context(format!("the apiserver does not become ready; its log ends:\n{log}"));
+                }
+                Err(_) => sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    fn local(&self) -> Result<&Local> {
+        self.local.as_ref().context("the cluster is not ours: only a local one has parts")
+    }
+
+    fn lock_processes(&self) -> Result<MutexGuard<'_, BTreeMap<Part, Process>>> {
+        Ok(self.local()?.processes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A port for something that serves next to the cluster.
+pub(crate) fn free_port() -> Result<u16> {
+    let [port] = ports::free()?;
+    Ok(port)
+}

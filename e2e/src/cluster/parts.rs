@@ -1,0 +1,243 @@
+//! The parts of a local cluster and their command lines.
+//! Left out: leader election of upstream's parts (each runs once), and TLS to etcd (it listens on 127.0.0.1 for one run).
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+
+use super::run_dir::RunDir;
+use super::{ClusterOptions, ControllerManager};
+use crate::kubeconfig::{self, Credentials};
+use crate::pki::Pki;
+use crate::ports;
+use crate::process::Program;
+use crate::tools::{Tool, Tools};
+
+const AUDIT_POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules: [{level: Metadata}]
+";
+/// What kwok is told: how it runs, and the stages of nodes and pods.
+const KWOK_CONFIG: [(&str, &str); 3] = [
+    ("config.yaml", include_str!("../../kwok/config.yaml")),
+    ("node.yaml", include_str!("../../kwok/node.yaml")),
+    ("pod.yaml", include_str!("../../kwok/pod.yaml")),
+];
+
+/// A program of the local cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    // In the order in which they are stopped.
+    Kwok,
+    ControllerManager,
+    Scheduler,
+    Apiserver,
+    Etcd,
+}
+
+impl Part {
+    fn tool(self) -> Tool {
+        match self {
+            Self::Kwok => Tool::Kwok,
+            Self::ControllerManager => Tool::KubeControllerManager,
+            Self::Scheduler => Tool::KubeScheduler,
+            Self::Apiserver => Tool::KubeApiserver,
+            Self::Etcd => Tool::Etcd,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.tool().name()
+    }
+}
+
+/// Makes the command line of each part.
+pub(super) struct Parts {
+    tools: Tools,
+    dir: PathBuf,
+    logs: Vec<(Part, PathBuf)>,
+    etcd_data: PathBuf,
+    pki: PathBuf,
+    ports: Ports,
+    audit_log: Option<PathBuf>,
+    apiserver_flags: Mutex<Vec<String>>,
+    controller_manager: Mutex<ControllerManager>,
+}
+
+struct Ports {
+    etcd: u16,
+    etcd_peer: u16,
+    apiserver: u16,
+    scheduler: u16,
+    controller_manager: u16,
+}
+
+impl Parts {
+    /// Writes the files the parts read.
+    pub(super) fn new(tools: Tools, run_dir: &RunDir, pki: &Pki, options: &ClusterOptions) -> Result<Self> {
+        let [etcd, etcd_peer, apiserver, scheduler, controller_manager] = ports::free()?;
+        let all = [Part::Kwok, Part::ControllerManager, Part::Scheduler, Part::Apiserver, Part::Etcd];
+        let dir = run_dir.path();
+        let parts = Self {
+            tools,
+            dir: dir.to_owned(),
+            logs: all.into_iter().map(|part| (part, run_dir.log(part.name()))).collect(),
+            etcd_data: run_dir.data(),
+            pki: pki.file(""),
+            ports: Ports { etcd, etcd_peer, apiserver, scheduler, controller_manager },
+            audit_log: options.audit.then(|| dir.join("audit.log")),
+            apiserver_flags: Mutex::new(options.apiserver_flags.clone()),
+            controller_manager: Mutex::new(ControllerManager::all()),
+        };
+        parts.write_kubeconfigs(pki)?;
+        write(&dir.join("audit-policy.yaml"), AUDIT_POLICY)?;
+        for (name, text) in KWOK_CONFIG {
+            write(&dir.join(format!("kwok-{name}")), text)?;
+        }
+        Ok(parts)
+    }
+
+    pub(super) fn server(&self) -> String {
+        format!("https://127.0.0.1:{}", self.ports.apiserver)
+    }
+
+    pub(super) fn kubeconfig(&self, user: &str) -> PathBuf {
+        self.dir.join(format!("{user}.kubeconfig"))
+    }
+
+    pub(super) fn audit_log(&self) -> Option<&Path> {
+        self.audit_log.as_deref()
+    }
+
+    pub(super) fn set_apiserver_flags(&self, flags: Vec<String>) {
+        *self.apiserver_flags.lock().unwrap_or_else(PoisonError::into_inner) = flags;
+    }
+
+    pub(super) fn set_controller_manager(&self, controller_manager: ControllerManager) {
+        *self.controller_manager.lock().unwrap_or_else(PoisonError::into_inner) = controller_manager;
+    }
+
+    /// What to run for `part`.
+    pub(super) fn program(&self, part: Part) -> Program {
+        let log = self.logs.iter().find(|(of, _)| *of == part).map(|(_, log)| log.clone()).unwrap_or_default();
+        let args = match part {
+            Part::Etcd => self.etcd(),
+            Part::Apiserver => self.apiserver(),
+            Part::Scheduler => self.scheduler(),
+            Part::ControllerManager => self.controller_manager(),
+            Part::Kwok => self.kwok(),
+        };
+        Program::new(self.tools.path(part.tool()), log).args(args)
+    }
+
+    fn etcd(&self) -> Vec<String> {
+        let client = format!("http://127.0.0.1:{}", self.ports.etcd);
+        let peer = format!("http://127.0.0.1:{}", self.ports.etcd_peer);
+        vec![
+            "--name=e2e".to_owned(),
+            flag("data-dir", self.etcd_data.display()),
+            flag("listen-client-urls", &client),
+            flag("advertise-client-urls", &client),
+            flag("listen-peer-urls", &peer),
+            flag("initial-advertise-peer-urls", &peer),
+            flag("initial-cluster", format!("e2e={peer}")),
+            // The data is worth nothing once the process is gone.
+            "--unsafe-no-fsync".to_owned(),
+            "--log-level=warn".to_owned(),
+        ]
+    }
+
+    fn apiserver(&self) -> Vec<String> {
+        let mut args = vec![
+            flag("etcd-servers", format!("http://127.0.0.1:{}", self.ports.etcd)),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--advertise-address=127.0.0.1".to_owned(),
+            // An Endpoints object may not hold a loopback address.
+            "--endpoint-reconciler-type=none".to_owned(),
+            flag("secure-port", self.ports.apiserver),
+            flag("tls-cert-file", self.pki.join("apiserver.crt").display()),
+            flag("tls-private-key-file", self.pki.join("apiserver.key").display()),
+            flag("client-ca-file", self.pki.join("ca.crt").display()),
+            flag("service-account-key-file", self.pki.join("sa.pub").display()),
+            flag("service-account-signing-key-file", self.pki.join("sa.key").display()),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
+            "--authorization-mode=RBAC".to_owned(),
+            "--allow-privileged=true".to_owned(),
+            "--profiling=false".to_owned(),
+        ];
+        if let Some(log) = &self.audit_log {
+            args.push(flag("audit-policy-file", self.dir.join("audit-policy.yaml").display()));
+            args.push(flag("audit-log-path", log.display()));
+        }
+        args.extend(self.apiserver_flags.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        args
+    }
+
+    fn scheduler(&self) -> Vec<String> {
+        self.client_flags("kube-scheduler", self.ports.scheduler)
+    }
+
+    fn controller_manager(&self) -> Vec<String> {
+        let controller_manager = self.controller_manager.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut args = self.client_flags("kube-controller-manager", self.ports.controller_manager);
+        args.extend([
+            flag("controllers", &controller_manager.controllers),
+            "--use-service-account-credentials".to_owned(),
+            flag("root-ca-file", self.pki.join("ca.crt").display()),
+            flag("cluster-signing-cert-file", self.pki.join("ca.crt").display()),
+            flag("cluster-signing-key-file", self.pki.join("ca.key").display()),
+            flag("service-account-private-key-file", self.pki.join("sa.key").display()),
+        ]);
+        args.extend(controller_manager.flags.iter().cloned());
+        args
+    }
+
+    /// What kube-scheduler and kube-controller-manager have in common. The limits are beyond what this machine can do:
+    /// a throttled client would be measured instead of the controllers.
+    fn client_flags(&self, user: &str, port: u16) -> Vec<String> {
+        let kubeconfig = self.kubeconfig(user);
+        vec![
+            flag("kubeconfig", kubeconfig.display()),
+            flag("authentication-kubeconfig", kubeconfig.display()),
+            flag("authorization-kubeconfig", kubeconfig.display()),
+            "--leader-elect=false".to_owned(),
+            "--kube-api-qps=2000".to_owned(),
+            "--kube-api-burst=2000".to_owned(),
+            "--bind-address=127.0.0.1".to_owned(),
+            flag("secure-port", port),
+        ]
+    }
+
+    fn kwok(&self) -> Vec<String> {
+        let mut args = vec![flag("kubeconfig", self.kubeconfig("kwok").display())];
+        args.extend(KWOK_CONFIG.map(|(name, _)| flag("config", self.dir.join(format!("kwok-{name}")).display())));
+        args
+    }
+
+    fn write_kubeconfigs(&self, pki: &Pki) -> Result<()> {
+        let users = [
+            ("admin", "admin", Some("system:masters")),
+            ("kwok", "kwok", Some("system:masters")),
+            ("kube-scheduler", "system:kube-scheduler", None),
+            ("kube-controller-manager", "system:kube-controller-manager", None),
+        ];
+        for (file, user, group) in users {
+            let identity = pki.client(user, group)?;
+            let credentials = Credentials::Certificate(&identity);
+            kubeconfig::write(&self.kubeconfig(file), &self.server(), pki.ca_pem(), &credentials)?;
+        }
+        Ok(())
+    }
+}
+
+fn flag(name: &str, value: impl std::fmt::Display) -> String {
+    format!("--{name}={value}")
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))
+}

@@ -1,0 +1,252 @@
+//! Operators as processes: their permissions from the manifests, their own ServiceAccount's token, their own log.
+//! Left out: containers and images, and the manifests' Deployments; a kind cluster tests those.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use http::{Request, StatusCode};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::apply::{apply, text};
+use crate::cluster::{Cluster, free_port};
+use crate::guard::Guard;
+use crate::kubeconfig::{self, Credentials};
+use crate::kubectl::kustomize;
+use crate::process::{Process, Program, log_tail};
+use crate::usage::Usage;
+
+/// Where operators live unless their manifests say otherwise.
+const DEFAULT_NAMESPACE: &str = "kube-system";
+/// Longer than any run.
+const TOKEN_SECONDS: i64 = 24 * 3600;
+/// How long an operator may take to be ready, and to end on SIGTERM.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// The kinds that grant an operator what it may do.
+const PERMISSION_KINDS: [&str; 6] =
+    ["Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+
+/// Upstream's name of the controller an operator replaces.
+pub fn upstream_controller(operator: &str) -> String {
+    format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
+}
+
+/// Whom an operator's manifests let it be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    pub namespace: String,
+    pub service_account: String,
+}
+
+/// An operator to run.
+#[derive(Clone, Debug)]
+pub struct OperatorSpec {
+    /// Names its log and its kubeconfig; two replicas have two names.
+    pub name: String,
+    pub binary: PathBuf,
+    /// Further flags; they come last.
+    pub flags: Vec<String>,
+    pub account: Installed,
+    /// Where it finds the apiserver, such as a fault proxy's URL. None: at the apiserver itself.
+    pub server: Option<String>,
+    pub leader_elect: bool,
+}
+
+impl OperatorSpec {
+    /// An operator that talks to the apiserver itself and elects a leader.
+    pub fn new(name: &str, binary: impl Into<PathBuf>, account: &Installed) -> Self {
+        Self {
+            name: name.to_owned(),
+            binary: binary.into(),
+            flags: Vec::new(),
+            account: account.clone(),
+            server: None,
+            leader_elect: true,
+        }
+    }
+}
+
+impl Cluster {
+    /// Applies the permissions in the kustomize folder `manifests`, and says whom they are for.
+    pub async fn install(&self, manifests: &Path) -> Result<Installed> {
+        let client = self.client().await?;
+        let mut accounts = Vec::new();
+        for object in kustomize(manifests).await? {
+            let kind = text(&object, "/kind")?;
+            if !PERMISSION_KINDS.contains(&kind) {
+                continue;
+            }
+            if kind == "ServiceAccount" {
+                accounts.push(installed(&object)?);
+            }
+            apply(&client, DEFAULT_NAMESPACE, &object).await?;
+        }
+        let count = accounts.len();
+        match accounts.pop() {
+            Some(account) if count == 1 => Ok(account),
+            Some(_) | None => bail!("{} has {count} service accounts, not one", manifests.display()),
+        }
+    }
+
+    /// A token of a service account, from the `TokenRequest` API.
+    pub async fn token(&self, account: &Installed) -> Result<String> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client().await?, &account.namespace);
+        let request = TokenRequest {
+            spec: Some(TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..TokenRequestSpec::default() }),
+            ..TokenRequest::default()
+        };
+        let answer = accounts
+            .create_token_request(&account.service_account, &PostParams::default(), &request)
+            .await
+            .with_context(|| format!("get a token of {}", account.service_account))?;
+        answer.status.and_then(|status| status.token).context("a token request without a token")
+    }
+
+    /// Writes a kubeconfig for `account`, which reaches the apiserver at `server`.
+    pub async fn write_kubeconfig(&self, name: &str, account: &Installed, server: &str) -> Result<PathBuf> {
+        let path = self.run_dir()?.join(format!("{name}.kubeconfig"));
+        let token = self.token(account).await?;
+        kubeconfig::write(&path, server, self.pki()?.ca_pem(), &Credentials::Token(&token))?;
+        Ok(path)
+    }
+
+    /// Starts an operator; [`Operator::wait_ready`] waits for it.
+    pub async fn start_operator(&self, spec: &OperatorSpec) -> Result<Operator> {
+        let server = match &spec.server {
+            Some(server) => server.clone(),
+            None => self.server()?,
+        };
+        let kubeconfig = self.write_kubeconfig(&spec.name, &spec.account, &server).await?;
+        let port = free_port()?;
+        let program = Program::new(&spec.binary, self.log_file(&spec.name)?)
+            .args([
+                format!("--kubeconfig={}", kubeconfig.display()),
+                format!("--leader-elect={}", spec.leader_elect),
+                "--bind-address=127.0.0.1".to_owned(),
+                format!("--secure-port={port}"),
+            ])
+            .args(&spec.flags);
+        let process = Process::start(self.guard()?, &program)?;
+        Ok(Operator { name: spec.name.clone(), port, guard: Arc::clone(self.guard()?), program, process })
+    }
+}
+
+/// An operator's process. Killed when dropped.
+pub struct Operator {
+    name: String,
+    port: u16,
+    guard: Arc<Guard>,
+    program: Program,
+    process: Process,
+}
+
+impl Operator {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The port it serves health and metrics on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process, for its signals and its end.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    pub fn usage(&self) -> Result<Usage> {
+        self.process.usage()
+    }
+
+    /// The last lines of its log.
+    pub fn log_tail(&self, lines: usize) -> String {
+        log_tail(self.process.log(), lines)
+    }
+
+    /// Its whole log.
+    pub fn log(&self) -> Result<String> {
+        std::fs::read_to_string(self.process.log()).with_context(|| format!("read the log of {}", self.name))
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// SIGTERM; not ending in time is an error.
+    pub async fn terminate(&mut self) -> Result<()> {
+        self.process.terminate(DEADLINE).await?;
+        Ok(())
+    }
+
+    /// Starts it again as it was; what still runs is killed first.
+    pub fn restart(&mut self) -> Result<()> {
+        self.process.kill();
+        self.process = Process::start(&self.guard, &self.program)?;
+        Ok(())
+    }
+
+    /// Waits until `/readyz` says so.
+    pub async fn wait_ready(&mut self) -> Result<()> {
+        let client = self.http_client(None)?;
+        let end = Instant::now() + DEADLINE;
+        loop {
+            self.process.check_running()?;
+            let answer = get(&client, "/readyz").await;
+            if matches!(&answer, Ok((StatusCode::OK, _))) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                bail!("{} is not ready: {answer:?}; its log ends:\n{}", self.name, self.log_tail(15));
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Asks it for `path` (`/metrics`, `/debug/…`), with a token where the path wants one.
+    pub async fn get(&self, path: &str, token: Option<&str>) -> Result<(StatusCode, String)> {
+        get(&self.http_client(token)?, path).await
+    }
+
+    /// Its certificate is its own, signed by nobody.
+    fn http_client(&self, token: Option<&str>) -> Result<Client> {
+        let url = format!("https://127.0.0.1:{}", self.port).parse().context("an operator's address")?;
+        let mut config = kube::Config::new(url);
+        config.accept_invalid_certs = true;
+        config.default_retry = false;
+        config.auth_info.token = token.map(|token| token.to_owned().into());
+        Client::try_from(config).context("make a client for an operator")
+    }
+}
+
+async fn get(client: &Client, path: &str) -> Result<(StatusCode, String)> {
+    let request = Request::get(path).body(kube::client::Body::empty()).context("ask an operator")?;
+    let answer = client.send(request).await.with_context(|| format!("ask for {path}"))?;
+    let status = answer.status();
+    let body = http_body_util::BodyExt::collect(answer.into_body()).await.context("read an operator's answer")?;
+    Ok((status, String::from_utf8_lossy(&body.to_bytes()).into_owned()))
+}
+
+fn installed(service_account: &Value) -> Result<Installed> {
+    Ok(Installed {
+        namespace: text(service_account, "/metadata/namespace").unwrap_or(DEFAULT_NAMESPACE).to_owned(),
+        service_account: text(service_account, "/metadata/name")?.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_named_after_controllers() {
+        assert_eq!(upstream_controller("deployment-operator"), "deployment-controller");
+    }
+}

@@ -1,0 +1,172 @@
+//! `run`: the cluster, every operator as its own process under its own ServiceAccount, and a Deployment rolling out.
+//! Left out: knowing what the operators do. The manifests say which there are, and the names which controllers they replace.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use e2e::apply::apply;
+use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
+use e2e::operator::{Operator, OperatorSpec, upstream_controller};
+use e2e::progress::Progress;
+use futures::future::try_join_all;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::{Api, Client};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
+const REPLICAS: i32 = 20;
+const ROLLOUT_DEADLINE: Duration = Duration::from_secs(120);
+
+#[derive(clap::Args)]
+pub(crate) struct RunFlags {
+    /// Which operators run; all that have manifests if not given. The rest stays with kube-controller-manager.
+    #[arg(long, value_delimiter = ',')]
+    operators: Vec<String>,
+    /// How many nodes.
+    #[arg(long, default_value_t = ClusterOptions::default().nodes)]
+    nodes: u32,
+}
+
+pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
+    let mut progress = Progress::default();
+    let names = if flags.operators.is_empty() { with_manifests(Path::new(MANIFESTS))? } else { flags.operators.clone() };
+    let binaries = binaries(&names)?;
+    let started = Instant::now();
+    let controllers = ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
+    let options =
+        ClusterOptions { nodes: flags.nodes, controller_manager: Some(controllers), ..ClusterOptions::default() };
+    let cluster = Cluster::start_with(options, &mut progress).await?;
+    progress.show_live("starting the operators");
+    let mut operators = start(&cluster, &names, &binaries).await?;
+    let ready = started.elapsed().as_secs_f32();
+    progress.finish(&format!("ready after {ready:.1} s: {} nodes, {}", flags.nodes, names.join(", ")));
+    roll_out(&cluster, &mut progress).await?;
+    crate::print(&help(&cluster)?)?;
+    stay(&cluster, &mut operators).await
+}
+
+/// Waits for ever; a part or an operator that ends by itself is an error.
+pub(crate) async fn stay(cluster: &Cluster, operators: &mut [Operator]) -> Result<()> {
+    loop {
+        cluster.check_parts()?;
+        for operator in &mut *operators {
+            operator.process().check_running()?;
+        }
+        sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// The operators that have a folder of manifests.
+fn with_manifests(manifests: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(manifests).with_context(|| format!("list {}", manifests.display()))? {
+        let name = entry.context("list the manifests")?.file_name().to_string_lossy().into_owned();
+        if name.ends_with("-operator") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Each operator's program, which cargo puts next to this one.
+fn binaries(names: &[String]) -> Result<Vec<PathBuf>> {
+    let own = std::env::current_exe().context("find this program")?;
+    let dir = own.parent().context("find this program's folder")?;
+    let missing: Vec<&str> = names.iter().filter(|name| !dir.join(name).is_file()).map(String::as_str).collect();
+    if !missing.is_empty() {
+        bail!("not built: {} (looked in {}); `make run` builds them first", missing.join(", "), dir.display());
+    }
+    Ok(names.iter().map(|name| dir.join(name)).collect())
+}
+
+async fn start(cluster: &Cluster, names: &[String], binaries: &[PathBuf]) -> Result<Vec<Operator>> {
+    try_join_all(names.iter().zip(binaries).map(async |(name, binary)| {
+        let account = cluster.install(&Path::new(MANIFESTS).join(name)).await?;
+        let mut operator = cluster.start_operator(&OperatorSpec::new(name, binary, &account)).await?;
+        operator.wait_ready().await?;
+        Ok(operator)
+    }))
+    .await
+}
+
+/// Applies a Deployment and shows it rolling out.
+async fn roll_out(cluster: &Cluster, progress: &mut Progress) -> Result<()> {
+    let client = cluster.client().await?;
+    let started = Instant::now();
+    wait_default_account(&client).await?;
+    apply(&client, "default", &nginx()).await?;
+    let deployments: Api<Deployment> = Api::namespaced(client, "default");
+    loop {
+        let status = deployments.get_status("nginx").await.context("look at the Deployment")?.status.unwrap_or_default();
+        progress.show_live(&describe(&status));
+        if status.available_replicas == Some(REPLICAS) {
+            break;
+        }
+        if started.elapsed() > ROLLOUT_DEADLINE {
+            progress.finish(&describe(&status));
+            bail!("the Deployment is not rolled out after {} s", ROLLOUT_DEADLINE.as_secs());
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    let took = started.elapsed().as_secs_f32();
+    progress.finish(&format!("deployment/nginx: {REPLICAS} of {REPLICAS} pods available after {took:.1} s"));
+    Ok(())
+}
+
+/// A pod is admitted only once its namespace has a service account.
+async fn wait_default_account(client: &Client) -> Result<()> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
+    let end = Instant::now() + ROLLOUT_DEADLINE;
+    while accounts.get_opt("default").await.context("look for the default service account")?.is_none() {
+        if Instant::now() > end {
+            bail!("nobody creates service accounts");
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+fn nginx() -> serde_json::Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": { "name": "nginx" },
+        "spec": {
+            "replicas": REPLICAS,
+            "selector": { "matchLabels": { "app": "nginx" } },
+            "template": {
+                "metadata": { "labels": { "app": "nginx" } },
+                "spec": { "containers": [{ "name": "nginx", "image": "nginx:1.28" }] },
+            },
+        },
+    })
+}
+
+fn describe(status: &DeploymentStatus) -> String {
+    let available = status.available_replicas.unwrap_or(0);
+    let bar: String = (0..REPLICAS).map(|pod| if pod < available { '#' } else { '.' }).collect();
+    format!("deployment/nginx [{bar}] {} created, {available} available", status.replicas.unwrap_or(0))
+}
+
+fn help(cluster: &Cluster) -> Result<String> {
+    Ok(format!(
+        "
+export KUBECONFIG={}
+
+kubectl get deployments,replicasets,pods
+kubectl set image deployment/nginx nginx=nginx:1.29 && kubectl rollout status deployment/nginx
+kubectl rollout undo deployment/nginx
+kubectl scale deployment/nginx --replicas=200
+kubectl get leases --namespace kube-system
+
+Logs: {}
+Ctrl-C ends it all.
+",
+        cluster.kubeconfig().display(),
+        cluster.run_dir()?.join("logs").display()
+    ))
+}

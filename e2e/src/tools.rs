@@ -1,0 +1,155 @@
+//! Where the programs of the local cluster come from: `$KUBEBUILDER_ASSETS`, then `PATH`, then a per-user cache, which is
+//! filled once by building them from their Go modules (`e2e/tools/*/go.mod` pin every version).
+//! Left out: downloading binaries (a Go module proxy suffices), and any version but the reference version.
+
+mod build;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::time::sleep;
+
+use crate::progress::Progress;
+
+/// The Kubernetes version this project follows.
+pub const KUBERNETES_VERSION: &str = "v1.36.3";
+
+/// A program the local cluster consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    Etcd,
+    KubeApiserver,
+    KubeScheduler,
+    KubeControllerManager,
+    Kwok,
+}
+
+impl Tool {
+    pub const ALL: [Self; 5] =
+        [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::KubeControllerManager, Self::Kwok];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::KubeApiserver => "kube-apiserver",
+            Self::KubeScheduler => "kube-scheduler",
+            Self::KubeControllerManager => "kube-controller-manager",
+            Self::Kwok => "kwok",
+        }
+    }
+
+    /// What `--version` begins with, once its `v`s are gone, for a program that will do.
+    fn accepted_version(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd Version: 3.6.",
+            Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes 1.36.",
+            Self::Kwok => "kwok version 0.8.",
+        }
+    }
+
+    /// Whether the program at `path` runs and is of a version that will do.
+    fn accepts(self, path: &Path) -> bool {
+        Command::new(path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .is_ok_and(|output| self.accepts_version(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    fn accepts_version(self, printed: &str) -> bool {
+        printed.replace(" v", " ").starts_with(self.accepted_version())
+    }
+}
+
+/// Every program, found.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    paths: BTreeMap<Tool, PathBuf>,
+}
+
+impl Tools {
+    /// Finds every program; builds what is missing, which takes minutes the first time.
+    pub async fn find(progress: &mut Progress) -> Result<Self> {
+        let cache = cache_dir()?.join(KUBERNETES_VERSION).join("bin");
+        let mut tools = Self { paths: BTreeMap::new() };
+        for tool in Tool::ALL {
+            if let Some(path) = installed(tool).or_else(|| cached(&cache, tool)) {
+                tools.paths.insert(tool, path);
+            }
+        }
+        if tools.paths.len() < Tool::ALL.len() {
+            tools.build_missing(&cache, progress).await?;
+        }
+        Ok(tools)
+    }
+
+    /// Where `tool` is.
+    pub fn path(&self, tool: Tool) -> &Path {
+        &self.paths[&tool]
+    }
+
+    /// Only one process builds; the others wait for it and then find its work.
+    async fn build_missing(&mut self, cache: &Path, progress: &mut Progress) -> Result<()> {
+        std::fs::create_dir_all(cache).with_context(|| format!("create {}", cache.display()))?;
+        let lock = File::create(cache.join(".lock")).context("create the lock file of the tools")?;
+        while lock.try_lock().is_err() {
+            progress.show("waiting for another process that builds the tools");
+            sleep(Duration::from_millis(200)).await;
+        }
+        let missing: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| !self.paths.contains_key(tool)).collect();
+        let unbuilt: Vec<Tool> = missing.iter().copied().filter(|tool| cached(cache, *tool).is_none()).collect();
+        build::build(&unbuilt, cache, progress).await?;
+        for tool in missing {
+            let path = cached(cache, tool).with_context(|| format!("{} was built, but does not run", tool.name()))?;
+            self.paths.insert(tool, path);
+        }
+        Ok(())
+    }
+}
+
+/// This project's folder in the user's cache.
+pub fn cache_dir() -> Result<PathBuf> {
+    let base = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(dir) if !dir.is_empty() => PathBuf::from(dir),
+        Some(_) | None => std::env::home_dir().context("no home directory: set HOME or XDG_CACHE_HOME")?.join(".cache"),
+    };
+    Ok(base.join("kubernetes-operators"))
+}
+
+/// The first program called `name` in `$KUBEBUILDER_ASSETS` or on `PATH`.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    program_dirs().map(|dir| dir.join(name)).find(|path| path.is_file())
+}
+
+fn installed(tool: Tool) -> Option<PathBuf> {
+    program_dirs().map(|dir| dir.join(tool.name())).find(|path| path.is_file() && tool.accepts(path))
+}
+
+fn program_dirs() -> impl Iterator<Item = PathBuf> {
+    let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    assets.into_iter().chain(std::env::split_paths(&path).collect::<Vec<_>>())
+}
+
+fn cached(cache: &Path, tool: Tool) -> Option<PathBuf> {
+    Some(cache.join(tool.name())).filter(|path| path.is_file() && tool.accepts(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_reference_versions_are_accepted() {
+        assert!(Tool::Etcd.accepts_version("etcd Version: 3.6.16\nGit SHA: x"));
+        assert!(!Tool::Etcd.accepts_version("etcd Version: 3.5.9"));
+        assert!(Tool::KubeApiserver.accepts_version("Kubernetes v1.36.3"));
+        assert!(!Tool::KubeScheduler.accepts_version("Kubernetes v1.35.0"));
+        assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
+        assert!(!Tool::Kwok.accepts_version(""));
+    }
+}

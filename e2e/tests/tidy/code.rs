@@ -1,0 +1,158 @@
+//! Rules on Rust files: size, opening words, and what may be named where.
+
+use crate::tree::{self, File};
+
+const MAX_LINES: usize = 600;
+const MAX_MAIN_LINES: usize = 20;
+
+/// What a pure room may not name: whatever waits, reads the cluster or a cache, or knows the time.
+const IMPURE: [&str; 9] = ["async", "await", "Cache", "Client", "Clock", "Control", "SystemTime", "now()", "tokio"];
+
+/// What operators leave to the shared crate: the typed client, and every request of their own.
+const NOT_FOR_OPERATORS: [&str; 5] = ["kube::", "k8s_openapi", "hyper", "Client", "reqwest"];
+
+/// The part of a file that runs in production: without its tests and comments.
+fn production(file: &File) -> String {
+    if is_test(&file.path) {
+        return String::new();
+    }
+    let code = file.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    code.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect::<Vec<_>>().join("\n")
+}
+
+fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/src/testing")
+}
+
+/// Whether `code` names `word`, on its own or before `::`, `<` and the like.
+fn names(code: &str, word: &str) -> bool {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    code.match_indices(word).any(|(at, _)| {
+        let before = code[..at].chars().next_back().is_some_and(is_part);
+        let after = word.ends_with(is_part) && code[at + word.len()..].chars().next().is_some_and(is_part);
+        !before && !after
+    })
+}
+
+/// The modules that lib.rs of the shared crate lists under this heading.
+fn listed_under(heading: &str) -> Vec<String> {
+    let map = tree::read("shared/src/lib.rs");
+    let section = map.split(&format!("// {heading}\n")).nth(1).unwrap_or_default();
+    let section = section.split("\n\n").next().unwrap_or_default();
+    section.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).map(str::to_owned).collect()
+}
+
+/// A room that decides: it gets all it knows as arguments.
+fn is_pure(path: &str, pure_modules: &[String]) -> bool {
+    let Some((_, room)) = path.split_once("/src/") else { return false };
+    let helper = path.starts_with("shared/") && pure_modules.iter().any(|module| room == format!("{module}.rs"));
+    let parts: Vec<&str> = room.trim_end_matches(".rs").split('/').collect();
+    helper || parts.iter().any(|part| ["plan", "status", "graph"].contains(part))
+}
+
+fn check_opening(file: &File) -> Option<String> {
+    let opens = file.text.starts_with("//!") || file.path.ends_with("/tests.rs");
+    (!opens).then(|| format!("{}: opens without a //! that says what it is for", file.path))
+}
+
+fn check_size(file: &File) -> Option<String> {
+    let code = file.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = code.lines().count();
+    let limit = if file.path.ends_with("/main.rs") && file.path.starts_with("operators/") {
+        MAX_MAIN_LINES
+    } else if is_test(&file.path) {
+        return None;
+    } else {
+        MAX_LINES
+    };
+    (lines > limit).then(|| format!("{}: {lines} lines, more than {limit}", file.path))
+}
+
+fn check_unfinished(file: &File) -> Vec<String> {
+    // In two parts, or this file would complain of itself.
+    let marks = [("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("todo", "!"), ("unimplemented", "!")];
+    let marks = marks.map(|(front, back)| format!("{front}{back}"));
+    marks.iter().filter(|mark| names(&file.text, mark)).map(|mark| format!("{}: {mark}", file.path)).collect()
+}
+
+fn check_purity(file: &File, pure_modules: &[String]) -> Vec<String> {
+    if !is_pure(&file.path, pure_modules) {
+        return Vec::new();
+    }
+    let code = production(file);
+    let named = IMPURE.iter().filter(|word| names(&code, word));
+    named.map(|word| format!("{}: is pure, and names {word}", file.path)).collect()
+}
+
+fn check_layers(file: &File, operators: &[String]) -> Vec<String> {
+    let code = production(file);
+    if file.path.starts_with("operators/") {
+        let named = NOT_FOR_OPERATORS.iter().filter(|word| names(&code, word));
+        return named.map(|word| format!("{}: is an operator's, and names {word}", file.path)).collect();
+    }
+    if file.path.starts_with("shared/") {
+        let known = operators.iter().flat_map(|name| [name.clone(), name.replace('-', "_")]);
+        return known
+            .filter(|name| names(&code, name))
+            .map(|name| format!("{}: is shared, and knows {name}", file.path))
+            .collect();
+    }
+    Vec::new()
+}
+
+/// `apply` takes the plan apart by all its fields, so that a new one cannot be forgotten.
+fn check_apply(file: &File) -> Option<String> {
+    if !file.path.ends_with("/apply.rs") {
+        return None;
+    }
+    let code = production(file);
+    let mut patterns = code.split("Plan {").skip(1).filter_map(|rest| rest.split('}').next());
+    patterns.any(|fields| fields.contains("..")).then(|| format!("{}: takes a plan apart with ..", file.path))
+}
+
+fn complaints(file: &File, operators: &[String], pure_modules: &[String]) -> Vec<String> {
+    let mut all = check_unfinished(file);
+    all.extend(check_opening(file));
+    all.extend(check_size(file));
+    all.extend(check_apply(file));
+    all.extend(check_purity(file, pure_modules));
+    all.extend(check_layers(file, operators));
+    all
+}
+
+#[test]
+fn every_source_file_keeps_the_rules() {
+    let operators = tree::operators();
+    let pure_modules = listed_under("Pure helpers.");
+    assert!(!pure_modules.is_empty(), "shared/src/lib.rs has no list of pure helpers any more");
+    crate::none(tree::sources().iter().flat_map(|file| complaints(file, &operators, &pure_modules)));
+}
+
+#[test]
+fn each_rule_fires() {
+    let row = |path: &str, text: &str, expected: &[&str]| {
+        let file = File { path: path.to_owned(), text: text.to_owned() };
+        assert_eq!(complaints(&file, &["job-operator".to_owned()], &["pod".to_owned()]), expected, "{path}: {text}");
+    };
+    row("shared/src/a.rs", "//! A.\n", &[]);
+    row("shared/src/a.rs", "use b;\n", &["shared/src/a.rs: opens without a //! that says what it is for"]);
+    row("shared/src/a/tests.rs", "use super::*;\n", &[]);
+    row("shared/src/a.rs", &"//!\n".repeat(601), &["shared/src/a.rs: 601 lines, more than 600"]);
+    row("shared/src/a.rs", &format!("//!\n#[cfg(test)]\nmod tests {{{}}}", "\n".repeat(601)), &[]);
+    row("operators/a/src/main.rs", &"//!\n".repeat(21), &["operators/a/src/main.rs: 21 lines, more than 20"]);
+    row("e2e/src/a.rs", concat!("//!\n// TO", "DO: b\n"), &[concat!("e2e/src/a.rs: TO", "DO")]);
+    let pure = "operators/a/src/plan/b.rs";
+    row(pure, "//!\nasync fn b() {}", &["operators/a/src/plan/b.rs: is pure, and names async"]);
+    row(pure, "//!\nlet a = clock.now();", &["operators/a/src/plan/b.rs: is pure, and names now()"]);
+    row(pure, "//! async, as a comment may say\nfn unknown() {} // Clock", &[]);
+    row("operators/a/src/status.rs", "//!\nCache<Pod>", &["operators/a/src/status.rs: is pure, and names Cache"]);
+    row("shared/src/pod.rs", "//!\nuse tokio::a;", &["shared/src/pod.rs: is pure, and names tokio"]);
+    row("operators/a/src/observe.rs", "//!\nCache<Pod>", &[]);
+    let api = "operators/a/src/apply.rs";
+    row(api, "//!\nuse kube::Api;", &["operators/a/src/apply.rs: is an operator's, and names kube::"]);
+    row(api, "//!\nlet Plan { a, .. } = plan;", &["operators/a/src/apply.rs: takes a plan apart with .."]);
+    row(api, "//!\nlet Plan { a } = plan;", &[]);
+    row("shared/src/a.rs", "//! `job-operator`\nlet a = 1;", &[]);
+    row("shared/src/a.rs", "//!\n\"job-operator\"", &["shared/src/a.rs: is shared, and knows job-operator"]);
+    row("shared/src/a.rs", "//!\njob_operator::b", &["shared/src/a.rs: is shared, and knows job_operator"]);
+}

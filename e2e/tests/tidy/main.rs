@@ -1,0 +1,21 @@
+//! What can be checked by reading files: the same rooms, names and manifests for every operator, and the invariants of
+//! ARCHITECTURE.md that no lint holds.
+//!
+//! Each rule is a function from text to complaints, shown to fire in its own table. Left out: whatever a compiler, clippy
+//! or an apiserver checks better.
+
+#![cfg(test)]
+
+mod code;
+mod crates;
+mod operators;
+mod pages;
+mod tree;
+mod upstream;
+
+/// Fails with all complaints at once.
+#[track_caller]
+fn none(complaints: impl IntoIterator<Item = String>) {
+    let complaints: Vec<String> = complaints.into_iter().collect();
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}

@@ -1,0 +1,199 @@
+//! Rules on operators: the same rooms, upstream's names, a page and manifests each, and nothing of it forgotten.
+
+use serde_json::Value;
+
+use crate::tree::{self, File, exists, list, read};
+use crate::upstream::CONTROLLERS;
+
+/// The rooms of an operator, in reading order.
+const ROOMS: [&str; 7] = ["flags", "objects", "controller", "observe", "plan", "apply", "status"];
+/// Rooms that only some have: upstream's own metrics, and a graph in place of a plan.
+const MORE_ROOMS: [&str; 2] = ["metrics", "graph"];
+const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
+
+fn source(operator: &str) -> Vec<File> {
+    tree::files(&format!("operators/{operator}/src"), ".rs")
+}
+
+/// A room is a file of its own, or one that lib.rs takes from the shared crate; a large one has a folder of sub-rooms.
+fn check_rooms(operator: &str) -> Vec<String> {
+    let src = format!("operators/{operator}/src");
+    let map = read(&format!("{src}/lib.rs"));
+    let shared: Vec<&str> = map.lines().filter(|line| line.starts_with("pub use shared::")).collect();
+    let is_shared =
+        |room: &str| shared.iter().any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == room));
+    let missing = ROOMS.iter().filter(|room| !exists(&format!("{src}/{room}.rs")) && !is_shared(room));
+    let missing = missing.map(|room| format!("{src}: no {room}.rs, and lib.rs takes none from shared"));
+    let known = |name: &str| {
+        let room = name.trim_end_matches('/').trim_end_matches(".rs");
+        ["main", "lib"].iter().chain(&ROOMS).chain(&MORE_ROOMS).any(|known| *known == room)
+    };
+    let strange = list(&src).into_iter().filter(|name| !known(name));
+    missing.chain(strange.map(|name| format!("{src}/{name}: is no room of an operator"))).collect()
+}
+
+fn check_page(operator: &str, text: &str) -> Vec<String> {
+    let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let mut complaints = Vec::new();
+    if headings != HEADINGS {
+        complaints.push(format!("operators/{operator}/README.md: its headings are not {}", HEADINGS.join(", ")));
+    }
+    if !text.starts_with(&format!("# {operator}\n")) {
+        complaints.push(format!("operators/{operator}/README.md: its title is not its name"));
+    }
+    complaints
+}
+
+/// The value of a string field, as in `controller: "job-controller"`, wherever the source says it.
+fn field<'a>(sources: &'a [File], name: &str) -> Option<&'a str> {
+    sources.iter().find_map(|file| file.text.split(&format!("{name}: \"")).nth(1)?.split('"').next())
+}
+
+fn check_names(operator: &str, sources: &[File]) -> Vec<String> {
+    let Some(stem) = operator.strip_suffix("-operator") else {
+        return vec![format!("operators/{operator}: an operator is called after its controller, x-operator")];
+    };
+    let controller = format!("{stem}-controller");
+    let Some(upstream) = CONTROLLERS.iter().find(|row| row.name == controller) else {
+        return vec![format!("e2e/tests/tidy/upstream.rs: has no row for {controller}")];
+    };
+    let expected = [("operator", operator), ("controller", upstream.name), ("event_source", upstream.event_source)];
+    let wrong = expected.iter().filter(|(name, value)| field(sources, name) != Some(value));
+    let wrong = wrong.map(|(name, value)| format!("operators/{operator}: NAMES says no {name}: {value:?}"));
+    let unqueued = upstream.queues.iter().filter(|queue| {
+        let literal = format!("\"{queue}\"");
+        !sources.iter().any(|file| file.text.contains(&literal))
+    });
+    wrong.chain(unqueued.map(|queue| format!("operators/{operator}: has no queue {queue:?}"))).collect()
+}
+
+/// What every operator's kustomization begins with. More may follow, such as patches for flags of its own.
+fn kustomization(operator: &str) -> String {
+    let prefix = operator.strip_suffix("operator").unwrap_or(operator);
+    format!(
+        "apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namePrefix: {prefix}
+resources:
+  - ../base
+  - cluster-role.yaml
+labels:
+  - pairs:
+      app.kubernetes.io/name: {operator}
+    includeSelectors: true
+images:
+  - name: operators.local/operator
+    newName: operators.local/{operator}
+"
+    )
+}
+
+fn check_manifests(operator: &str, listed: &[String]) -> Vec<String> {
+    let folder = format!("manifests/{operator}");
+    if !exists(&folder) {
+        return vec![format!("{folder}: is missing")];
+    }
+    let mut complaints = Vec::new();
+    if !read(&format!("{folder}/kustomization.yaml")).starts_with(&kustomization(operator)) {
+        complaints.push(format!("{folder}/kustomization.yaml: does not begin as the others do"));
+    }
+    if !listed.iter().any(|name| name == operator) {
+        complaints.push(format!("manifests/kustomization.yaml: does not list {operator}"));
+    }
+    complaints.extend(check_role(&folder, &read(&format!("{folder}/cluster-role.yaml"))));
+    complaints
+}
+
+/// Named so that kustomize makes it the operator's, and without a verb that nobody has named.
+fn check_role(folder: &str, text: &str) -> Vec<String> {
+    let role: Value = match serde_yaml::from_str(text) {
+        Ok(role) => role,
+        Err(error) => return vec![format!("{folder}/cluster-role.yaml: {error}")],
+    };
+    let mut complaints = Vec::new();
+    if (role["kind"].as_str(), role["metadata"]["name"].as_str()) != (Some("ClusterRole"), Some("operator")) {
+        complaints.push(format!("{folder}/cluster-role.yaml: is no ClusterRole called operator"));
+    }
+    let rules = role["rules"].as_array().into_iter().flatten();
+    if rules.flat_map(|rule| rule["verbs"].as_array().into_iter().flatten()).any(|verb| verb == "*") {
+        complaints.push(format!("{folder}/cluster-role.yaml: allows every verb"));
+    }
+    complaints
+}
+
+fn listed_manifests() -> Vec<String> {
+    let all: Value = serde_yaml::from_str(&read("manifests/kustomization.yaml")).unwrap();
+    serde_json::from_value(all["resources"].clone()).unwrap()
+}
+
+#[test]
+fn every_operator_has_the_same_rooms() {
+    crate::none(tree::operators().iter().flat_map(|operator| check_rooms(operator)));
+}
+
+#[test]
+fn every_operator_has_tests() {
+    let without = tree::operators().into_iter().filter(|name| list(&format!("operators/{name}/tests")).is_empty());
+    crate::none(without.map(|name| format!("operators/{name}: has no tests")));
+}
+
+#[test]
+fn every_operator_has_its_page_and_is_on_the_first_one() {
+    let first_page = read("README.md");
+    crate::none(tree::operators().iter().flat_map(|operator| {
+        let path = format!("operators/{operator}/README.md");
+        let unlisted = !first_page.contains(&format!("]({path})"));
+        let mut complaints = check_page(operator, &read(&path));
+        complaints.extend(unlisted.then(|| format!("README.md: does not link to {path}")));
+        complaints
+    }));
+}
+
+#[test]
+fn every_operator_has_upstreams_names() {
+    crate::none(tree::operators().iter().flat_map(|operator| check_names(operator, &source(operator))));
+}
+
+#[test]
+fn every_operator_has_manifests_and_no_manifest_lacks_its_operator() {
+    let listed = listed_manifests();
+    let operators = tree::operators();
+    crate::none(operators.iter().flat_map(|operator| check_manifests(operator, &listed)));
+    let lonely = listed.iter().filter(|name| !operators.contains(name));
+    crate::none(lonely.map(|name| format!("manifests/kustomization.yaml: lists {name}, which is no operator")));
+}
+
+#[test]
+fn each_rule_fires() {
+    let page =
+        "# a-operator\n## Owns\n## Watches\n## Writes\n## Flags\n## Metrics\n## Events\n## Differences from upstream\n";
+    assert!(check_page("a-operator", page).is_empty());
+    assert_eq!(check_page("b-operator", page), ["operators/b-operator/README.md: its title is not its name"]);
+    assert_eq!(check_page("a-operator", &page.replace("## Flags\n", "")).len(), 1);
+
+    let names = r#"Names { operator: "job-operator", controller: "job-controller", event_source: "job-controller" }"#;
+    let sources = |text: String| [File { path: "controller.rs".to_owned(), text }];
+    let good = format!("{names} queue(\"job\") queue(\"job_orphan_pod\")");
+    assert!(check_names("job-operator", &sources(good.clone())).is_empty());
+    let wrong = good.replace("event_source: \"job-controller\"", "event_source: \"job\"");
+    assert_eq!(
+        check_names("job-operator", &sources(wrong)),
+        [r#"operators/job-operator: NAMES says no event_source: "job-controller""#]
+    );
+    assert_eq!(
+        check_names("job-operator", &sources(good.replace("job_orphan_pod", "x"))),
+        [r#"operators/job-operator: has no queue "job_orphan_pod""#]
+    );
+    assert_eq!(
+        check_names("nobody-operator", &sources(good)),
+        ["e2e/tests/tidy/upstream.rs: has no row for nobody-controller"]
+    );
+
+    let role = "kind: ClusterRole\nmetadata: {name: operator}\nrules: [{verbs: [get]}]";
+    assert!(check_role("m", role).is_empty());
+    assert_eq!(check_role("m", &role.replace("get", "'*'")), ["m/cluster-role.yaml: allows every verb"]);
+    assert_eq!(
+        check_role("m", &role.replace("name: operator", "name: x")),
+        ["m/cluster-role.yaml: is no ClusterRole called operator"]
+    );
+}

@@ -1,0 +1,61 @@
+//! The project's files: where they are, and what is in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One file: its path from the project's root, with `/`, and its text.
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The text of a file that has to be there; the path is from the project's root.
+pub(crate) fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+pub(crate) fn exists(path: &str) -> bool {
+    root().join(path).exists()
+}
+
+/// The names in a folder, sorted; folders end with `/`. A folder that isn't there is empty.
+pub(crate) fn list(folder: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(root().join(folder)) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            if entry.file_type().unwrap().is_dir() { name + "/" } else { name }
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// All operators, by the names of their folders.
+pub(crate) fn operators() -> Vec<String> {
+    list("operators").iter().filter_map(|name| name.strip_suffix('/')).map(str::to_owned).collect()
+}
+
+/// All files below the folder whose names end so, sorted.
+pub(crate) fn files(folder: &str, ending: &str) -> Vec<File> {
+    let mut found = Vec::new();
+    for name in list(folder) {
+        let path = format!("{folder}/{name}");
+        if let Some(folder) = path.strip_suffix('/') {
+            found.extend(files(folder, ending));
+        } else if path.ends_with(ending) {
+            found.push(File { text: read(&path), path });
+        }
+    }
+    found
+}
+
+/// Every Rust file of the workspace.
+pub(crate) fn sources() -> Vec<File> {
+    ["shared", "operators", "e2e"].iter().flat_map(|folder| files(folder, ".rs")).collect()
+}

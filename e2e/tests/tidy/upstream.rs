@@ -1,0 +1,39 @@
+//! What upstream calls its controllers, in three ways that disagree.
+//!
+//! Sources: cmd/kube-controller-manager/names/controller_names.go; for events `EventSource` in each controller's
+//! constructor; for queues the names in the same place, as the metrics show them.
+
+/// One controller of kube-controller-manager.
+pub(crate) struct Controller {
+    /// Its canonical name.
+    pub(crate) name: &'static str,
+    /// The component its events come from.
+    pub(crate) event_source: &'static str,
+    /// Its work queues.
+    pub(crate) queues: &'static [&'static str],
+}
+
+const fn row(name: &'static str, event_source: &'static str, queues: &'static [&'static str]) -> Controller {
+    Controller { name, event_source, queues }
+}
+
+/// The controllers that have been looked up; one more with each operator.
+pub(crate) const CONTROLLERS: [Controller; 9] = [
+    row("cronjob-controller", "cronjob-controller", &["cronjob"]),
+    row("daemonset-controller", "daemonset-controller", &["daemonset", "daemonset-node-updates"]),
+    row("deployment-controller", "deployment-controller", &["deployment"]),
+    row(
+        "garbage-collector-controller",
+        "garbage-collector-controller",
+        &[
+            "garbage_collector_attempt_to_delete",
+            "garbage_collector_attempt_to_orphan",
+            "garbage_collector_graph_changes",
+        ],
+    ),
+    row("job-controller", "job-controller", &["job", "job_orphan_pod"]),
+    row("replicaset-controller", "replicaset-controller", &["replicaset"]),
+    row("replicationcontroller-controller", "replication-controller", &["replicationmanager"]),
+    row("statefulset-controller", "statefulset-controller", &["statefulset"]),
+    row("ttl-after-finished-controller", "ttl-after-finished-controller", &["ttl_jobs_to_delete"]),
+];

@@ -1,0 +1,396 @@
+//! What a Deployment, a ReplicaSet and a pod are to this operator: the fields it reads, and the exact texts it writes.
+//!
+//! The template and the selector, which are handed on, are kept as the JSON they came in. Left out: everything a pod is
+//! besides running or not.
+
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use shared::condition::Condition;
+use shared::int_or_percent::IntOrPercent;
+use shared::intern::Text;
+use shared::labels::Labels;
+use shared::object::{Kind, Meta, Object};
+use shared::resource::{DEPLOYMENTS, PODS, REPLICA_SETS, Resource};
+use shared::template::PodTemplate;
+
+/// Annotations with a meaning to this operator.
+pub mod annotations {
+    /// On a ReplicaSet its place in the history; on a Deployment the one of its new ReplicaSet.
+    pub const REVISION: &str = "deployment.kubernetes.io/revision";
+    /// The revisions a ReplicaSet had before, oldest first, with commas between.
+    pub const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
+    /// The size of the Deployment when a ReplicaSet was last scaled: another one now is a scaling event.
+    pub const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
+    /// The size with surge when a ReplicaSet was last scaled: what its share is a share of.
+    pub const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
+    /// The revision somebody wants back; 0 is the one before.
+    pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
+    /// What `kubectl apply` remembers. It is never copied, and too large to be kept in memory.
+    pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+    /// Whether an annotation stays where it is when others are copied between a Deployment and a ReplicaSet.
+    ///
+    /// Upstream: `skipCopyAnnotation`, `pkg/controller/deployment/util/deployment_util.go`.
+    pub fn is_skipped(key: &str) -> bool {
+        [REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO, LAST_APPLIED].contains(&key)
+    }
+}
+
+/// Types of conditions.
+pub mod conditions {
+    /// Enough pods are available.
+    pub const AVAILABLE: &str = "Available";
+    /// The rollout gets on, or is complete.
+    pub const PROGRESSING: &str = "Progressing";
+    /// A ReplicaSet cannot create or delete pods; the same word on both kinds.
+    pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+}
+
+/// Reasons of conditions and events.
+pub mod reasons {
+    /// `Progressing`: a ReplicaSet got further.
+    pub const REPLICA_SET_UPDATED: &str = "ReplicaSetUpdated";
+    /// `Progressing`, and an event: the new ReplicaSet cannot be created.
+    pub const REPLICA_SET_CREATE_ERROR: &str = "ReplicaSetCreateError";
+    /// `Progressing`: the new ReplicaSet was created.
+    pub const NEW_REPLICA_SET_CREATED: &str = "NewReplicaSetCreated";
+    /// `Progressing`: there was a ReplicaSet of the template already.
+    pub const FOUND_NEW_REPLICA_SET: &str = "FoundNewReplicaSet";
+    /// `Progressing`: the rollout is complete.
+    pub const NEW_REPLICA_SET_AVAILABLE: &str = "NewReplicaSetAvailable";
+    /// `Progressing`: nothing got further within the deadline.
+    pub const PROGRESS_DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
+    /// `Progressing`: paused.
+    pub const DEPLOYMENT_PAUSED: &str = "DeploymentPaused";
+    /// `Progressing`: no longer paused.
+    pub const DEPLOYMENT_RESUMED: &str = "DeploymentResumed";
+    /// `Available`.
+    pub const MINIMUM_REPLICAS_AVAILABLE: &str = "MinimumReplicasAvailable";
+    /// Not `Available`.
+    pub const MINIMUM_REPLICAS_UNAVAILABLE: &str = "MinimumReplicasUnavailable";
+    /// An event: a ReplicaSet was scaled.
+    pub const SCALING_REPLICA_SET: &str = "ScalingReplicaSet";
+    /// An event: the selector is empty.
+    pub const SELECTING_ALL: &str = "SelectingAll";
+    /// An event: no ReplicaSet has the revision.
+    pub const ROLLBACK_REVISION_NOT_FOUND: &str = "DeploymentRollbackRevisionNotFound";
+    /// An event: the revision has the same template.
+    pub const ROLLBACK_TEMPLATE_UNCHANGED: &str = "DeploymentRollbackTemplateUnchanged";
+    /// An event: rolled back.
+    pub const ROLLBACK: &str = "DeploymentRollback";
+}
+
+/// All annotations but `kubectl`'s memory; equal sets are one allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Annotations(Labels);
+
+impl Annotations {
+    /// From pairs in any order.
+    pub fn new<K: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self(Labels::new(pairs))
+    }
+
+    /// The value of `key`.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)
+    }
+
+    /// All pairs by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter()
+    }
+}
+
+impl<'de> Deserialize<'de> for Annotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Annotations;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("annotations")
+            }
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Annotations, M::Error> {
+                let mut pairs: Vec<(String, String)> = Vec::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == annotations::LAST_APPLIED {
+                        map.next_value::<IgnoredAny>()?;
+                    } else {
+                        pairs.push((key, map.next_value()?));
+                    }
+                }
+                Ok(Annotations::new(pairs))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+/// JSON that is handed on as it came.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Json(pub Box<RawValue>);
+
+impl Json {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for Json {}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// A Deployment.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Deployment {
+    /// Its metadata, with all annotations.
+    #[serde(rename = "metadata")]
+    pub meta: Meta<Annotations>,
+    /// What is asked for.
+    pub spec: DeploymentSpec,
+    /// What was last written about it.
+    #[serde(default)]
+    pub status: DeploymentStatus,
+}
+
+impl Object for Deployment {
+    type Annotations = Annotations;
+    fn meta(&self) -> &Meta<Annotations> {
+        &self.meta
+    }
+}
+
+impl Kind for Deployment {
+    const RESOURCE: Resource = DEPLOYMENTS;
+}
+
+/// A Deployment's spec, whole.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentSpec {
+    /// How many pods.
+    #[serde(default = "one")]
+    pub replicas: i32,
+    /// Which ReplicaSets and pods.
+    #[serde(default)]
+    pub selector: Json,
+    /// What pods.
+    #[serde(default)]
+    pub template: PodTemplate,
+    /// How one template takes the place of another.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// How long a pod is ready before it is available, in seconds.
+    #[serde(default)]
+    pub min_ready_seconds: i32,
+    /// How many old ReplicaSets are kept.
+    #[serde(default)]
+    pub revision_history_limit: Option<i32>,
+    /// Whether changes of the template wait.
+    #[serde(default)]
+    pub paused: bool,
+    /// How long a rollout may stand still, in seconds.
+    #[serde(default)]
+    pub progress_deadline_seconds: Option<i32>,
+}
+
+fn one() -> i32 {
+    1
+}
+
+/// How one template takes the place of another.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "RawStrategy")]
+pub enum Strategy {
+    /// Bit by bit.
+    RollingUpdate {
+        /// How many pods there may be more than asked for.
+        max_surge: Option<IntOrPercent>,
+        /// How many pods may be unavailable.
+        max_unavailable: Option<IntOrPercent>,
+    },
+    /// All old pods go before the first new one comes.
+    Recreate,
+    /// A type this build does not know.
+    Unknown(Text),
+}
+
+impl Default for Strategy {
+    fn default() -> Self {
+        RawStrategy::default().into()
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawStrategy {
+    #[serde(rename = "type")]
+    type_: Text,
+    rolling_update: Option<RawRollingUpdate>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawRollingUpdate {
+    max_surge: Option<IntOrPercent>,
+    max_unavailable: Option<IntOrPercent>,
+}
+
+impl From<RawStrategy> for Strategy {
+    fn from(raw: RawStrategy) -> Self {
+        let RawRollingUpdate { max_surge, max_unavailable } = raw.rolling_update.unwrap_or_default();
+        match raw.type_.as_str() {
+            "RollingUpdate" => Self::RollingUpdate { max_surge, max_unavailable },
+            "Recreate" => Self::Recreate,
+            _ => Self::Unknown(raw.type_),
+        }
+    }
+}
+
+/// A Deployment's status, whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DeploymentStatus {
+    /// The generation this status speaks of.
+    pub observed_generation: i64,
+    /// Pods that are not terminating.
+    pub replicas: i32,
+    /// Of them, those of the new ReplicaSet.
+    pub updated_replicas: i32,
+    /// Of them, the ready ones.
+    pub ready_replicas: i32,
+    /// Of them, those ready for long enough.
+    pub available_replicas: i32,
+    /// Pods that are wanted and not available.
+    pub unavailable_replicas: i32,
+    /// Pods that are terminating, if every ReplicaSet says how many.
+    pub terminating_replicas: Option<i32>,
+    /// How often the name of a new ReplicaSet was taken.
+    pub collision_count: Option<i32>,
+    /// The conditions, in the order they were set.
+    #[serde(deserialize_with = "null_as_default")]
+    pub conditions: Vec<Condition>,
+}
+
+fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A ReplicaSet.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ReplicaSet {
+    /// Its metadata, with all annotations.
+    #[serde(rename = "metadata")]
+    pub meta: Meta<Annotations>,
+    /// What is asked for.
+    pub spec: ReplicaSetSpec,
+    /// What its own controller last wrote.
+    #[serde(default)]
+    pub status: ReplicaSetStatus,
+}
+
+impl ReplicaSet {
+    /// Whether it is to have pods at all.
+    pub fn is_active(&self) -> bool {
+        self.spec.replicas > 0
+    }
+}
+
+impl Object for ReplicaSet {
+    type Annotations = Annotations;
+    fn meta(&self) -> &Meta<Annotations> {
+        &self.meta
+    }
+}
+
+impl Kind for ReplicaSet {
+    const RESOURCE: Resource = REPLICA_SETS;
+}
+
+/// A ReplicaSet's spec, but for its selector.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplicaSetSpec {
+    /// How many pods.
+    #[serde(default = "one")]
+    pub replicas: i32,
+    /// How long a pod is ready before it is available, in seconds.
+    #[serde(default)]
+    pub min_ready_seconds: i32,
+    /// What pods.
+    #[serde(default)]
+    pub template: PodTemplate,
+}
+
+/// A ReplicaSet's status, but for the fully labelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicaSetStatus {
+    /// The generation this status speaks of.
+    pub observed_generation: i64,
+    /// Pods that are not terminating.
+    pub replicas: i32,
+    /// Of them, the ready ones.
+    pub ready_replicas: i32,
+    /// Of them, those ready for long enough.
+    pub available_replicas: i32,
+    /// Pods that are terminating.
+    pub terminating_replicas: Option<i32>,
+    /// The conditions.
+    #[serde(deserialize_with = "null_as_default")]
+    pub conditions: Box<[Condition]>,
+}
+
+/// A pod, as far as the strategy Recreate waits for its end.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Pod {
+    /// Its metadata.
+    #[serde(rename = "metadata")]
+    pub meta: Meta,
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+struct PodStatus {
+    #[serde(rename = "phase", deserialize_with = "is_finished")]
+    finished: bool,
+}
+
+fn is_finished<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let phase: Option<String> = Option::deserialize(deserializer)?;
+    Ok(matches!(phase.as_deref(), Some("Succeeded" | "Failed")))
+}
+
+impl Pod {
+    /// Whether it runs no more, whatever it did. An unknown phase may still run.
+    pub fn is_finished(&self) -> bool {
+        self.status.finished
+    }
+}
+
+impl Object for Pod {
+    type Annotations = shared::object::NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Kind for Pod {
+    const RESOURCE: Resource = PODS;
+}

@@ -1,0 +1,103 @@
+//! The way back to an earlier revision that an annotation asks for, as `extensions/v1beta1` did with a field.
+//!
+//! Left out: `kubectl rollout undo`, which changes the template itself.
+
+use std::collections::BTreeMap;
+
+use shared::events::EventType;
+use shared::intern::Text;
+use shared::template::POD_TEMPLATE_HASH;
+
+use super::deployment_util::revision;
+use super::sync::{ReplicaSets, plan_creation, plan_revision};
+use super::{Draft, Path, Plan, PlannedEvent, Rollback, RollbackTarget, StatusScope, Step};
+use crate::objects::{Annotations, ReplicaSet, annotations, reasons};
+use crate::observe::Observed;
+
+/// The revision that is asked for, if any.
+///
+/// Upstream: `getRollbackTo`, `pkg/controller/deployment/rollback.go`.
+pub(super) fn rollback_to(observed: &Observed) -> Option<i64> {
+    observed.deployment.meta.annotations.get(annotations::ROLLBACK_TO)?.parse().ok()
+}
+
+/// Upstream: `rollback`, `rollback.go`.
+pub(super) fn plan_rollback(mut draft: Draft<'_>, sets: &ReplicaSets<'_>, wanted: i64) -> Plan {
+    if sets.new.is_none() {
+        plan_creation(&mut draft, sets);
+        return draft.finish(Path::Rollback, StatusScope::Decided);
+    }
+    plan_revision(&mut draft, sets);
+    let step = match target(sets, wanted) {
+        Ok((revision, replica_set)) => to_template(draft.observed, revision, replica_set),
+        Err(message) => Err(warning(reasons::ROLLBACK_REVISION_NOT_FOUND, message.to_owned())),
+    };
+    match step {
+        Ok(rollback) => draft.push(Step::RollBack(Box::new(rollback))),
+        Err(event) => {
+            draft.push(Step::Event(event));
+            draft.push(Step::RollBack(Box::new(Rollback { to: None, event: None })));
+        }
+    }
+    draft.finish(Path::Rollback, StatusScope::Decided)
+}
+
+fn warning(reason: &'static str, message: String) -> PlannedEvent {
+    PlannedEvent { kind: EventType::Warning, reason, message }
+}
+
+/// The ReplicaSet of the revision that is asked for, and the revision.
+fn target<'a>(sets: &ReplicaSets<'a>, wanted: i64) -> Result<(i64, &'a ReplicaSet), &'static str> {
+    let with_revisions: Vec<(Option<i64>, &ReplicaSet)> = sets
+        .old
+        .iter()
+        .map(|old| (revision(old), &***old))
+        .chain(sets.new.map(|new| (sets.revision_of_new(), &**new)))
+        .collect();
+    let wanted = match wanted {
+        0 => last_revision(with_revisions.iter().filter_map(|(revision, _)| *revision))
+            .ok_or("Unable to find last revision.")?,
+        wanted => wanted,
+    };
+    let found = with_revisions.into_iter().find(|(revision, _)| *revision == Some(wanted));
+    found.map(|(_, replica_set)| (wanted, replica_set)).ok_or("Unable to find the revision to rollback to.")
+}
+
+/// The second highest revision; two equal ones are the highest and the second. None if it is 0.
+///
+/// Upstream: `LastRevision`, `pkg/controller/deployment/util/deployment_util.go`.
+fn last_revision(revisions: impl Iterator<Item = i64>) -> Option<i64> {
+    let (_, second) = revisions.fold((0, 0), |(highest, second), revision| {
+        if revision >= highest { (revision, highest) } else { (highest, second.max(revision)) }
+    });
+    (second != 0).then_some(second)
+}
+
+/// Upstream: `rollbackToTemplate`, `rollback.go`.
+fn to_template(observed: &Observed, revision: i64, replica_set: &ReplicaSet) -> Result<Rollback, PlannedEvent> {
+    let (deployment, name) = (&observed.deployment, observed.deployment.meta.name());
+    if deployment.spec.template.equals_ignoring_hash(&replica_set.spec.template) {
+        let message = format!("The rollback revision contains the same template as current deployment {name:?}");
+        return Err(warning(reasons::ROLLBACK_TEMPLATE_UNCHANGED, message));
+    }
+    let (set, remove) = annotation_changes(&deployment.meta.annotations, &replica_set.meta.annotations);
+    let template = replica_set.spec.template.without_label(POD_TEMPLATE_HASH);
+    let message = format!("Rolled back deployment {name:?} to revision {revision}");
+    Ok(Rollback {
+        to: Some(RollbackTarget { template, set, remove, revision }),
+        event: Some(PlannedEvent { kind: EventType::Normal, reason: reasons::ROLLBACK, message }),
+    })
+}
+
+/// The annotations go back with the template; those that never are copied stay.
+///
+/// Upstream: `SetDeploymentAnnotationsTo`, `deployment_util.go`.
+fn annotation_changes(deployment: &Annotations, replica_set: &Annotations) -> (BTreeMap<Text, Text>, Vec<Text>) {
+    let copied = |(key, _): &(&str, &str)| !annotations::is_skipped(key);
+    let set = replica_set.iter().filter(copied).filter(|(key, value)| deployment.get(key) != Some(value));
+    let remove = deployment.iter().filter(copied).filter(|(key, _)| replica_set.get(key).is_none());
+    (
+        set.map(|(key, value)| (Text::new(key), Text::new(value))).collect(),
+        remove.map(|(key, _)| Text::new(key)).collect(),
+    )
+}

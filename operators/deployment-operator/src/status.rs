@@ -1,0 +1,172 @@
+//! The status that follows from what was observed, and the smallest patch that writes it.
+//!
+//! Left out: the Progressing condition, which is [`crate::plan::progress`]'s.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use shared::condition::{self, Condition};
+use shared::intern::Text;
+use shared::object::{ResourceVersion, Uid};
+use shared::time::Time;
+use std::collections::BTreeMap;
+
+use crate::objects::{DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
+use crate::observe::Observed;
+use crate::plan::StatusScope;
+use crate::plan::deployment_util::{max_unavailable, replica_count, to_i32};
+use crate::plan::progress;
+use crate::plan::sync::ReplicaSets;
+
+/// The Deployment's next status.
+///
+/// `observed` has what was decided on the way; ReplicaSets count as they were observed.
+///
+/// Upstream: `syncDeploymentStatus`, `pkg/controller/deployment/sync.go`, and `syncRolloutStatus`,
+/// `pkg/controller/deployment/progress.go`.
+pub fn next_status(observed: &Observed, scope: StatusScope, now: Timestamp) -> DeploymentStatus {
+    match scope {
+        StatusScope::Decided => observed.status.clone(),
+        StatusScope::ObservedGeneration => {
+            let generation = observed.deployment.meta.generation.max(observed.status.observed_generation);
+            DeploymentStatus { observed_generation: generation, ..observed.status.clone() }
+        }
+        StatusScope::Counts => counted(observed, &ReplicaSets::of(observed), now),
+        StatusScope::Rollout => {
+            let sets = ReplicaSets::of(observed);
+            let mut next = counted(observed, &sets, now);
+            progress::set_progressing(observed, sets.new.map(|new| new.meta.name()), &mut next, now);
+            match replica_failure(&sets) {
+                Some(failure) => condition::set(&mut next.conditions, failure),
+                None => condition::remove(&mut next.conditions, conditions::REPLICA_FAILURE),
+            }
+            next
+        }
+    }
+}
+
+/// Upstream: `calculateStatus`, `sync.go`.
+fn counted(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp) -> DeploymentStatus {
+    let spec = observed.spec();
+    let sum = |count: fn(&ReplicaSet) -> i32| to_i32(sets.all().map(|set| i64::from(count(set))).sum());
+    let available = sum(|set| set.status.available_replicas);
+    let unavailable = (replica_count(sets.all()) - i64::from(available)).max(0);
+    let mut next = DeploymentStatus {
+        observed_generation: observed.deployment.meta.generation,
+        replicas: sum(|set| set.status.replicas),
+        updated_replicas: sets.new.map_or(0, |new| new.status.replicas),
+        ready_replicas: sum(|set| set.status.ready_replicas),
+        available_replicas: available,
+        unavailable_replicas: to_i32(unavailable),
+        terminating_replicas: terminating_replicas(sets),
+        collision_count: observed.status.collision_count,
+        conditions: observed.status.conditions.clone(),
+    };
+    let min_available = i64::from(spec.replicas) - i64::from(max_unavailable(spec));
+    let (status, reason, message) = if i64::from(available) >= min_available {
+        (condition::TRUE, reasons::MINIMUM_REPLICAS_AVAILABLE, "Deployment has minimum availability.")
+    } else {
+        (condition::FALSE, reasons::MINIMUM_REPLICAS_UNAVAILABLE, "Deployment does not have minimum availability.")
+    };
+    let now = Time::of(now);
+    let available = Condition::new(conditions::AVAILABLE, status, reason, message).transitioned_at(now).updated_at(now);
+    condition::set(&mut next.conditions, available);
+    next
+}
+
+/// The sum, if every ReplicaSet that was synced says its part.
+///
+/// Upstream: `GetTerminatingReplicaCountForReplicaSets`, `pkg/controller/deployment/util/deployment_util.go`.
+fn terminating_replicas(sets: &ReplicaSets<'_>) -> Option<i32> {
+    let synced = sets.all().filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some());
+    synced.map(|set| set.status.terminating_replicas.map(i64::from)).sum::<Option<i64>>().map(to_i32)
+}
+
+/// The failure of the new ReplicaSet, or else the first of any.
+///
+/// Upstream: `getReplicaFailures`, `progress.go`.
+fn replica_failure(sets: &ReplicaSets<'_>) -> Option<Condition> {
+    let of = |set: &ReplicaSet| condition::find(&set.status.conditions, conditions::REPLICA_FAILURE).cloned();
+    let mut failure = sets.new.and_then(|new| of(new)).or_else(|| sets.all().find_map(of))?;
+    failure.last_update_time = failure.last_transition_time;
+    Some(failure)
+}
+
+/// A merge patch of the status: only what changes, refused by the server if the Deployment changed meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StatusPatch {
+    metadata: PatchMetadata,
+    status: PatchStatus,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PatchMetadata {
+    uid: Uid,
+    resource_version: ResourceVersion,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<&'static str, Text>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PatchStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed_generation: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_replicas: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ready_replicas: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    available_replicas: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unavailable_replicas: Option<i32>,
+    /// The inner none is written as `null`, which removes the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminating_replicas: Option<Option<i32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collision_count: Option<Option<i32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditions: Option<Vec<Condition>>,
+}
+
+impl StatusPatch {
+    /// From what is written to what is to be; none if that is the same. `version` is the state of the Deployment that
+    /// this sync knows: the one it observed, or the one it made.
+    pub fn new(observed: &Observed, next: DeploymentStatus, version: ResourceVersion) -> Option<Self> {
+        fn changed<T: PartialEq>(before: &T, after: T) -> Option<T> {
+            (*before != after).then_some(after)
+        }
+        let before = &observed.deployment.status;
+        let DeploymentStatus {
+            observed_generation,
+            replicas,
+            updated_replicas,
+            ready_replicas,
+            available_replicas,
+            unavailable_replicas,
+            terminating_replicas,
+            collision_count,
+            conditions,
+        } = next;
+        let status = PatchStatus {
+            observed_generation: changed(&before.observed_generation, observed_generation),
+            replicas: changed(&before.replicas, replicas),
+            updated_replicas: changed(&before.updated_replicas, updated_replicas),
+            ready_replicas: changed(&before.ready_replicas, ready_replicas),
+            available_replicas: changed(&before.available_replicas, available_replicas),
+            unavailable_replicas: changed(&before.unavailable_replicas, unavailable_replicas),
+            terminating_replicas: changed(&before.terminating_replicas, terminating_replicas),
+            collision_count: changed(&before.collision_count, collision_count),
+            conditions: changed(&before.conditions, conditions),
+        };
+        let annotations: BTreeMap<&'static str, Text> =
+            observed.decided_revision().map(|revision| (annotations::REVISION, revision.clone())).into_iter().collect();
+        if annotations.is_empty() && status == PatchStatus::default() {
+            return None;
+        }
+        let uid = observed.deployment.meta.uid;
+        Some(Self { metadata: PatchMetadata { uid, resource_version: version, annotations }, status })
+    }
+}

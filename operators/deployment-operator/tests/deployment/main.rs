@@ -1,0 +1,15 @@
+//! Tables over `plan` and `status`, one file per room, and properties over whole rollouts.
+//!
+//! Rows that come from upstream's tests name them.
+
+mod builders;
+mod creation;
+mod objects;
+mod progress;
+mod properties;
+mod recreate;
+mod revision;
+mod rollback;
+mod rolling;
+mod scale;
+mod status;

@@ -1,0 +1,50 @@
+//! What the views read, and what they do without.
+
+use deployment_operator::objects::{Deployment, Pod, ReplicaSet, Strategy, annotations};
+use serde_json::{Value, json};
+
+use crate::builders::{deployment, set};
+
+#[test]
+fn what_the_apiserver_leaves_out_has_its_default() {
+    let least = json!({ "metadata": { "name": "web" }, "spec": { "selector": {}, "template": {} } });
+    let read: Deployment = serde_json::from_value(least.clone()).unwrap();
+    assert_eq!((read.spec.replicas, read.spec.paused, read.status.replicas), (1, false, 0));
+    assert_eq!(read.spec.strategy, Strategy::Unknown("".into()));
+    let read: ReplicaSet = serde_json::from_value(least).unwrap();
+    assert_eq!((read.spec.replicas, read.status.terminating_replicas), (1, None));
+}
+
+#[test]
+fn null_is_read_as_nothing() {
+    let nulls = deployment("v1", 1).status("conditions", Value::Null).status("collisionCount", Value::Null).build();
+    assert!(nulls.status.conditions.is_empty());
+    assert!(set("v1", 1).status("conditions", Value::Null).build().status.conditions.is_empty());
+}
+
+#[test]
+fn odd_values_do_not_make_an_object_unreadable() {
+    let odd = deployment("v1", 1).rolling("odd", Value::Null).build();
+    assert!(matches!(odd.spec.strategy, Strategy::RollingUpdate { max_surge: Some(_), max_unavailable: None }));
+}
+
+#[test]
+fn kubectls_memory_is_not_kept() {
+    let read = deployment("v1", 1).annotate(annotations::LAST_APPLIED, "{}").annotate("a", "1").build();
+    assert_eq!(read.meta.annotations.iter().collect::<Vec<_>>(), [("a", "1")]);
+}
+
+#[test]
+fn a_pod_is_finished_when_its_phase_says_so() {
+    let pod = |status: Value| {
+        let pod: Pod = serde_json::from_value(json!({ "metadata": { "name": "p" }, "status": status })).unwrap();
+        pod.is_finished()
+    };
+    assert!(pod(json!({ "phase": "Succeeded" })) && pod(json!({ "phase": "Failed" })));
+    assert!(!pod(json!({ "phase": "Running" })) && !pod(json!({ "phase": null })) && !pod(json!({})));
+}
+
+#[test]
+fn a_pod_takes_little_memory() {
+    assert!(size_of::<Pod>() <= 136, "{} bytes", size_of::<Pod>());
+}

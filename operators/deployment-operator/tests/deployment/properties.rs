@@ -1,0 +1,321 @@
+//! Properties over whole rollouts: a model of the apiserver and of the ReplicaSets' own controller, driven in any order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use deployment_operator::objects::{self, annotations};
+use deployment_operator::observe::Observed;
+use deployment_operator::plan::deployment_util::{max_replicas, max_unavailable};
+use deployment_operator::plan::{Path, Plan, Step, plan};
+use deployment_operator::status::{StatusPatch, next_status};
+use proptest::prelude::*;
+use shared::condition;
+use shared::object::{ControllerRef, Key, ResourceVersion, Uid};
+
+use crate::builders::{self, at};
+
+/// What the apiserver stores, and the pods that run.
+#[derive(Clone)]
+struct World {
+    deployment: objects::Deployment,
+    sets: Vec<objects::ReplicaSet>,
+    /// Of each ReplicaSet the pods it has, and whether they are available.
+    pods: BTreeMap<Uid, Vec<bool>>,
+    second: i64,
+}
+
+impl World {
+    fn new(deployment: objects::Deployment) -> Self {
+        Self { deployment, sets: Vec::new(), pods: BTreeMap::new(), second: 1 }
+    }
+
+    fn observe(&self) -> Observed {
+        let pods = self.pods.iter().flat_map(|(uid, pods)| pods.iter().map(move |_| Arc::new(pod(*uid))));
+        let sets = self.sets.iter().cloned().map(Arc::new).collect();
+        Observed::new(Arc::new(self.deployment.clone()), sets, pods)
+    }
+
+    /// One sync, as `controller.rs` does it. Gives the plans.
+    fn sync(&mut self) -> Vec<Plan> {
+        self.second += 1;
+        let mut plans = Vec::new();
+        loop {
+            let now = at(self.second);
+            let before = self.observe();
+            let planned = plan(&before, now);
+            let creates = matches!(planned.steps.last(), Some(Step::CreateReplicaSet(_)));
+            for step in &planned.steps {
+                self.apply(step);
+            }
+            // The status counts the sets as they were, and a new one as it was created.
+            let status_of = if creates { self.observe() } else { before };
+            let observed = status_of.decided(planned.revision.clone(), planned.progressing.clone());
+            if !creates {
+                let next = next_status(&observed, planned.status, now);
+                if StatusPatch::new(&observed, next.clone(), ResourceVersion(0)).is_some() {
+                    self.write(&observed, next);
+                }
+            }
+            plans.push(planned);
+            if !creates {
+                return plans;
+            }
+        }
+    }
+
+    fn write(&mut self, observed: &Observed, next: objects::DeploymentStatus) {
+        self.deployment.status = next;
+        if let Some(revision) = observed.decided_revision() {
+            let others: Vec<(String, String)> = pairs(&self.deployment.meta.annotations, annotations::REVISION);
+            let with = others.into_iter().chain([(annotations::REVISION.to_owned(), revision.to_string())]);
+            self.deployment.meta.annotations = objects::Annotations::new(with);
+        }
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::CreateReplicaSet(new) => {
+                assert!(self.sets.iter().all(|set| set.meta.name() != new.name), "{} exists", new.name);
+                let mut set = builders::set("v0", new.replicas).status("observedGeneration", 0).build();
+                set.meta.key = Key::new("ns", &new.name);
+                set.meta.uid = Uid::parse(&new.name);
+                set.meta.creation = Some(shared::time::Time::from_second(self.second));
+                set.meta.annotations = new.annotations.clone();
+                set.spec.template = new.template.clone();
+                set.spec.min_ready_seconds = new.min_ready_seconds;
+                set.status = objects::ReplicaSetStatus::default();
+                self.pods.insert(set.meta.uid, Vec::new());
+                self.sets.push(set);
+            }
+            Step::UpdateReplicaSet(update) => {
+                let set = self.sets.iter_mut().find(|set| set.meta.uid == update.uid).expect("only what was observed");
+                let set_keys: Vec<&str> = update.annotations.keys().map(|key| key.as_str()).collect();
+                let kept = set.meta.annotations.iter().filter(|(key, _)| !set_keys.contains(key));
+                let set_now = update.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+                set.meta.annotations = objects::Annotations::new(kept.chain(set_now));
+                set.meta.generation += 1;
+                if let Some(scale) = update.scale {
+                    assert_eq!(set.spec.replicas, scale.from);
+                    set.spec.replicas = scale.to;
+                }
+                set.spec.min_ready_seconds = update.min_ready_seconds.unwrap_or(set.spec.min_ready_seconds);
+            }
+            Step::DeleteReplicaSet(deletion) => {
+                assert_eq!(self.pods.remove(&deletion.uid), Some(Vec::new()), "deleted with pods");
+                self.sets.retain(|set| set.meta.uid != deletion.uid);
+            }
+            Step::RollBack(_) | Step::Event(_) | Step::Fail(_) => panic!("{step}"),
+        }
+    }
+
+    /// The ReplicaSet's own controller: as many pods as wanted; unavailable ones go first.
+    fn sync_set(&mut self, index: usize) {
+        let Some(set) = self.sets.get_mut(index) else { return };
+        let pods = self.pods.entry(set.meta.uid).or_default();
+        let wanted = usize::try_from(set.spec.replicas).unwrap();
+        pods.sort_by_key(|available| !available);
+        pods.resize(wanted, false);
+        let count = |pods: usize| i32::try_from(pods).unwrap();
+        let available = count(pods.iter().filter(|available| **available).count());
+        set.status.replicas = count(pods.len());
+        (set.status.ready_replicas, set.status.available_replicas) = (available, available);
+        set.status.observed_generation = set.meta.generation;
+        set.status.terminating_replicas = Some(0);
+    }
+
+    fn sync_all_sets(&mut self) {
+        for index in 0..self.sets.len() {
+            self.sync_set(index);
+        }
+    }
+
+    fn become_available(&mut self, index: usize) {
+        let Some(set) = self.sets.get(index) else { return };
+        if let Some(pod) = self.pods.get_mut(&set.meta.uid).and_then(|pods| pods.iter_mut().find(|pod| !**pod)) {
+            *pod = true;
+        }
+    }
+
+    /// Everything its controllers can do, until nothing is left to do.
+    fn settle(&mut self) {
+        for _ in 0..200 {
+            let before = (self.deployment.status.clone(), self.sets.clone());
+            self.sync();
+            self.sync_all_sets();
+            self.pods.values_mut().flatten().for_each(|available| *available = true);
+            self.sync_all_sets();
+            if (&self.deployment.status, &self.sets) == (&before.0, &before.1) {
+                return;
+            }
+        }
+        panic!("does not settle");
+    }
+
+    fn wanted_pods(&self) -> i64 {
+        self.sets.iter().map(|set| i64::from(set.spec.replicas)).sum()
+    }
+
+    fn available_pods(&self) -> usize {
+        self.pods.values().flatten().filter(|available| **available).count()
+    }
+
+    fn set_template(&mut self, version: usize) {
+        let template = builders::template(&format!("v{version}"));
+        self.deployment.spec.template = serde_json::from_value(template).unwrap();
+        self.deployment.meta.generation += 1;
+    }
+}
+
+fn pairs(annotations: &objects::Annotations, without: &str) -> Vec<(String, String)> {
+    let kept = annotations.iter().filter(|(key, _)| *key != without);
+    kept.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+fn pod(owner: Uid) -> objects::Pod {
+    let mut pod: objects::Pod = serde_json::from_str(r#"{"metadata":{"name":"p"}}"#).unwrap();
+    let (api_version, kind) = ("apps/v1".into(), "ReplicaSet".into());
+    pod.meta.controller = Some(ControllerRef { api_version, kind, name: "p".into(), uid: owner }.shared());
+    pod
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Sync,
+    SyncSet(usize),
+    BecomeAvailable(usize),
+    /// The template of this version, after every ReplicaSet was looked at by its controller.
+    Template(usize),
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        4 => Just(Event::Sync),
+        4 => (0..4_usize).prop_map(Event::SyncSet),
+        4 => (0..4_usize).prop_map(Event::BecomeAvailable),
+        1 => (1..4_usize).prop_map(Event::Template),
+    ];
+    prop::collection::vec(event, 0..60)
+}
+
+fn rolling_deployment() -> impl Strategy<Value = builders::Deployment> {
+    let share = || prop_oneof![(0..4_i32).prop_map(Into::into), (0..100_i32).prop_map(|percent| format!("{percent}%").into())];
+    (0..12_i32, share(), share()).prop_map(|(replicas, surge, unavailable): (i32, serde_json::Value, serde_json::Value)| {
+        builders::deployment("v1", replicas).rolling(surge, unavailable).deadline(600).spec("revisionHistoryLimit", 2)
+    })
+}
+
+fn run(world: &mut World, event: &Event) -> Vec<Plan> {
+    match event {
+        Event::Sync => return world.sync(),
+        Event::SyncSet(index) => world.sync_set(*index),
+        Event::BecomeAvailable(index) => world.become_available(*index),
+        Event::Template(version) => {
+            world.sync_all_sets();
+            world.set_template(*version);
+        }
+    }
+    Vec::new()
+}
+
+/// Complete, nothing left to write, and old ReplicaSets within the limit.
+fn check_settled(world: &mut World) {
+    let wanted = world.deployment.spec.replicas;
+    let observed = world.observe();
+    let again = plan(&observed, at(world.second));
+    assert!(again.steps.is_empty() && again.revision.is_none() && again.progressing.is_none(), "{again}");
+    let next = next_status(&observed, again.status, at(world.second));
+    assert_eq!(StatusPatch::new(&observed, next, ResourceVersion(0)), None);
+    let status = &world.deployment.status;
+    let counts = [status.replicas, status.updated_replicas, status.ready_replicas, status.available_replicas];
+    assert_eq!((counts, status.unavailable_replicas), ([wanted; 4], 0));
+    let reason = |type_: &str| condition::find(&status.conditions, type_).map(|condition| condition.reason.to_string());
+    assert_eq!(reason("Progressing").as_deref(), Some("NewReplicaSetAvailable"));
+    assert_eq!(reason("Available").as_deref(), Some("MinimumReplicasAvailable"));
+    assert!(world.sets.len() <= 3, "{} sets", world.sets.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_rolling_update_keeps_its_bounds_whatever_happens_when(deployment in rolling_deployment(), events in events()) {
+        let mut world = World::new(deployment.build());
+        world.settle();
+        check_settled(&mut world);
+        let spec = world.deployment.spec.clone();
+        let min_available = usize::try_from(spec.replicas - max_unavailable(&spec)).unwrap();
+        for event in &events {
+            for planned in run(&mut world, event) {
+                prop_assert_eq!(&planned.path, &Path::RollingUpdate);
+            }
+            prop_assert!(world.wanted_pods() <= i64::from(max_replicas(&spec)), "{:?}: {} pods", event, world.wanted_pods());
+            prop_assert!(world.available_pods() >= min_available, "{:?}: {} available", event, world.available_pods());
+        }
+        world.settle();
+        check_settled(&mut world);
+    }
+
+    #[test]
+    fn recreate_never_runs_two_versions_at_once(replicas in 0..6_i32, events in events()) {
+        let mut world = World::new(builders::deployment("v1", replicas).recreate().deadline(600).spec("revisionHistoryLimit", 2).build());
+        world.settle();
+        for event in &events {
+            run(&mut world, event);
+            let running = world.pods.values().filter(|pods| !pods.is_empty()).count();
+            prop_assert!(running <= 1, "{:?}: pods of {} sets", event, running);
+        }
+        world.settle();
+        check_settled(&mut world);
+    }
+
+    #[test]
+    fn the_order_of_what_is_read_makes_no_difference(deployment in rolling_deployment(), events in events(), seed in any::<u64>()) {
+        let mut world = World::new(deployment.build());
+        for event in &events {
+            run(&mut world, event);
+        }
+        let mut shuffled = world.clone();
+        let count = u64::try_from(shuffled.sets.len().max(1)).unwrap();
+        shuffled.sets.rotate_left(usize::try_from(seed % count).unwrap());
+        if seed % 2 == 0 {
+            shuffled.sets.reverse();
+        }
+        let now = at(world.second);
+        prop_assert_eq!(plan(&world.observe(), now), plan(&shuffled.observe(), now));
+    }
+
+    #[test]
+    fn a_scaled_deployment_settles_at_its_size(
+        deployment in rolling_deployment(),
+        events in events(),
+        sizes in prop::collection::vec(0..12_i32, 1..4),
+    ) {
+        let mut world = World::new(deployment.build());
+        for (at, event) in events.iter().enumerate() {
+            run(&mut world, event);
+            if let Some(size) = sizes.get(at / 10).filter(|_| at % 10 == 0) {
+                world.deployment.spec.replicas = *size;
+                world.deployment.meta.generation += 1;
+            }
+            let plans = if at % 10 == 0 { world.sync() } else { Vec::new() };
+            // Whatever was asked for before, no sync goes beyond what is asked for now.
+            if plans.iter().any(|planned| planned.path == Path::Scaling) {
+                let most = i64::from(max_replicas(&world.deployment.spec));
+                prop_assert!(world.wanted_pods() <= most, "{} pods, at most {}", world.wanted_pods(), most);
+            }
+        }
+        world.settle();
+        check_settled(&mut world);
+    }
+
+    #[test]
+    fn a_status_never_goes_back_to_an_older_generation(deployment in rolling_deployment(), events in events()) {
+        let mut world = World::new(deployment.build());
+        let mut generation = 0;
+        for event in &events {
+            run(&mut world, event);
+            prop_assert!(world.deployment.status.observed_generation >= generation);
+            generation = world.deployment.status.observed_generation;
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The replicaset-operator's process.
+
+use std::process::ExitCode;
+
+use replicaset_operator::controller::ReplicaSetOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<ReplicaSetOperator>()
+}

@@ -1,0 +1,46 @@
+//! What a ReplicaSet is to this operator: what it asks for and what was last said of it.
+//!
+//! Left out: its annotations. A pod's view is [`shared::replicas::pod::Pod`].
+
+use serde::Deserialize;
+use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::replicas::status::ReplicaStatus;
+use shared::replicas::{ReplicaOwner, ReplicaSpec};
+use shared::resource::{REPLICA_SETS, Resource};
+
+/// The view of a ReplicaSet.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ReplicaSet {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// What it asks for.
+    #[serde(deserialize_with = "ReplicaSpec::with_label_selector")]
+    pub spec: ReplicaSpec,
+    /// What was last said of it.
+    #[serde(default)]
+    pub status: ReplicaStatus,
+}
+
+impl Object for ReplicaSet {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for ReplicaSet {
+    const RESOURCE: Resource = REPLICA_SETS;
+}
+
+impl ReplicaOwner for ReplicaSet {
+    // Upstream's gate DeploymentReplicaSetTerminatingReplicas, on since 1.35.
+    const COUNTS_TERMINATING: bool = true;
+
+    fn spec(&self) -> &ReplicaSpec {
+        &self.spec
+    }
+
+    fn status(&self) -> &ReplicaStatus {
+        &self.status
+    }
+}

@@ -1,0 +1,50 @@
+//! A ReplicaSet `web`, and its pods.
+
+use std::sync::Arc;
+
+use replicaset_operator::objects::ReplicaSet;
+use replicaset_operator::observe::Observed;
+use serde_json::json;
+use shared::replicas::pod::Pod;
+use shared::testing::{self, ObjectBuilder};
+
+/// Selects `app=web`; its template has a label more.
+pub(crate) fn web(replicas: i32) -> ObjectBuilder {
+    testing::object("apps/v1", "ReplicaSet", "web")
+        .set(&["spec", "replicas"], replicas)
+        .set(&["spec", "selector"], json!({ "matchLabels": { "app": "web" } }))
+        .set(
+            &["spec", "template"],
+            json!({ "metadata": { "labels": { "app": "web", "tier": "front" } }, "spec": { "containers": [] } }),
+        )
+}
+
+/// A pod that matches and has no controller.
+pub(crate) fn orphan(name: &str) -> ObjectBuilder {
+    testing::pod(name).label("app", "web").label("tier", "front")
+}
+
+/// A pod of `web`'s, running, not ready.
+pub(crate) fn pod(name: &str) -> ObjectBuilder {
+    orphan(name).owned_by(&*web(0).build::<ReplicaSet>())
+}
+
+/// A pod of somebody else's.
+pub(crate) fn foreign(name: &str) -> ObjectBuilder {
+    orphan(name).owned_by(&*web(0).uid_of("other").build::<ReplicaSet>())
+}
+
+/// A pod of `web`'s that was relabelled.
+pub(crate) fn relabelled(name: &str) -> ObjectBuilder {
+    pod(name).label("app", "debug")
+}
+
+/// `count` ready pods of `web`'s.
+pub(crate) fn ready_pods(count: usize) -> Vec<ObjectBuilder> {
+    (0..count).map(|number| pod(&format!("web-{number}")).ready()).collect()
+}
+
+pub(crate) fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed {
+    let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
+    Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None }
+}

@@ -1,0 +1,150 @@
+//! What holds for every ReplicaSet and whatever pods: see [`shared::testing::properties`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use replicaset_operator::objects::ReplicaSet;
+use replicaset_operator::plan::{BURST_REPLICAS, Deletion, Plan, plan};
+use replicaset_operator::status::next_status;
+use shared::owner::Claim;
+use shared::pod::PodView;
+use shared::replicas::Outcome;
+use shared::testing::{NOW, ObjectBuilder, ago, properties, uid};
+
+use crate::fixtures::{foreign, observed, orphan, pod, relabelled, web};
+
+/// A pod in any state that can be.
+fn any_pod(name: String) -> impl Strategy<Value = (String, ObjectBuilder)> {
+    let made = prop::sample::select(vec![pod as fn(&str) -> ObjectBuilder, orphan, foreign, relabelled]);
+    let phase = prop::sample::select(vec!["Pending", "Running", "Unknown", "Succeeded", "Failed", "Odd"]);
+    let ready = prop::option::of(0..7200_i64);
+    (made, phase, ready, any::<bool>(), prop::bool::weighted(0.2), -2..2_i32).prop_map(
+        move |(made, phase, ready, assigned, terminating, cost)| {
+            let mut builder = made(&name).phase(phase).deletion_cost(&cost.to_string());
+            if let Some(seconds) = ready {
+                builder = builder.ready_since(ago(seconds));
+            }
+            if !assigned {
+                builder = builder.node("");
+            }
+            if terminating {
+                builder = builder.terminating();
+            }
+            (name.clone(), builder)
+        },
+    )
+}
+
+fn any_pods() -> impl Strategy<Value = BTreeMap<String, ObjectBuilder>> {
+    let pods: Vec<_> = (0..10).map(|number| prop::option::of(any_pod(format!("web-{number}")))).collect();
+    pods.prop_map(|pods| pods.into_iter().flatten().collect())
+}
+
+fn any_web() -> impl Strategy<Value = ObjectBuilder> {
+    (0..12_i32, prop::bool::weighted(0.1))
+        .prop_map(|(replicas, deleted)| if deleted { web(replicas).terminating() } else { web(replicas) })
+}
+
+fn decide(web: &ObjectBuilder, pods: &BTreeMap<String, ObjectBuilder>) -> Plan {
+    let pods: Vec<ObjectBuilder> = pods.values().cloned().collect();
+    plan(&observed(web, &pods), NOW)
+}
+
+/// What the cluster looks like once the plan was carried out and seen.
+fn apply(pods: &mut BTreeMap<String, ObjectBuilder>, plan: &Plan, round: usize) {
+    let Plan { claim: Claim { owned: _, adopt, release }, create, delete, reason: _ } = plan;
+    let mine = web(0).build::<ReplicaSet>();
+    for adopted in adopt {
+        let pod = pods.get_mut(adopted.metadata.name()).unwrap();
+        *pod = pod.clone().owned_by(&*mine);
+    }
+    for released in release {
+        let pod = pods.get_mut(released.metadata.name()).unwrap();
+        *pod = pod.clone().set(&["metadata", "ownerReferences"], serde_json::Value::Null);
+    }
+    for Deletion { key, uid: _, rule: _ } in delete {
+        pods.remove(key.name()).unwrap();
+    }
+    for number in 0..*create {
+        let name = format!("new-{round}-{number}");
+        pods.insert(name.clone(), pod(&name));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn carrying_out_a_plan_leaves_nothing_to_do(web in any_web(), pods in any_pods()) {
+        let mut pods = pods;
+        let mut round = 0;
+        properties::comes_to_rest(2, || {
+            let plan = decide(&web, &pods);
+            apply(&mut pods, &plan, round);
+            round += 1;
+            !plan.is_empty()
+        });
+    }
+
+    #[test]
+    fn then_there_are_as_many_as_wanted(web in any_web(), pods in any_pods()) {
+        let mut pods = pods;
+        let first = decide(&web, &pods);
+        apply(&mut pods, &first, 0);
+        let owner = web.build::<ReplicaSet>();
+        let claimed = decide(&web, &pods).claim.owned.len();
+        prop_assert!(owner.metadata.is_being_deleted() || claimed == owner.spec.wanted());
+    }
+
+    #[test]
+    fn the_order_of_the_pods_is_irrelevant(web in any_web(), pods in any_pods()) {
+        let pods: Vec<ObjectBuilder> = pods.into_values().collect();
+        properties::order_is_irrelevant(&pods, |pods| plan(&observed(&web, pods), NOW).to_string());
+    }
+
+    #[test]
+    fn nothing_is_touched_that_is_not_ours(web in any_web(), pods in any_pods()) {
+        let plan = decide(&web, &pods);
+        let known: BTreeSet<_> = pods.keys().map(|name| uid(name)).collect();
+        let me = web.build::<ReplicaSet>().metadata.uid;
+        for pod in &plan.claim.adopt {
+            prop_assert!(pod.metadata.controller.is_none() && pod.is_active());
+        }
+        for pod in &plan.claim.release {
+            prop_assert!(pod.metadata.is_controlled_by(me) && pod.is_active());
+        }
+        let claimed: BTreeSet<_> = plan.claim.owned.iter().chain(&plan.claim.adopt).map(|pod| pod.metadata.uid).collect();
+        for deletion in &plan.delete {
+            prop_assert!(known.contains(&deletion.uid) && claimed.contains(&deletion.uid));
+        }
+    }
+
+    #[test]
+    fn a_plan_stays_within_its_bounds(replicas in 0..3000_i32, count in 0..900_usize) {
+        let pods: Vec<ObjectBuilder> = (0..count.min(3)).map(|number| pod(&format!("web-{number}"))).collect();
+        let plan = plan(&observed(&web(replicas), &pods), NOW);
+        prop_assert!(plan.create <= BURST_REPLICAS && plan.delete.len() <= BURST_REPLICAS);
+        prop_assert!(plan.create == 0 || plan.delete.is_empty());
+        let after = pods.len() + plan.create - plan.delete.len();
+        prop_assert!(after <= pods.len().max(usize::try_from(replicas).unwrap()));
+    }
+
+    #[test]
+    fn a_status_says_of_a_generation_what_it_says_again(web in any_web(), pods in any_pods(), failure in any::<bool>()) {
+        let pods: Vec<ObjectBuilder> = pods.into_values().collect();
+        let observed = observed(&web, &pods);
+        let claim = plan(&observed, NOW).claim;
+        let claimed = claim.owned.into_iter().chain(claim.adopt).collect();
+        let outcome = Outcome { claimed, failure: failure.then(|| "quota".to_owned()) };
+        let first = next_status(&observed, &outcome, NOW);
+        prop_assert_eq!(first.observed_generation, observed.owner.metadata.generation);
+        prop_assert!(first.available_replicas <= first.ready_replicas && first.ready_replicas <= first.replicas);
+        // Written and served again, a minute later: nothing moves, no time of transition either.
+        let mut owner = (*observed.owner).clone();
+        owner.status = first.clone();
+        let mut again = observed;
+        again.owner = owner.into();
+        let later = NOW + jiff::SignedDuration::from_mins(1);
+        prop_assert_eq!(next_status(&again, &outcome, later), first);
+    }
+}

@@ -1,0 +1,171 @@
+//! What is said of a ReplicaSet. Rows name upstream's tests where they are theirs
+//! (`pkg/controller/replicaset/replica_set_utils_test.go`).
+
+use std::time::Duration;
+
+use replicaset_operator::objects::ReplicaSet;
+use replicaset_operator::status::{next_check, next_status};
+use serde_json::{Value, json};
+use shared::object::Object;
+use shared::pod::PodView;
+use shared::replicas::Outcome;
+use shared::replicas::sync::requeue;
+use shared::testing::{NOW, ObjectBuilder, ago};
+use shared::worker::Requeue;
+
+use crate::fixtures::{observed, pod, ready_pods, relabelled, web};
+
+/// The outcome of a sync that claimed all active pods.
+fn outcome(pods: &[ObjectBuilder], failure: Option<&str>) -> Outcome {
+    let claimed = pods
+        .iter()
+        .map(ObjectBuilder::build)
+        .filter(|pod: &std::sync::Arc<shared::replicas::pod::Pod>| pod.is_active());
+    Outcome { claimed: claimed.collect(), failure: failure.map(str::to_owned) }
+}
+
+/// The status as it would be written.
+fn status(web: &ObjectBuilder, pods: &[ObjectBuilder], failure: Option<&str>) -> Value {
+    let status = next_status(&observed(web, pods), &outcome(pods, failure), NOW);
+    serde_json::to_value(&status).unwrap()
+}
+
+/// `counts`: replicas, fully labeled, ready, available, terminating.
+#[track_caller]
+fn check_counts(web: &ObjectBuilder, pods: &[ObjectBuilder], counts: [i32; 5]) {
+    let fields = ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas"];
+    let status = status(web, pods, None);
+    assert_eq!(fields.map(|field| status[field].clone()), counts.map(Value::from));
+}
+
+/// `TestCalculateStatus`.
+#[test]
+fn counts() {
+    let half_labelled = |name: &str| pod(name).ready().label("tier", "back");
+    let lasting = web(1).set(&["spec", "minReadySeconds"], 3600);
+    check_counts(&web(2), &ready_pods(1), [1, 1, 1, 1, 0]);
+    check_counts(&web(2), &ready_pods(2), [2, 2, 2, 2, 0]);
+    check_counts(&web(1), &[half_labelled("a")], [1, 0, 1, 1, 0]);
+    check_counts(&web(1), &[half_labelled("a"), half_labelled("b")], [2, 0, 2, 2, 0]);
+    check_counts(&web(1), &[half_labelled("a"), pod("b").ready()], [2, 1, 2, 2, 0]);
+    check_counts(&web(2), &[pod("a").phase("Pending")], [1, 1, 0, 0, 0]);
+    check_counts(&lasting, &[pod("a").ready()], [1, 1, 1, 0, 0]);
+    check_counts(&lasting, &[pod("a").ready_since(ago(3600))], [1, 1, 1, 1, 0]);
+    check_counts(&lasting, &[pod("a").ready_since(ago(7200))], [1, 1, 1, 1, 0]);
+    check_counts(&web(2), &[pod("a").ready(), pod("b").terminating(), pod("c").ready().terminating()], [1, 1, 1, 1, 2]);
+}
+
+#[test]
+fn only_own_matching_pods_that_have_not_ended_count_as_terminating() {
+    let pods = [
+        relabelled("a").terminating(),
+        pod("b").phase("Failed").terminating(),
+        crate::fixtures::foreign("c").terminating(),
+        crate::fixtures::orphan("d").terminating(),
+        pod("e").terminating(),
+    ];
+    check_counts(&web(1), &pods, [0, 0, 0, 0, 1]);
+}
+
+#[track_caller]
+fn check_conditions(stored: Value, replicas: i32, failure: Option<&str>, expected: Value) {
+    let web = web(replicas).set(&["status", "conditions"], stored);
+    assert_eq!(status(&web, &ready_pods(2), failure)["conditions"], expected);
+}
+
+/// `TestCalculateStatusConditions`.
+#[test]
+fn a_failure_is_kept_from_its_first_occurrence_until_nothing_fails() {
+    let condition = |reason: &str, message: &str, at: jiff::Timestamp| json!([{ "type": "ReplicaFailure", "status": "True", "lastTransitionTime": at.to_string(), "reason": reason, "message": message }]);
+    check_conditions(json!(null), 3, Some("quota"), condition("FailedCreate", "quota", NOW));
+    check_conditions(json!(null), 1, Some("webhook"), condition("FailedDelete", "webhook", NOW));
+    check_conditions(json!(null), 3, None, json!(null));
+    let first = condition("FailedCreate", "first", ago(60));
+    check_conditions(first.clone(), 1, Some("second"), first.clone());
+    check_conditions(first, 3, None, json!(null));
+}
+
+#[test]
+fn conditions_of_others_are_kept_as_they_are_served() {
+    let theirs = r#"{"type":"Theirs","status":"True","fieldOfTomorrow":{"b":1.0,"a":[]}}"#;
+    let json =
+        web(1).set(&["status", "conditions"], json!(["THEIRS"])).json().to_string().replace("\"THEIRS\"", theirs);
+    let web: ReplicaSet = serde_json::from_str(&json).unwrap();
+    let mut observed = observed(&crate::fixtures::web(1), &[]);
+    observed.owner = web.into();
+    let with_failure = next_status(&observed, &outcome(&[], Some("quota")), NOW);
+    let written = serde_json::to_string(&with_failure.conditions).unwrap();
+    let failure = format!(
+        r#"{{"type":"ReplicaFailure","status":"True","lastTransitionTime":"{NOW}","reason":"FailedCreate","message":"quota"}}"#
+    );
+    assert_eq!(written, format!("[{theirs},{failure}]"));
+    let without = next_status(&observed, &outcome(&[], None), NOW);
+    assert_eq!(serde_json::to_string(&without.conditions).unwrap(), format!("[{theirs}]"));
+}
+
+#[test]
+fn a_settled_status_is_not_written_again() {
+    let web = web(2).generation(7);
+    let pods = ready_pods(2);
+    let next = next_status(&observed(&web, &pods), &outcome(&pods, None), NOW);
+    assert_eq!(next.observed_generation, 7);
+    // As the apiserver serves it: without nulls.
+    let served = serde_json::to_string(&next).unwrap().replace(r#","conditions":null"#, "");
+    let settled = web.clone().set(&["status"], serde_json::from_str::<Value>(&served).unwrap());
+    let observed = observed(&settled, &pods);
+    assert_eq!(&next_status(&observed, &outcome(&pods, None), NOW), &observed.owner.status);
+    // Another generation is news even where nothing else is.
+    let edited = crate::fixtures::observed(&settled.generation(8), &pods);
+    assert_ne!(next_status(&edited, &outcome(&pods, None), NOW), edited.owner.status);
+}
+
+#[test]
+fn no_count_of_terminating_pods_is_not_a_count_of_none() {
+    let observed = observed(&web(0).generation(0), &[]);
+    assert_eq!(observed.owner.status.terminating_replicas, None);
+    assert_ne!(next_status(&observed, &outcome(&[], None), NOW), observed.owner.status);
+}
+
+#[test]
+fn the_status_names_every_field_that_is_ours() {
+    let expected = json!({
+        "replicas": 0, "fullyLabeledReplicas": 0, "readyReplicas": 0, "availableReplicas": 0, "terminatingReplicas": 0,
+        "observedGeneration": 1, "conditions": null,
+    });
+    assert_eq!(status(&web(3), &[], None), expected);
+}
+
+#[track_caller]
+fn check_requeue(min_ready_seconds: i32, pods: &[ObjectBuilder], expected: Requeue) {
+    let web = web(4).set(&["spec", "minReadySeconds"], min_ready_seconds);
+    let (observed, outcome) = (observed(&web, pods), outcome(pods, None));
+    let status = next_status(&observed, &outcome, NOW);
+    assert_eq!(requeue(&observed, &outcome, &status, NOW), expected);
+}
+
+/// `TestReplicaSetAvailabilityCheck`, and `TestFindMinNextPodAvailability*` of `pkg/controller/controller_utils_test.go`.
+#[test]
+fn the_next_look_is_when_the_next_pod_becomes_available() {
+    let ready = |name: &str, seconds: i64| pod(name).ready_since(ago(seconds));
+    let after = |seconds: u64| Requeue::After(Duration::from_secs(seconds));
+    check_requeue(5, &[pod("a").phase("Pending"), ready("b", 0), ready("c", 2), ready("d", 4)], after(1));
+    check_requeue(10, &[pod("a"), ready("b", 2), ready("c", 0), ready("d", 4), pod("e")], after(6));
+    check_requeue(10, &[pod("a"), ready("b", 15), ready("c", 11), ready("d", 10)], Requeue::Done);
+    check_requeue(10, &[pod("a")], Requeue::Done);
+    check_requeue(0, &[ready("a", 0)], Requeue::Done);
+    check_requeue(10, &[], Requeue::Done);
+    // Nobody knows since when it is ready.
+    let condition = json!([{ "type": "Ready", "status": "True" }]);
+    check_requeue(10, &[pod("a").set(&["status", "conditions"], condition)], after(10));
+}
+
+#[test]
+fn a_check_is_due_at_an_instant() {
+    let pods = [pod("a").ready_since(ago(4))];
+    let observed = observed(&web(1).set(&["spec", "minReadySeconds"], 10), &pods);
+    let outcome = outcome(&pods, None);
+    let status = next_status(&observed, &outcome, NOW);
+    let due = next_check(&observed.owner.spec, &outcome, &status, NOW).unwrap();
+    assert_eq!(due.second() - NOW.as_second(), 6);
+    assert_eq!(observed.owner.meta().name(), "web");
+}

@@ -1,0 +1,82 @@
+//! Wiring, and one sync from observation to status.
+//!
+//! Left out: which event wakes which key, which is [`shared::replicas::caches`]' for both kinds.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use shared::clock::Clock;
+use shared::consistency::Consistency;
+use shared::decisions::Decisions;
+use shared::object::Key;
+use shared::queue::Backoff;
+use shared::replicas::caches::Caches;
+use shared::replicas::sync::{follow, requeue};
+use shared::run::{Names, Operator, Setup};
+use shared::worker::{Controller, Requeue};
+
+use crate::apply::Writer;
+use crate::flags::Flags;
+use crate::objects::ReplicationController;
+use crate::observe::observe;
+use crate::plan::{Reason, plan};
+use crate::status::next_status;
+
+/// The operator as a process.
+pub struct ReplicationControllerOperator;
+
+impl Operator for ReplicationControllerOperator {
+    const NAMES: Names = Names {
+        operator: "replicationcontroller-operator",
+        controller: "replicationcontroller-controller",
+        event_source: "replication-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("replicationmanager", Backoff::default());
+        let (caches, writer) = follow(setup, &queue);
+        let (clock, decisions) = (setup.clock(), setup.decisions());
+        let controller = Arc::new(ReplicationControllerController { caches, writer, clock, decisions });
+        setup.work(controller, &queue, flags.concurrent_rc_syncs);
+    }
+}
+
+/// Syncs `ReplicationController`s.
+pub struct ReplicationControllerController {
+    caches: Arc<Caches<ReplicationController>>,
+    writer: Writer,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for ReplicationControllerController {
+    /// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let now = self.clock.now();
+        let Some(observed) = observe(&self.caches, &self.writer.expectations, key, now) else {
+            self.writer.forget(key);
+            return Ok(Requeue::Done);
+        };
+        let plan = plan(&observed, now);
+        self.decisions.record(now, key, &plan);
+        if let Reason::InvalidSelector(invalid) = &plan.reason {
+            // An edit brings it back; until then there is nothing to say of it.
+            tracing::warn!(%key, error = %invalid, "invalid selector");
+            return Ok(Requeue::Done);
+        }
+        let outcome = self.writer.apply(&*observed.owner, plan).await?;
+
+        let now = self.clock.now();
+        let status = next_status(&observed, &outcome, now);
+        self.writer.write_status(&*observed.owner, &status).await?;
+        match outcome.failure {
+            Some(failure) => bail!(failure),
+            None => Ok(requeue(&observed, &outcome, &status, now)),
+        }
+    }
+
+    fn consistency(&self) -> Option<&Consistency> {
+        Some(&self.writer.consistency)
+    }
+}

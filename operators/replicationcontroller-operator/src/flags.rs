@@ -1,0 +1,23 @@
+//! The flags: those every operator has, and upstream's of this controller.
+//!
+//! Left out: the burst of 500 pods, which upstream fixes too.
+
+use shared::flags::{OperatorFlags, SharedFlags};
+
+/// Keeps as many pods of each `ReplicationController` as it asks for.
+#[derive(Clone, Debug, clap::Parser)]
+pub struct Flags {
+    /// Those every operator has.
+    #[command(flatten)]
+    pub shared: SharedFlags,
+    /// The number of replication controllers that are allowed to sync concurrently. Larger number = more responsive replica
+    /// management, but more CPU (and network) load.
+    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    pub concurrent_rc_syncs: usize,
+}
+
+impl OperatorFlags for Flags {
+    fn shared(&self) -> &SharedFlags {
+        &self.shared
+    }
+}

@@ -1,0 +1,9 @@
+//! The replicationcontroller-operator's process.
+
+use std::process::ExitCode;
+
+use replicationcontroller_operator::controller::ReplicationControllerOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<ReplicationControllerOperator>()
+}

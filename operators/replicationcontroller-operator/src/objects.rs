@@ -1,0 +1,45 @@
+//! What a `ReplicationController` is to this operator: what it asks for and what was last said of it.
+//!
+//! Left out: its annotations. A pod's view is [`shared::replicas::pod::Pod`].
+
+use serde::Deserialize;
+use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::replicas::status::ReplicaStatus;
+use shared::replicas::{ReplicaOwner, ReplicaSpec};
+use shared::resource::{REPLICATION_CONTROLLERS, Resource};
+
+/// The view of a `ReplicationController`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ReplicationController {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// What it asks for.
+    #[serde(deserialize_with = "ReplicaSpec::with_map_selector")]
+    pub spec: ReplicaSpec,
+    /// What was last said of it.
+    #[serde(default)]
+    pub status: ReplicaStatus,
+}
+
+impl Object for ReplicationController {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for ReplicationController {
+    const RESOURCE: Resource = REPLICATION_CONTROLLERS;
+}
+
+impl ReplicaOwner for ReplicationController {
+    const COUNTS_TERMINATING: bool = false;
+
+    fn spec(&self) -> &ReplicaSpec {
+        &self.spec
+    }
+
+    fn status(&self) -> &ReplicaStatus {
+        &self.status
+    }
+}

@@ -1,0 +1,73 @@
+//! Creating and deleting pods for a controller, with the events that tell its owner how that went.
+//!
+//! Left out: which and how many ([`crate::control::slow_start`]), and expectations; both are the caller's.
+//!
+//! Source: `RealPodControl`, `pkg/controller/controller_utils.go`.
+
+use bytes::Bytes;
+
+use crate::api_error::ApiError;
+use crate::control::{Control, Written};
+use crate::events::{EventType, ObjectReference, Recorder};
+use crate::object::{Key, Uid};
+use crate::resource::PODS;
+
+/// A pod could not be created.
+pub const FAILED_CREATE: &str = "FailedCreate";
+/// A pod was created.
+pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
+/// A pod could not be deleted.
+pub const FAILED_DELETE: &str = "FailedDelete";
+/// A pod was deleted.
+pub const SUCCESSFUL_DELETE: &str = "SuccessfulDelete";
+
+/// Writes pods and tells of it; cheap to clone.
+#[derive(Clone)]
+pub struct PodControl {
+    control: Control,
+    recorder: Recorder,
+}
+
+impl PodControl {
+    /// Writes with `control`, tells with `recorder`.
+    pub fn new(control: Control, recorder: Recorder) -> Self {
+        Self { control, recorder }
+    }
+
+    /// Creates a pod in the owner's namespace; `body` is [`crate::pod::creation::pod_body`]'s.
+    pub async fn create(&self, owner: &ObjectReference, body: Bytes) -> Result<Written, ApiError> {
+        match self.control.create(&PODS, owner.key.namespace(), body).await {
+            Ok(pod) => {
+                let message = format!("Created pod: {}", pod.metadata.name());
+                self.recorder.event(owner, EventType::Normal, SUCCESSFUL_CREATE, message);
+                Ok(pod)
+            }
+            Err(error) => {
+                // Whoever deletes a namespace need not be told that nothing can be created in it.
+                if !error.is_namespace_terminating() {
+                    let message = format!("Error creating: {error}");
+                    self.recorder.event(owner, EventType::Warning, FAILED_CREATE, message);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Deletes this very pod; gives whether it was there.
+    pub async fn delete(&self, owner: &ObjectReference, pod: &Key, uid: Uid) -> Result<bool, ApiError> {
+        match self.control.delete(&PODS, pod, uid, None).await {
+            Ok(()) => {
+                let message = format!("Deleted pod: {}", pod.name());
+                self.recorder.event(owner, EventType::Normal, SUCCESSFUL_DELETE, message);
+                Ok(true)
+            }
+            // The pod is gone; on a conflict another one has taken its name.
+            Err(error) if error.is_not_found() || error.is_conflict() => Ok(false),
+            Err(error) => {
+                let message = format!("Error deleting: {error}");
+                self.recorder.event(owner, EventType::Warning, FAILED_DELETE, message);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `/livez`, `/readyz` and `/healthz`, in upstream's words.
+//!
+//! Left out: reasons in public. Who isn't authorized sees which check fails; `/readyz/<check>` tells why, to those who
+//! may see it.
+//!
+//! Source: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::StatusCode;
+
+use super::{Answer, Query};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Whether to let the process live.
+    Livez,
+    /// Whether it can do its work.
+    Readyz,
+    /// Upstream's older form, as its manifests ask for: whether to let the process live.
+    Healthz,
+}
+
+impl Probe {
+    const ALL: [Self; 3] = [Self::Livez, Self::Readyz, Self::Healthz];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Livez => "livez",
+            Self::Readyz => "readyz",
+            Self::Healthz => "healthz",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|probe| probe.name() == name)
+    }
+}
+
+type Ask = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+struct Check {
+    probes: Vec<Probe>,
+    name: String,
+    ask: Ask,
+}
+
+/// Named checks, asked for each probe anew; cheap to clone. `ping`, which never fails, is always among them.
+#[derive(Clone)]
+pub struct Checks(Arc<Mutex<Vec<Check>>>);
+
+impl Default for Checks {
+    fn default() -> Self {
+        let ping = Check { probes: Probe::ALL.to_vec(), name: "ping".to_owned(), ask: Box::new(|| Ok(())) };
+        Self(Arc::new(Mutex::new(vec![ping])))
+    }
+}
+
+impl Checks {
+    /// Adds a check that these probes ask; its name is what `?exclude=` and `/readyz/<name>` take.
+    pub fn add(
+        &self,
+        probes: &[Probe],
+        name: impl Into<String>,
+        ask: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        self.checks().push(Check { probes: probes.to_vec(), name: name.into(), ask: Box::new(ask) });
+    }
+
+    fn checks(&self) -> MutexGuard<'_, Vec<Check>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Source: `handleRootHealth`.
+    pub(super) fn answer(&self, probe: Probe, query: &Query) -> Answer {
+        let mut unknown: Vec<&str> = query.values("exclude").collect();
+        let (mut lines, mut failures) = (String::new(), String::new());
+        for Check { name, ask, .. } in self.checks().iter().filter(|check| check.probes.contains(&probe)) {
+            // Writing to a string cannot fail.
+            let _ = if unknown.contains(&name.as_str()) || query.values("exclude").any(|excluded| excluded == name) {
+                unknown.retain(|excluded| excluded != name);
+                writeln!(lines, "[+]{name} excluded: ok")
+            } else if let Err(reason) = ask() {
+                let _ = writeln!(failures, "[-]{name} failed: {reason}");
+                writeln!(lines, "[-]{name} failed: reason withheld")
+            } else {
+                writeln!(lines, "[+]{name} ok")
+            };
+        }
+        if !unknown.is_empty() {
+            unknown.sort_unstable();
+            unknown.dedup();
+            let names = unknown.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(",");
+            let _ = writeln!(lines, "warn: some health checks cannot be excluded: no matches for {names}");
+        }
+        let probe = probe.name();
+        if !failures.is_empty() {
+            tracing::debug!(probe, failures, "health check failed");
+            return Answer::text(StatusCode::INTERNAL_SERVER_ERROR, format!("{lines}{probe} check failed\n"));
+        }
+        let is_verbose = query.value("verbose").is_some();
+        Answer::text(
+            StatusCode::OK,
+            if is_verbose { format!("{lines}{probe} check passed\n") } else { "ok".to_owned() },
+        )
+    }
+
+    /// One check alone, with its reason. Source: `adaptCheckToHandler`.
+    pub(super) fn answer_one(&self, probe: Probe, name: &str) -> Option<Answer> {
+        let checks = self.checks();
+        let check = checks.iter().find(|check| check.name == name && check.probes.contains(&probe))?;
+        Some(match (check.ask)() {
+            Ok(()) => Answer::text(StatusCode::OK, "ok"),
+            Err(reason) => {
+                Answer::text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n"))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(probe: Probe, query: &str, code: u16, body: &str) {
+        let checks = Checks::default();
+        checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", || Ok(()));
+        checks.add(&[Probe::Readyz], "informer-sync/pods", || Err("not listed yet".to_owned()));
+        let answer = checks.answer(probe, &Query::new(query));
+        assert_eq!((answer.code.as_u16(), answer.body.as_str()), (code, body), "{probe:?} {query}");
+    }
+
+    // Upstream: `TestMutableHealthzHandler`, staging/src/k8s.io/controller-manager/pkg/healthz/handler_test.go, and
+    // `TestFormatQuoted`, `testMultipleChecks`, staging/src/k8s.io/apiserver/pkg/server/healthz/healthz_test.go.
+    #[test]
+    fn the_answer_is_short_if_all_is_well_and_long_if_asked_for_or_not_well() {
+        check(Probe::Livez, "", 200, "ok");
+        check(Probe::Livez, "verbose", 200, "[+]ping ok\n[+]leaderElection ok\nlivez check passed\n");
+        check(Probe::Healthz, "verbose=true", 200, "[+]ping ok\n[+]leaderElection ok\nhealthz check passed\n");
+        let failed = "[+]ping ok\n[-]informer-sync/pods failed: reason withheld\nreadyz check failed\n";
+        check(Probe::Readyz, "", 500, failed);
+    }
+
+    #[test]
+    fn checks_can_be_excluded() {
+        check(Probe::Readyz, "exclude=informer-sync%2Fpods", 200, "ok");
+        let excluded = "[+]ping ok\n[+]informer-sync/pods excluded: ok\nreadyz check passed\n";
+        check(Probe::Readyz, "verbose&exclude=informer-sync/pods", 200, excluded);
+        let unknown = "[+]ping ok\n[+]leaderElection excluded: ok\n\
+                       warn: some health checks cannot be excluded: no matches for \"a\",\"b\"\nlivez check passed\n";
+        check(Probe::Livez, "verbose&exclude=b&exclude=leaderElection&exclude=a", 200, unknown);
+    }
+
+    #[test]
+    fn one_check_alone_tells_its_reason() {
+        let checks = Checks::default();
+        checks.add(&[Probe::Readyz], "informer-sync/pods", || Err("not listed yet".to_owned()));
+        let answer = checks.answer_one(Probe::Readyz, "informer-sync/pods").unwrap();
+        assert_eq!((answer.code.as_u16(), answer.body.as_str()), (500, "internal server error: not listed yet\n"));
+        assert_eq!(checks.answer_one(Probe::Readyz, "ping").unwrap().body, "ok");
+        assert!(checks.answer_one(Probe::Livez, "informer-sync/pods").is_none());
+    }
+}
