@@ -82,12 +82,7 @@ pub struct ClusterOptions {
 
 impl Default for ClusterOptions {
     fn default() -> Self {
-        Self {
-            nodes: 5,
-            controller_manager: Some(ControllerManager::all()),
-            apiserver_flags: Vec::new(),
-            audit: false,
-        }
+        Self { nodes: 5, controller_manager: Some(ControllerManager::all()), apiserver_flags: Vec::new(), audit: false }
     }
 }
 

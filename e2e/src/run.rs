@@ -32,7 +32,8 @@ pub(crate) struct RunFlags {
 
 pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
     let mut progress = Progress::default();
-    let names = if flags.operators.is_empty() { with_manifests(Path::new(MANIFESTS))? } else { flags.operators.clone() };
+    let names =
+        if flags.operators.is_empty() { with_manifests(Path::new(MANIFESTS))? } else { flags.operators.clone() };
     let binaries = binaries(&names)?;
     let started = Instant::now();
     let controllers = ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
@@ -101,7 +102,8 @@ async fn roll_out(cluster: &Cluster, progress: &mut Progress) -> Result<()> {
     apply(&client, "default", &nginx()).await?;
     let deployments: Api<Deployment> = Api::namespaced(client, "default");
     loop {
-        let status = deployments.get_status("nginx").await.context("look at the Deployment")?.status.unwrap_or_default();
+        let status =
+            deployments.get_status("nginx").await.context("look at the Deployment")?.status.unwrap_or_default();
         progress.show_live(&describe(&status));
         if status.available_replicas == Some(REPLICAS) {
             break;

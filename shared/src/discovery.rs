@@ -87,7 +87,7 @@ impl Discovery {
         for group in groups.items {
             let mut seen = BTreeSet::new();
             for version in group.versions {
-                let group_version = group_version(&group.metadata.name, &version.version);
+                let group_version = group_version(&group.metadata.name, &version.name);
                 if version.freshness == "Stale" {
                     let error = format!("stale GroupVersion discovery: {group_version}");
                     self.failed.insert(group_version, error);
@@ -98,7 +98,7 @@ impl Discovery {
                     let is_preferred = seen.insert(found.resource.clone());
                     let resource = Resource {
                         group: Cow::Owned(group.metadata.name.clone()),
-                        version: Cow::Owned(version.version.clone()),
+                        version: Cow::Owned(version.name.clone()),
                         kind: Cow::Owned(kind),
                         plural: Cow::Owned(found.resource),
                         namespaced: found.scope == "Namespaced",
@@ -156,7 +156,8 @@ struct GroupMeta {
 
 #[derive(Deserialize)]
 struct Version {
-    version: String,
+    #[serde(rename = "version")]
+    name: String,
     #[serde(default)]
     resources: Vec<Found>,
     #[serde(default)]

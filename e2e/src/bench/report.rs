@@ -126,11 +126,7 @@ fn totals(requests: &BTreeMap<String, u64>) -> (u64, u64, u64) {
     let reads: BTreeSet<&str> = BTreeSet::from(["get", "list", "watch"]);
     let sum = |wanted: &dyn Fn(&str) -> bool| requests.iter().filter(|(verb, _)| wanted(verb)).map(|(_, n)| n).sum();
     let is_event = |verb: &str| verb.ends_with(" event");
-    (
-        sum(&|verb| !is_event(verb) && !reads.contains(verb)),
-        sum(&is_event),
-        sum(&|verb| reads.contains(verb)),
-    )
+    (sum(&|verb| !is_event(verb) && !reads.contains(verb)), sum(&is_event), sum(&|verb| reads.contains(verb)))
 }
 
 /// Each figure's own median; the requests and reactions of the middle round.

@@ -150,12 +150,7 @@ impl Bench {
     }
 
     /// Many pods, one Deployment that asks for something new, and nobody who sees to it.
-    async fn prepare_restart(
-        &self,
-        options: &BenchOptions,
-        cluster: &Cluster,
-        running: &mut Running,
-    ) -> Result<()> {
+    async fn prepare_restart(&self, options: &BenchOptions, cluster: &Cluster, running: &mut Running) -> Result<()> {
         // The pods of the throttled one are made without its limit: how they came is not what is measured.
         let mut unthrottled = None;
         if running.contestant() == Contestant::Throttled {

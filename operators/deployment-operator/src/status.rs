@@ -77,7 +77,8 @@ fn counted(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp) -> Deplo
 ///
 /// Upstream: `GetTerminatingReplicaCountForReplicaSets`, `pkg/controller/deployment/util/deployment_util.go`.
 fn terminating_replicas(sets: &ReplicaSets<'_>) -> Option<i32> {
-    let synced = sets.all().filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some());
+    let synced =
+        sets.all().filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some());
     synced.map(|set| set.status.terminating_replicas.map(i64::from)).sum::<Option<i64>>().map(to_i32)
 }
 

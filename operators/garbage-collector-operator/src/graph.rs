@@ -212,9 +212,7 @@ impl Graph {
             let (identity, is_virtual) = (&owner.identity, owner.is_virtual());
             let elsewhere = identity.namespace != namespace;
             let is_namespaced = !identity.namespace.is_empty();
-            is_suspicious = (is_namespaced && elsewhere)
-                || reference.owner != identity.object
-                || (!is_namespaced && elsewhere && is_virtual);
+            is_suspicious = reference.owner != identity.object || (elsewhere && (is_namespaced || is_virtual));
             if is_namespaced
                 && elsewhere
                 && !is_virtual

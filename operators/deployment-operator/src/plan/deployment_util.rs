@@ -81,7 +81,13 @@ pub fn new_replicas(spec: &DeploymentSpec, total: i64, current: i32) -> Result<i
 /// By how much a ReplicaSet grows or shrinks when `to_add` pods are shared out and `added` of them already are.
 ///
 /// Upstream: `GetReplicaSetProportion`, `deployment_util.go`.
-pub fn proportion(replica_set: &ReplicaSet, spec: &DeploymentSpec, status_replicas: i32, to_add: i64, added: i64) -> i64 {
+pub fn proportion(
+    replica_set: &ReplicaSet,
+    spec: &DeploymentSpec,
+    status_replicas: i32,
+    to_add: i64,
+    added: i64,
+) -> i64 {
     if replica_set.spec.replicas == 0 || to_add == 0 || to_add == added {
         return 0;
     }

@@ -67,9 +67,13 @@ fn target<'a>(sets: &ReplicaSets<'a>, wanted: i64) -> Result<(i64, &'a ReplicaSe
 ///
 /// Upstream: `LastRevision`, `pkg/controller/deployment/util/deployment_util.go`.
 fn last_revision(revisions: impl Iterator<Item = i64>) -> Option<i64> {
-    let (_, second) = revisions.fold((0, 0), |(highest, second), revision| {
-        if revision >= highest { (revision, highest) } else { (highest, second.max(revision)) }
-    });
+    let (_, second) =
+        revisions.fold(
+            (0, 0),
+            |(highest, second), revision| {
+                if revision >= highest { (revision, highest) } else { (highest, second.max(revision)) }
+            },
+        );
     (second != 0).then_some(second)
 }
 

@@ -12,10 +12,12 @@ use shared::intern::Text;
 use shared::names;
 use shared::template::{POD_TEMPLATE_HASH, with_match_label};
 
-use super::deployment_util::{count_annotation, is_saturated, max_replicas, new_replicas, proportion, replica_count, revision, to_i32};
+use super::deployment_util::{
+    count_annotation, is_saturated, max_replicas, new_replicas, proportion, replica_count, revision, to_i32,
+};
 use super::{
-    Draft, NewReplicaSet, Path, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Scale, StatusScope, Step, progress, rollback,
-    scaling_event,
+    Draft, NewReplicaSet, Path, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Scale, StatusScope, Step,
+    progress, rollback, scaling_event,
 };
 use crate::objects::{Annotations, Json, ReplicaSet, Strategy, annotations, conditions, reasons};
 use crate::observe::Observed;
@@ -210,7 +212,12 @@ pub struct AfterCreation {
 /// our template: the cache was late. Any other one had the same hash by chance, and the next name has another.
 ///
 /// Upstream: `getNewReplicaSet` after `Create`, `sync.go`.
-pub fn after_creation(observed: &Observed, planned: &NewReplicaSet, creation: &Creation, now: jiff::Timestamp) -> AfterCreation {
+pub fn after_creation(
+    observed: &Observed,
+    planned: &NewReplicaSet,
+    creation: &Creation,
+    now: jiff::Timestamp,
+) -> AfterCreation {
     let mut after = AfterCreation { new: None, progressing: None, collision_count: None, event: None };
     let name = &planned.name;
     let has_deadline = progress::deadline(observed.spec()).is_some();
@@ -299,7 +306,9 @@ fn plan_proportional_scale(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) 
     let to_add = allowed - replica_count(active.iter().copied());
     match to_add.cmp(&0) {
         // The larger one first; of equal ones the newest grows first and the oldest shrinks first.
-        Ordering::Greater => active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), Reverse(age(replica_set)))),
+        Ordering::Greater => {
+            active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), Reverse(age(replica_set))))
+        }
         Ordering::Less => active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), age(replica_set))),
         Ordering::Equal => {}
     }

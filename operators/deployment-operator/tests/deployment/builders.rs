@@ -233,8 +233,7 @@ impl ReplicaSet {
     }
 
     fn sized_as(&self, deployment: &objects::Deployment) -> Self {
-        let own: BTreeMap<String, String> =
-            serde_json::from_value(self.0["metadata"]["annotations"].clone()).unwrap();
+        let own: BTreeMap<String, String> = serde_json::from_value(self.0["metadata"]["annotations"].clone()).unwrap();
         if own.contains_key(annotations::DESIRED_REPLICAS) || own.contains_key("unsized") {
             return self.clone();
         }

@@ -138,7 +138,10 @@ fn a_failure_is_told_and_noted() {
     let without_deadline = after(&three, &failed);
     assert_eq!(without_deadline.progressing, None);
     let event = without_deadline.event.unwrap();
-    assert_eq!(format!("{:?} {} {}", event.kind, event.reason, event.message), format!("Warning ReplicaSetCreateError {message}"));
+    assert_eq!(
+        format!("{:?} {} {}", event.kind, event.reason, event.message),
+        format!("Warning ReplicaSetCreateError {message}")
+    );
     let progressing = after(&three.deadline(60), &failed).progressing.unwrap();
     assert_eq!((&*progressing.status, &*progressing.reason), ("False", "ReplicaSetCreateError"));
     assert_eq!(&*progressing.message, message);

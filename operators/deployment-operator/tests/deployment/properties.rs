@@ -198,10 +198,16 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn rolling_deployment() -> impl Strategy<Value = builders::Deployment> {
-    let share = || prop_oneof![(0..4_i32).prop_map(Into::into), (0..100_i32).prop_map(|percent| format!("{percent}%").into())];
-    (0..12_i32, share(), share()).prop_map(|(replicas, surge, unavailable): (i32, serde_json::Value, serde_json::Value)| {
-        builders::deployment("v1", replicas).rolling(surge, unavailable).deadline(600).spec("revisionHistoryLimit", 2)
-    })
+    let share =
+        || prop_oneof![(0..4_i32).prop_map(Into::into), (0..100_i32).prop_map(|percent| format!("{percent}%").into())];
+    (0..12_i32, share(), share()).prop_map(
+        |(replicas, surge, unavailable): (i32, serde_json::Value, serde_json::Value)| {
+            builders::deployment("v1", replicas)
+                .rolling(surge, unavailable)
+                .deadline(600)
+                .spec("revisionHistoryLimit", 2)
+        },
+    )
 }
 
 fn run(world: &mut World, event: &Event) -> Vec<Plan> {

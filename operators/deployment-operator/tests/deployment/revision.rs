@@ -22,14 +22,22 @@ fn of_two_sets_of_the_template_the_oldest_is_the_new_one() {
     );
     // By name where both are of one second.
     let twins = [twin.created(2), set("v2", 1).annotate(REVISION, "5")];
-    check_update(&deployment("v2", 1).rolling(1, 0).annotate(REVISION, "5"), &twins, "scale web-v3 1→0 (old: enough are available); ");
+    check_update(
+        &deployment("v2", 1).rolling(1, 0).annotate(REVISION, "5"),
+        &twins,
+        "scale web-v3 1→0 (old: enough are available); ",
+    );
 }
 
 #[test]
 fn annotations_of_the_deployment_are_copied_and_none_is_removed() {
     let one = deployment("v1", 1).annotate("a", "1").annotate("b", "");
     check_update(&one, &[set("v1", 1)], "update web-v1 a=1 b= (as the deployment says); ");
-    check_update(&one, &[set("v1", 1).annotate("a", "0").annotate("b", "")], "update web-v1 a=1 (as the deployment says); ");
+    check_update(
+        &one,
+        &[set("v1", 1).annotate("a", "0").annotate("b", "")],
+        "update web-v1 a=1 (as the deployment says); ",
+    );
     let more = set("v1", 1).annotate("a", "1").annotate("b", "").annotate("c", "1");
     check_update(&one, &[more], "");
     for skipped in [REVISION_HISTORY, "deployment.kubernetes.io/desired-replicas", LAST_APPLIED] {
@@ -97,7 +105,10 @@ fn an_update_and_a_scaling_of_the_new_one_are_one_write() {
 #[test]
 fn the_oldest_revisions_make_room_in_the_history() {
     let history_after = |history: &str| {
-        let sets = [set("v1", 1).annotate(REVISION, "5000").annotate(REVISION_HISTORY, history), set("v2", 0).annotate(REVISION, "5001")];
+        let sets = [
+            set("v1", 1).annotate(REVISION, "5000").annotate(REVISION_HISTORY, history),
+            set("v2", 0).annotate(REVISION, "5001"),
+        ];
         let plan = planned(&deployment("v1", 1).with(&sets));
         let Some(Step::UpdateReplicaSet(update)) = plan.steps.first() else { panic!("{plan}") };
         update.annotations.get(REVISION_HISTORY).map(ToString::to_string)

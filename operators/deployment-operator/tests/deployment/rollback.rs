@@ -19,7 +19,8 @@ fn to_the_revision_that_is_asked_for_or_the_one_before() {
     check(&back_to("0").with(&three()), "rollback; roll back to revision 2");
     // Two of the highest revision: it is also the second highest, and of old ones the oldest counts.
     let [v1, v2, v3] = three();
-    let equal = [v1, v2.annotate(REVISION, "4"), v3.annotate(REVISION, "5").clone(), set("v4", 0).annotate(REVISION, "4")];
+    let equal =
+        [v1, v2.annotate(REVISION, "4"), v3.annotate(REVISION, "5").clone(), set("v4", 0).annotate(REVISION, "4")];
     check(&back_to("0").with(&equal), "rollback; roll back to revision 4");
 }
 
@@ -91,5 +92,8 @@ fn template_and_annotations_go_back_and_the_special_ones_stay() {
     assert_eq!(format!("{remove:?}"), r#"["gone"]"#);
     assert_eq!(*revision, 1);
     let event = rollback.event.as_ref().unwrap();
-    assert_eq!(format!("{:?} {} {}", event.kind, event.reason, event.message), "Normal DeploymentRollback Rolled back deployment \"web\" to revision 1");
+    assert_eq!(
+        format!("{:?} {} {}", event.kind, event.reason, event.message),
+        "Normal DeploymentRollback Rolled back deployment \"web\" to revision 1"
+    );
 }

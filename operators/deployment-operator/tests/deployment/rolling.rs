@@ -109,7 +109,8 @@ fn the_case_that_upstream_explains_in_its_comments() {
     let crashing = [set("v1", 8).available(7), set("v2", 5).available(0)];
     check(&ten("v2").with(&crashing), DONE);
     // Rolled back: four of the crashing pods go.
-    let sets = [set("v1", 8).available(7).annotate("deployment.kubernetes.io/revision", "3"), set("v2", 5).available(0)];
+    let sets =
+        [set("v1", 8).available(7).annotate("deployment.kubernetes.io/revision", "3"), set("v2", 5).available(0)];
     check(&ten("v1").with(&sets), "rolling update; scale web-v2 5→1 (old: unavailable pods); status: rollout");
     // Rolled over: the third version starts at 0 and the second goes.
     let sets = [set("v1", 8).available(8), set("v2", 5).available(0), set("v3", 0)];

@@ -85,20 +85,14 @@ fn surge_is_shared_out_too() {
 #[test]
 fn one_that_was_missed_the_last_time_gets_its_share_now() {
     let sets = [set("v1", 1).sized_for(5, 5), set("v2", 1).sized_for(3, 3), set("v3", 2).sized_for(5, 5)];
-    check(
-        &deployment("v3", 5).with(&sets),
-        "scaling; scale web-v2 1→2 (in proportion); status: counts",
-    );
+    check(&deployment("v3", 5).with(&sets), "scaling; scale web-v2 1→2 (in proportion); status: counts");
 }
 
 #[test]
 fn a_size_that_stays_is_noted_where_the_note_is_old() {
     // Upstream writes with force: the notes are the base of the next proportions.
     let sets = [set("v1", 3).sized_for(4, 4), set("v2", 2).sized_for(5, 5)];
-    check(
-        &deployment("v2", 5).with(&sets),
-        "scaling; note the size on web-v1 (in proportion); status: counts",
-    );
+    check(&deployment("v2", 5).with(&sets), "scaling; note the size on web-v1 (in proportion); status: counts");
     let sets = [set("v1", 5).sized_for(4, 4)];
     check(&deployment("v1", 5).with(&sets), "scaling; status: counts");
 }
@@ -181,7 +175,8 @@ fn the_base_of_a_proportion_is_the_noted_maximum_or_else_the_present_size() {
             Some(max) => set(version, size).sized_for(100, 110).annotate(MAX_REPLICAS, max),
             None => set(version, size).sized_for(100, 110).without(MAX_REPLICAS),
         };
-        let observed = deployment("v2", 120).rolling(10, 0).status("replicas", status).with(&[of("v1", 50), of("v2", 60)]);
+        let observed =
+            deployment("v2", 120).rolling(10, 0).status("replicas", status).with(&[of("v1", 50), of("v2", 60)]);
         let plan = planned(&observed);
         let sizes: Vec<i32> = plan
             .steps

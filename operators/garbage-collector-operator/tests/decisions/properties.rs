@@ -171,7 +171,7 @@ fn agrees(graph: &Graph, model: &Model) -> Result<(), TestCaseError> {
         graph.nodes().filter(|node| node.stage != Stage::Virtual).map(|node| node.identity.object.uid).collect();
     prop_assert_eq!(observed, model.live.keys().copied().collect::<Vec<_>>());
     for (uid, (thing, deletes_dependents)) in &model.live {
-        let node = graph.node(*uid).unwrap();
+        let Some(node) = graph.node(*uid) else { return Err(TestCaseError::fail("a live object has no node")) };
         prop_assert_eq!(&node.identity, &thing.identity());
         prop_assert_eq!(&node.owners, &thing.object().owners);
         prop_assert_eq!(node.stage == Stage::DeletingDependents, *deletes_dependents);
@@ -181,7 +181,8 @@ fn agrees(graph: &Graph, model: &Model) -> Result<(), TestCaseError> {
         let dependents: BTreeSet<Uid> = graph.dependents(uid).map(|node| node.identity.object.uid).collect();
         let expected = model.dependents(uid);
         // Who outlives an owner is attempted at its end; only who comes later makes the owner a node again.
-        let is_right = if model.ended.contains(&uid) { dependents.is_subset(&expected) } else { dependents == expected };
+        let is_right =
+            if model.ended.contains(&uid) { dependents.is_subset(&expected) } else { dependents == expected };
         prop_assert!(is_right, "dependents of {}: {:?}, not {:?}", node.identity, dependents, expected);
     }
     Ok(())

@@ -1,0 +1,87 @@
+//! Wiring, and one sync of each of the two queues.
+//!
+//! A key is a uid. Upstream's third queue, of graph changes, is the order in which the graph's lock is taken.
+
+use std::sync::Arc;
+
+use shared::clock::Clock;
+use shared::control::Control;
+use shared::decisions::Decisions;
+use shared::object::{Key, Uid};
+use shared::queue::Backoff;
+use shared::run::{Names, Operator, Setup};
+use shared::worker::{Controller, Requeue};
+
+use crate::attempt_to_delete::apply::apply;
+use crate::attempt_to_delete::observe::observe;
+use crate::attempt_to_delete::plan::plan;
+use crate::attempt_to_orphan::orphan;
+use crate::collector::{Collector, uid_of};
+use crate::flags::Flags;
+use crate::monitors::Monitors;
+
+/// The operator as a process.
+pub struct GarbageCollectorOperator;
+
+impl Operator for GarbageCollectorOperator {
+    const NAMES: Names = Names {
+        operator: "garbage-collector-operator",
+        controller: "garbage-collector-controller",
+        event_source: "garbage-collector-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        if !flags.enable_garbage_collector {
+            tracing::warn!("--enable-garbage-collector=false: there is nothing to do");
+            return;
+        }
+        let deletes = setup.queue("garbage_collector_attempt_to_delete", Backoff::default());
+        let orphans = setup.queue("garbage_collector_attempt_to_orphan", Backoff::default());
+        let collector = Arc::new(Collector::new(deletes.clone(), orphans.clone(), setup.recorder()));
+
+        let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector));
+        setup.run(ready, monitors.run());
+
+        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions());
+        let deleter = AttemptToDelete { collector: Arc::clone(&collector), control: control.clone(), clock, decisions };
+        setup.work(Arc::new(deleter), &deletes, flags.concurrent_gc_syncs);
+        setup.work(Arc::new(AttemptToOrphan { collector, control }), &orphans, flags.concurrent_gc_syncs);
+    }
+}
+
+/// Deletes what nobody owns any more.
+pub struct AttemptToDelete {
+    collector: Arc<Collector>,
+    control: Control,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for AttemptToDelete {
+    /// Upstream: `attemptToDeleteWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(uid) = self.collector.with_graph(|graph| uid_of(graph, key)) else { return Ok(Requeue::Done) };
+        let Some(observed) = observe(&self.collector, &self.control, uid).await? else { return Ok(Requeue::Done) };
+        let plan = plan(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        let look_again = apply(&self.collector, &self.control, plan).await?;
+        Ok(if look_again { Requeue::RateLimited } else { Requeue::Done })
+    }
+}
+
+/// Orphans the dependents of what is deleted without them.
+pub struct AttemptToOrphan {
+    collector: Arc<Collector>,
+    control: Control,
+}
+
+impl Controller for AttemptToOrphan {
+    /// Upstream: `attemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        if let Some(dependents) = orphan(&self.collector, &self.control, Uid::parse(key.name())).await? {
+            tracing::info!(%key, dependents, "orphaned the dependents");
+        }
+        Ok(Requeue::Done)
+    }
+}
