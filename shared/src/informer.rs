@@ -6,24 +6,22 @@
 //! Left out: periodic resyncs. What upstream's resync heals (a lost timer, an expectation that expired) has its own
 //! wake-up here.
 
+mod feed;
 mod reflector;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
-use crate::api_error::ApiError;
 use crate::cache::{Cache, Change, IndexId, IndexValue, Indices};
 use crate::client::{Accept, Client};
 use crate::consistency::Follow;
-use crate::discovery::Discovery;
-use crate::object::{Key, Kind, Object, ResourceVersion, Versioned};
+use crate::object::{Key, Kind, Object, ResourceVersion};
 use crate::resource::Resource;
+pub use feed::{Feeder, Running};
 
 /// Told of each change after the cache has it; it only enqueues keys, so it must be quick and must not block.
 pub type Handler<T> = Box<dyn Fn(Change<'_, T>) + Send + Sync>;
@@ -41,9 +39,9 @@ pub trait Sink<T>: Send + Sync + 'static {
     /// `live` is all there is, and `unreadable` too, whose last readable state stays.
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
     /// After a reset: the version of the list, and its number among those somebody asked for.
-    fn listed(&self, version: ResourceVersion, list: u64);
+    fn listed(&self, _version: ResourceVersion, _list: u64) {}
     /// Everything up to this version has been told.
-    fn advance(&self, version: ResourceVersion);
+    fn advance(&self, _version: ResourceVersion) {}
 }
 
 /// What is followed.
@@ -102,62 +100,6 @@ impl<T: Object> Sink<T> for Cached<T> {
 
     fn advance(&self, version: ResourceVersion) {
         self.cache.advance(version);
-    }
-}
-
-/// Follows one resource into a [`Sink`], and keeps nothing itself.
-pub struct Feed<T, S> {
-    source: Source,
-    sink: S,
-    objects: PhantomData<fn() -> T>,
-}
-
-impl<T: Versioned, S: Sink<T>> Feed<T, S> {
-    /// The metadata of all objects of a resource.
-    pub fn of_metadata(resource: Resource, sink: S) -> Self {
-        let health = Arc::new(Health::new(resource.to_string()));
-        let none = Cow::Borrowed("");
-        let (field_selector, label_selector) = (none.clone(), none);
-        let source = Source { resource, accept: Accept::Metadata, field_selector, label_selector, health };
-        Self { source, sink, objects: PhantomData }
-    }
-
-    /// What is known of its health.
-    pub fn health(&self) -> Arc<Health> {
-        Arc::clone(&self.source.health)
-    }
-}
-
-/// Starts feeds while the operator runs; cheap to clone.
-#[derive(Clone)]
-pub struct Feeder {
-    client: Client,
-}
-
-impl Feeder {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
-    }
-
-    /// What the apiserver serves at the moment.
-    pub async fn discover(&self) -> Result<Discovery, ApiError> {
-        Discovery::read(&self.client).await
-    }
-
-    /// Follows the feed's resource until what this gives is dropped.
-    pub fn start<T: Versioned, S: Sink<T>>(&self, feed: Feed<T, S>) -> Running {
-        let Feed { source, sink, objects: PhantomData } = feed;
-        Running(tokio::spawn(reflector::run(source, sink, self.client.clone())).abort_handle())
-    }
-}
-
-/// A feed that runs; dropping this stops it.
-#[derive(Debug)]
-pub struct Running(AbortHandle);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use futures::future::{BoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::Receiver;
@@ -17,15 +17,22 @@ use tokio::time::timeout;
 use crate::cache::Progress;
 use crate::client::{self, Client, ClientOptions};
 use crate::clock::Clock;
+use crate::consistency::Follow;
 use crate::control::Control;
 use crate::decisions::Decisions;
-use crate::events::Recorder;
-use crate::flags::{self, KUBERNETES_VERSION, OperatorFlags, VERSION};
-use crate::informer::{Feeder, Health, Informer};
+use crate::events::{Events, Recorder};
+use crate::flags::{self, KUBERNETES_VERSION, OperatorFlags, SharedFlags, VERSION};
+use crate::informer::{Feeder, Informer};
+use crate::leader::{Election, Elector, Lost};
+use crate::metrics::{self, Metrics};
 use crate::object::Object;
 use crate::queue::{Backoff, Queue};
+use crate::serving::{Checks, Probe, Query, Server, Site};
 use crate::telemetry::{self, Telemetry};
 use crate::worker::{self, Controller};
+
+/// How long the last events and traces may take to leave.
+const FLUSH_MAX: Duration = Duration::from_secs(1);
 
 /// The names of one operator. Upstream has three for each controller, and they disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,13 +62,18 @@ pub struct Setup {
     clock: Clock,
     recorder: Recorder,
     decisions: Decisions,
+    metrics: Metrics,
+    checks: Checks,
     panics: Arc<AtomicU64>,
     informers: Vec<BoxFuture<'static, ()>>,
-    healths: Vec<Arc<Health>>,
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
     workers: Vec<BoxFuture<'static, ()>>,
+    pages: Vec<OwnPage>,
 }
+
+/// Path, content type, and what reads it.
+type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
 
 impl Setup {
     /// The writer.
@@ -79,40 +91,82 @@ impl Setup {
         self.clock.clone()
     }
 
-    /// Where syncs note what they decided.
-    pub fn decisions(&self) -> Decisions {
-        self.decisions.clone()
+    /// The metrics, for an operator that has its own.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Where the syncs of a queue note what they decided.
+    pub fn decisions(&self, queue: &Queue) -> Decisions {
+        self.decisions.of_queue(queue.name())
     }
 
     /// A queue; `name` is upstream's, as in the metrics.
     pub fn queue(&mut self, name: &'static str, backoff: Backoff) -> Queue {
-        let queue = Queue::new(name, backoff, None);
+        let queue = Queue::new(name, backoff, Some(Box::new(self.metrics.queue(name))));
+        self.metrics.watch_queue(&queue);
         self.queues.push(queue.clone());
         queue
     }
 
     /// Follows a resource from start to end, on every replica. Workers start once all caches are synced.
     pub fn watch<T: Object>(&mut self, informer: Informer<T>) {
-        self.healths.push(informer.health());
+        let follow = informer.follow();
+        self.metrics.watch_informer(follow.clone());
+        let check = format!("informer-sync/{}", informer.health().resource);
+        self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
         self.informers.push(Box::pin(informer.run(self.client.clone())));
     }
 
     /// To discover resources and to start and stop following them while the operator runs.
+    /// A resource that cannot be followed is noted by `/readyz`, and fails nothing.
     pub fn feeder(&self) -> Feeder {
-        Feeder::new(self.client.clone())
+        let feeder = Feeder::new(self.client.clone(), self.metrics.clone());
+        let feeds = feeder.clone();
+        self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
+        feeder
     }
 
-    /// Runs a task from start to end, on every replica. Workers start once `ready` says synced.
-    pub fn run(&mut self, ready: Receiver<Progress>, task: impl Future<Output = ()> + Send + 'static) {
+    /// Serves a page of the operator's own, to those who may GET its path.
+    pub fn page(
+        &mut self,
+        path: &'static str,
+        content_type: &'static str,
+        read: impl Fn(&Query) -> String + Send + Sync + 'static,
+    ) {
+        self.pages.push((path, content_type, Box::new(read)));
+    }
+
+    /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
+    /// fails under this name.
+    pub fn run(
+        &mut self,
+        name: &'static str,
+        ready: Receiver<Progress>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let is_ready = ready.clone();
+        let check = move || if is_ready.borrow().synced { Ok(()) } else { Err("not ready yet".to_owned()) };
+        self.checks.add(&[Probe::Readyz], name, check);
         self.progress.push(ready);
         self.informers.push(Box::pin(task));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
     pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
-        self.workers.push(Box::pin(worker::run(controller, queue.clone(), workers, Arc::clone(&self.panics))));
+        let (panics, decisions) = (Arc::clone(&self.panics), self.decisions(queue));
+        self.workers.push(Box::pin(worker::run(controller, queue.clone(), workers, panics, decisions)));
     }
+}
+
+/// Whether an informer has listed; afterwards a watch that fails for a while is no reason to take a replica away.
+fn synced(follow: &Follow) -> Result<(), String> {
+    let Follow { progress, health } = follow;
+    if progress.borrow().synced {
+        return Ok(());
+    }
+    Err(health.failing().unwrap_or_else(|| "not listed yet".to_owned()))
 }
 
 /// Runs the operator until it is told to stop; the process's exit code says how it ended.
@@ -143,43 +197,89 @@ async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
         otlp_endpoint: shared.logging.otlp_endpoint(),
         clock: clock.clone(),
     })?;
+    tracing::info!(operator = O::NAMES.operator, version = VERSION, kubernetes = KUBERNETES_VERSION, "starting");
+    let metrics = Metrics::new(O::NAMES.operator);
+    let client = connect::<O>(shared, &metrics).await?;
+    let events = Events::start(client.clone(), clock.clone(), metrics.events());
+    let mut setup = Setup {
+        client,
+        clock,
+        recorder: events.recorder(O::NAMES.event_source),
+        decisions: Decisions::default(),
+        metrics,
+        checks: Checks::default(),
+        panics: Arc::default(),
+        informers: Vec::new(),
+        progress: Vec::new(),
+        queues: Vec::new(),
+        workers: Vec::new(),
+        pages: Vec::new(),
+    };
+    setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
+    O::set_up(flags, &mut setup);
+    let elector = elector(O::NAMES, shared, &setup)?;
+    let pages = std::mem::take(&mut setup.pages);
+    let _server = serve(shared, &setup, pages, &telemetry).await?;
+    let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
+    events.stop(FLUSH_MAX).await;
+    telemetry.flush(FLUSH_MAX).await;
+    outcome
+}
+
+async fn connect<O: Operator>(shared: &SharedFlags, metrics: &Metrics) -> anyhow::Result<Client> {
     let config = client::load_config(shared.kubeconfig(), shared.master()).await?;
+    let host = config.cluster_url.authority().map_or("", |authority| authority.as_str());
     let options = ClientOptions {
         user_agent: format!("{}/{VERSION} (linux/amd64) kubernetes/{KUBERNETES_VERSION}", O::NAMES.operator),
         qps: Some(shared.kube_api_qps),
         burst: shared.kube_api_burst,
-        observer: None,
+        observer: Some(metrics.client(host).observer()),
     };
-    let mut setup = Setup {
-        client: Client::new(&config, options)?,
-        clock,
-        recorder: Recorder::default(),
-        decisions: Decisions::default(),
-        panics: Arc::default(),
-        informers: Vec::new(),
-        healths: Vec::new(),
-        progress: Vec::new(),
-        queues: Vec::new(),
-        workers: Vec::new(),
-    };
-    O::set_up(flags, &mut setup);
-    start(setup, telemetry, shared.controller_shutdown_timeout.0).await
+    Ok(Client::new(&config, options)?)
 }
 
-async fn start(setup: Setup, telemetry: Telemetry, shutdown_limit: Duration) -> anyhow::Result<()> {
+/// None where `--leader-elect=false`.
+fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Elector>> {
+    if !shared.leader.leader_elect {
+        return Ok(None);
+    }
+    let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
+    let metrics = setup.metrics.leader(names.operator);
+    let elector = Elector::new(election, setup.client.clone(), setup.clock(), setup.recorder(), metrics);
+    let watchdog = elector.watchdog();
+    setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
+    Ok(Some(elector))
+}
+
+async fn serve(
+    shared: &SharedFlags,
+    setup: &Setup,
+    pages: Vec<OwnPage>,
+    telemetry: &Telemetry,
+) -> anyhow::Result<Option<Server>> {
+    let (metrics, decisions) = (setup.metrics.clone(), setup.decisions.clone());
+    let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
+        .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
+        .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
+    let site = pages.into_iter().fold(site, |site, (path, content_type, read)| site.page(path, content_type, read));
+    Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
+}
+
+/// Follows, waits to lead, works, and ends: when told to, or when somebody else leads.
+async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { informers, progress, queues, workers, .. } = setup;
+    let mut stopped = Box::pin(stop_signal()?);
     for informer in informers {
         tokio::spawn(informer);
     }
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    let stopped = async move {
+    let mut elector = elector;
+    if let Some(elector) = &mut elector {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            () = elector.acquire() => {}
+            () = &mut stopped => return Ok(()),
         }
-    };
-    let work = tokio::spawn(async move {
+    }
+    let working = tokio::spawn(async move {
         for mut cache in progress {
             // The informers run for as long as the process: their caches are not dropped.
             let _ = cache.wait_for(|progress| progress.synced).await;
@@ -187,13 +287,43 @@ async fn start(setup: Setup, telemetry: Telemetry, shutdown_limit: Duration) -> 
         tracing::info!("caches are synced, workers start");
         join_all(workers).await;
     });
-    stopped.await;
+    let lost = tokio::select! {
+        () = &mut stopped => None,
+        lost = keep_leading(elector.as_mut()) => Some(lost),
+    };
+    if let Some(lost) = lost {
+        // Somebody else may work already: what is under way is dropped, not finished.
+        working.abort();
+        return Err(anyhow!(lost).context("leaderelection lost"));
+    }
+    tracing::info!("stopping");
     for queue in &queues {
         queue.shut_down();
     }
-    if timeout(shutdown_limit, work).await.is_err() {
-        tracing::warn!("workers have not ended in time");
+    if timeout(shutdown_limit, working).await.is_err() {
+        tracing::warn!(limit = ?shutdown_limit, "workers have not ended in time");
     }
-    telemetry.flush(Duration::from_secs(1)).await;
+    if let Some(elector) = elector {
+        elector.release().await;
+    }
     Ok(())
+}
+
+async fn keep_leading(elector: Option<&mut Elector>) -> Lost {
+    match elector {
+        Some(elector) => elector.renew().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends at the first SIGTERM or SIGINT.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

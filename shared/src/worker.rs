@@ -14,6 +14,7 @@ use tracing::Instrument;
 
 use crate::api_error::ApiError;
 use crate::consistency::Consistency;
+use crate::decisions::Decisions;
 use crate::object::Key;
 use crate::queue::{Finish, Queue};
 
@@ -26,6 +27,16 @@ pub enum Requeue {
     After(Duration),
     /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
     RateLimited,
+}
+
+impl From<Requeue> for Finish {
+    fn from(requeue: Requeue) -> Self {
+        match requeue {
+            Requeue::Done => Self::Done,
+            Requeue::After(delay) => Self::After(delay),
+            Requeue::RateLimited => Self::Retry,
+        }
+    }
 }
 
 /// What syncs the keys of one queue.
@@ -43,15 +54,21 @@ pub trait Controller: Send + Sync + 'static {
 }
 
 /// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended.
-pub async fn run<C: Controller>(controller: Arc<C>, queue: Queue, workers: usize, panics: Arc<AtomicU64>) {
+pub async fn run<C: Controller>(
+    controller: Arc<C>,
+    queue: Queue,
+    workers: usize,
+    panics: Arc<AtomicU64>,
+    decisions: Decisions,
+) {
     let mut tasks = JoinSet::new();
     for _ in 0..workers.max(1) {
-        tasks.spawn(work(Arc::clone(&controller), queue.clone(), Arc::clone(&panics)));
+        tasks.spawn(work(Arc::clone(&controller), queue.clone(), Arc::clone(&panics), decisions.clone()));
     }
     while tasks.join_next().await.is_some() {}
 }
 
-async fn work<C: Controller>(controller: Arc<C>, queue: Queue, panics: Arc<AtomicU64>) {
+async fn work<C: Controller>(controller: Arc<C>, queue: Queue, panics: Arc<AtomicU64>, decisions: Decisions) {
     while let Some(key) = queue.next().await {
         if let Some(behind) = controller.consistency().and_then(|consistency| consistency.behind(&key)) {
             for (resource, goal) in behind.resources() {
@@ -70,14 +87,17 @@ async fn work<C: Controller>(controller: Arc<C>, queue: Queue, panics: Arc<Atomi
         let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
         let outcome = AssertUnwindSafe(controller.sync(&key)).catch_unwind().instrument(span).await;
         let finish = match outcome {
-            Ok(Ok(Requeue::Done)) => Finish::Done,
-            Ok(Ok(Requeue::After(delay))) => Finish::After(delay),
-            Ok(Ok(Requeue::RateLimited)) => Finish::Retry,
+            Ok(Ok(requeue)) => {
+                decisions.finish(&key, Ok(()));
+                requeue.into()
+            }
             Ok(Err(error)) => {
+                decisions.finish(&key, Err(&format_args!("{error:#}")));
                 log(&queue, &key, attempt, &error);
                 Finish::Retry
             }
             Err(_) => {
+                decisions.finish(&key, Err(&"panicked"));
                 panics.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(queue = queue.name(), %key, attempt, "the sync panicked");
                 Finish::Retry
@@ -130,7 +150,8 @@ mod tests {
     async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
         let queue = Queue::new("test", Backoff::default(), None);
         let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
-        let running = tokio::spawn(run(Arc::clone(&controller), queue.clone(), 2, Arc::clone(&panics)));
+        let running =
+            tokio::spawn(run(Arc::clone(&controller), queue.clone(), 2, Arc::clone(&panics), Decisions::default()));
         for name in ["sick", "panics", "well"] {
             queue.add(&Key::new("ns", name), Cause::Event);
         }

@@ -20,8 +20,10 @@ pub(super) struct Request {
     object_ref: ObjectRef,
     #[serde(default)]
     response_status: ResponseStatus,
-    request_received_timestamp: Timestamp,
-    stage_timestamp: Timestamp,
+    #[serde(rename = "requestReceivedTimestamp")]
+    received: Timestamp,
+    #[serde(rename = "stageTimestamp")]
+    finished: Timestamp,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +82,7 @@ pub(super) fn by_verb(requests: &[Request], users: &[String]) -> BTreeMap<String
 pub(super) fn reactions(requests: &[Request], users: &[String]) -> Vec<Duration> {
     let mut created: BTreeMap<(&str, &str), Timestamp> = BTreeMap::new();
     for request in requests.iter().filter(|request| request.creates("deployments")) {
-        created.insert(request.key(), request.stage_timestamp);
+        created.insert(request.key(), request.finished);
     }
     let mut first: BTreeMap<(&str, &str), Duration> = BTreeMap::new();
     for request in requests.iter().filter(|request| request.creates("replicasets")) {
@@ -89,7 +91,7 @@ pub(super) fn reactions(requests: &[Request], users: &[String]) -> Vec<Duration>
         let Some(at) = created.get(&(namespace, deployment)).filter(|_| users.contains(&request.user.username)) else {
             continue;
         };
-        let waited = Duration::try_from(at.duration_until(request.request_received_timestamp)).unwrap_or_default();
+        let waited = Duration::try_from(at.duration_until(request.received)).unwrap_or_default();
         first.entry((namespace, deployment)).or_insert(waited);
     }
     let mut reactions: Vec<Duration> = first.into_values().collect();

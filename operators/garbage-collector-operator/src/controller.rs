@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use prometheus_client::metrics::counter::Counter;
 use shared::clock::Clock;
 use shared::control::Control;
 use shared::decisions::Decisions;
@@ -18,7 +19,11 @@ use crate::attempt_to_delete::plan::plan;
 use crate::attempt_to_orphan::orphan;
 use crate::collector::{Collector, uid_of};
 use crate::flags::Flags;
+use crate::graph::dot;
 use crate::monitors::Monitors;
+
+/// Upstream's metric; `_total` is added.
+const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error";
 
 /// The operator as a process.
 pub struct GarbageCollectorOperator;
@@ -40,10 +45,17 @@ impl Operator for GarbageCollectorOperator {
         let orphans = setup.queue("garbage_collector_attempt_to_orphan", Backoff::default());
         let collector = Arc::new(Collector::new(deletes.clone(), orphans.clone(), setup.recorder()));
 
-        let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector));
-        setup.run(ready, monitors.run());
+        let errors = Counter::default();
+        setup.metrics().register(SYNC_ERRORS, "Number of garbage collector resources sync errors", errors.clone());
+        let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector), errors);
+        setup.run("monitors", ready, monitors.run());
 
-        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions());
+        let shown = Arc::clone(&collector);
+        setup.page("/debug/controllers/garbage-collector-controller/graph", dot::CONTENT_TYPE, move |query| {
+            shown.with_graph(|graph| dot::dot(graph, &query.values("uid").map(Uid::parse).collect::<Vec<_>>()))
+        });
+
+        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions(&deletes));
         let deleter = AttemptToDelete { collector: Arc::clone(&collector), control: control.clone(), clock, decisions };
         setup.work(Arc::new(deleter), &deletes, flags.concurrent_gc_syncs);
         setup.work(Arc::new(AttemptToOrphan { collector, control }), &orphans, flags.concurrent_gc_syncs);

@@ -7,6 +7,7 @@
 //! Upstream: `pkg/controller/garbagecollector/graph_builder.go`.
 
 mod absent;
+pub mod dot;
 mod identity;
 mod node;
 

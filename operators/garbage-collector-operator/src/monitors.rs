@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use prometheus_client::metrics::counter::Counter;
 use shared::cache::Progress;
 use shared::discovery::Discovery;
-use shared::informer::{Feed, Feeder, Health, Running, Sink};
-use shared::object::{Key, ResourceVersion};
+use shared::informer::{Feeder, Running, Sink};
+use shared::object::Key;
 use shared::resource::Resource;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
@@ -34,25 +35,19 @@ const SETTLE: Duration = Duration::from_secs(2);
 pub struct Monitors {
     feeder: Feeder,
     collector: Arc<Collector>,
-    running: BTreeMap<Resource, Monitor>,
+    running: BTreeMap<Resource, Running>,
     failed: BTreeMap<String, String>,
     definitions: Arc<Notify>,
     ready: watch::Sender<Progress>,
-}
-
-struct Monitor {
-    synced: watch::Receiver<bool>,
-    health: Arc<Health>,
-    /// Stops the monitor when dropped.
-    _running: Running,
+    errors: Counter,
 }
 
 impl Monitors {
     /// No monitor yet; what comes with it says when the first ones have told what there is.
-    pub fn new(feeder: Feeder, collector: Arc<Collector>) -> (Self, watch::Receiver<Progress>) {
+    pub fn new(feeder: Feeder, collector: Arc<Collector>, errors: Counter) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
         let (running, failed, definitions) = (BTreeMap::new(), BTreeMap::new(), Arc::default());
-        (Self { feeder, collector, running, failed, definitions, ready }, is_ready)
+        (Self { feeder, collector, running, failed, definitions, ready, errors }, is_ready)
     }
 
     /// Follows what is served for as long as the future is polled.
@@ -60,7 +55,9 @@ impl Monitors {
         loop {
             let changed = self.follow_served().await;
             if changed && timeout(PERIOD, self.all_synced()).await.is_err() {
-                let unsynced: Vec<String> = self.unsynced().map(|(resource, _)| resource.to_string()).collect();
+                self.errors.inc();
+                let unsynced = self.running.iter().filter(|(_, monitor)| !monitor.is_synced());
+                let unsynced: Vec<String> = unsynced.map(|(resource, _)| resource.to_string()).collect();
                 tracing::warn!(?unsynced, "not all kinds could be listed in time; going on with the others");
             }
             if !self.running.is_empty() {
@@ -78,13 +75,17 @@ impl Monitors {
         let discovery = match self.feeder.discover().await {
             Ok(discovery) => discovery,
             Err(error) => {
+                self.errors.inc();
                 tracing::warn!(%error, "cannot discover what is served; the monitors stay as they are");
                 return false;
             }
         };
         self.log_failed(&discovery);
-        let running = self.running.iter().map(|(resource, monitor)| (resource, *monitor.synced.borrow())).collect();
-        let Plan { start, stop } = plan(&running, &discovery);
+        let running = self.running.iter().map(|(resource, monitor)| (resource, monitor.is_synced())).collect();
+        let Some(Plan { start, stop }) = plan(&running, &discovery) else {
+            self.errors.inc();
+            return false;
+        };
         self.collector.set_served(discovery);
         for resource in &stop {
             tracing::info!(%resource, version = &*resource.version, "monitor stops");
@@ -110,33 +111,18 @@ impl Monitors {
         }
     }
 
-    fn start(&self, resource: &Resource) -> Monitor {
-        let (says_synced, synced) = watch::channel(false);
+    fn start(&self, resource: &Resource) -> Running {
         let defines_kinds = matches!(&*resource.plural, "customresourcedefinitions" | "apiservices");
         let sink = GraphSink {
             collector: Arc::clone(&self.collector),
             kind: ObjectKind::of(resource),
-            says_synced,
             definitions: defines_kinds.then(|| Arc::clone(&self.definitions)),
         };
-        let feed = Feed::of_metadata(resource.clone(), sink);
-        let health = feed.health();
-        Monitor { synced, health, _running: self.feeder.start(feed) }
+        self.feeder.follow_metadata(resource.clone(), sink)
     }
 
     async fn all_synced(&self) {
-        join_all(self.running.values().map(|monitor| {
-            let mut synced = monitor.synced.clone();
-            // A monitor that is gone has nothing more to say.
-            async move { synced.wait_for(|synced| *synced).await.is_ok() }
-        }))
-        .await;
-    }
-
-    /// The kinds that were never listed, and why, as far as is known.
-    fn unsynced(&self) -> impl Iterator<Item = (&Resource, Option<String>)> {
-        let unsynced = self.running.iter().filter(|(_, monitor)| !*monitor.synced.borrow());
-        unsynced.map(|(resource, monitor)| (resource, monitor.health.failing()))
+        join_all(self.running.values().map(Running::synced)).await;
     }
 }
 
@@ -144,7 +130,6 @@ impl Monitors {
 struct GraphSink {
     collector: Arc<Collector>,
     kind: Arc<ObjectKind>,
-    says_synced: watch::Sender<bool>,
     /// Woken by changes of what defines kinds.
     definitions: Option<Arc<Notify>>,
 }
@@ -175,10 +160,4 @@ impl Sink<PartialObject> for GraphSink {
         let unreadable: BTreeSet<Key> = unreadable.keys().cloned().collect();
         self.collector.update(Event::Listed(&self.kind, &live, &unreadable));
     }
-
-    fn listed(&self, _version: ResourceVersion, _list: u64) {
-        self.says_synced.send_replace(true);
-    }
-
-    fn advance(&self, _version: ResourceVersion) {}
 }

@@ -36,7 +36,7 @@ impl Operator for ReplicaSetOperator {
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("replicaset", Backoff::default());
         let (caches, writer) = follow(setup, &queue);
-        let (clock, decisions) = (setup.clock(), setup.decisions());
+        let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
         let controller = Arc::new(ReplicaSetController { caches, writer, clock, decisions });
         setup.work(controller, &queue, flags.concurrent_replicaset_syncs);
     }

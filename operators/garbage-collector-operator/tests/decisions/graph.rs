@@ -1,5 +1,6 @@
 //! What one event after another is worth.
 
+use garbage_collector_operator::graph::dot;
 use garbage_collector_operator::objects::ObjectKind;
 
 use crate::fixtures::{Scene, thing, uid};
@@ -212,4 +213,20 @@ fn a_state_that_comes_late_changes_nothing() {
 #[test]
 fn a_node_is_small() {
     assert!(size_of::<garbage_collector_operator::graph::Node>() <= 120);
+}
+
+#[test]
+fn a_drawing_shows_what_hangs_together() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    scene.observe(&thing("Pod", "ns/a").owned_by(&owner));
+    scene.observe(&thing("Pod", "ns/alone"));
+    let (a, rs) = (uid("a"), uid("rs"));
+    let drawn = format!("\"{a}\" -> \"{rs}\";");
+    for of in [&[][..], &[rs]] {
+        let text = dot::dot(&scene.graph, of);
+        assert!(text.contains(&drawn) && text.contains("v1/ReplicaSet\\nns/rs\\nVirtual"), "{text}");
+        assert!(!text.contains("alone"), "{text}");
+    }
+    assert!(dot::dot(&scene.graph, &[uid("alone")]).contains("ns/alone"));
 }
