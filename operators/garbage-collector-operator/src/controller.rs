@@ -2,6 +2,9 @@
 //!
 //! A key is a uid. Upstream's third queue, of graph changes, is the order in which the graph's lock is taken.
 
+pub mod collector;
+pub mod monitors;
+
 use std::sync::Arc;
 
 use prometheus_client::metrics::counter::Counter;
@@ -13,14 +16,14 @@ use shared::queue::Backoff;
 use shared::run::{Names, Operator, Setup};
 use shared::worker::{Controller, Requeue};
 
-use crate::attempt_to_delete::apply::apply;
-use crate::attempt_to_delete::observe::observe;
-use crate::attempt_to_delete::plan::plan;
-use crate::attempt_to_orphan::orphan;
-use crate::collector::{Collector, uid_of};
+use crate::apply::apply;
+use crate::apply::orphan::orphan;
 use crate::flags::Flags;
 use crate::graph::dot;
-use crate::monitors::Monitors;
+use crate::observe::observe;
+use crate::plan::plan;
+use collector::{Collector, uid_of};
+use monitors::Monitors;
 
 /// Upstream's metric; `_total` is added.
 const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error";

@@ -2,7 +2,7 @@
 //!
 //! Pure and incremental: [`Graph::update`] takes one event and gives what is worth an attempt now. An owner that no
 //! monitor has seen is a virtual node: its existence is a claim, which an attempt checks with the apiserver.
-//! Left out: deciding about an object ([`crate::attempt_to_delete`]); a graph may lag behind, so it never decides.
+//! Left out: deciding about an object ([`crate::plan`]); a graph may lag behind, so it never decides.
 //!
 //! Upstream: `pkg/controller/garbagecollector/graph_builder.go`.
 

@@ -1,17 +1,14 @@
 //! Deletes what its owners leave behind.
 //!
-//! Reading order: [`objects`] (what is read of an object) → [`graph`] (who owns whom) → [`monitors`] (what feeds it) →
-//! [`collector`] (what all share) → [`controller`] (wiring) → [`attempt_to_delete`] and [`attempt_to_orphan`] (one
-//! object each) → [`patches`] (what is written).
+//! Reading order: [`objects`] (what is read of an object) → [`graph`] (who owns whom) → [`controller`] (what feeds the
+//! graph, and which objects it makes worth an attempt) → [`observe`] → [`plan`] → [`apply`] (one attempt on one object).
 //! Upstream: `pkg/controller/garbagecollector`.
-//! Left out: status. An object's fate is its own; nothing is written about it.
+//! Left out: status. Nothing is written about an object but its owners, its finalizers and its end.
 
-pub mod attempt_to_delete;
-pub mod attempt_to_orphan;
-pub mod collector;
+pub mod apply;
 pub mod controller;
 pub mod flags;
 pub mod graph;
-pub mod monitors;
 pub mod objects;
-pub mod patches;
+pub mod observe;
+pub mod plan;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a fixture that does not hold is a broken test")]
 
-mod attempt_to_delete;
 mod fixtures;
 mod graph;
+mod plan;
 mod properties;

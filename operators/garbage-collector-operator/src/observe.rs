@@ -1,4 +1,4 @@
-//! What one attempt reads: the object, then its owners, each live.
+//! What one attempt reads: the object, then its owners, each live, for the graph may lag.
 //!
 //! An owner is absent only if the apiserver knows its kind and says that there is no such object. Every other answer
 //! (the kind is not served, its API service is down, its conversion webhook is broken, RBAC refuses) leaves the
@@ -13,10 +13,10 @@ use shared::intern::Text;
 use shared::object::{Key, Uid};
 use shared::resource::Resource;
 
-use super::plan::{Dependents, Live, Observed, Owner, Owners, Present};
-use crate::collector::Collector;
+use crate::controller::collector::Collector;
 use crate::graph::Stage;
 use crate::objects::{FOREGROUND_DELETION, Identity, LiveObject, OwnerReference};
+use crate::plan::{Dependents, Live, Observed, Owner, Owners, Present};
 
 /// Reads; none if the graph does not know the object any more.
 ///

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use garbage_collector_operator::attempt_to_delete::plan::{
-    Action, Dependents, Live, Observed, Owner, Owners, Plan, Present, plan,
-};
 use garbage_collector_operator::graph::{Event, Graph, Stage};
 use garbage_collector_operator::objects::{LiveObject, OwnerReference};
+use garbage_collector_operator::plan::{Action, Dependents, Live, Observed, Owner, Owners, Plan, Present, plan};
 use serde_json::json;
 use shared::resource::PODS;
 

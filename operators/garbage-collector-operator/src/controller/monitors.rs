@@ -21,7 +21,7 @@ use shared::resource::Resource;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::collector::Collector;
+use crate::controller::collector::Collector;
 use crate::graph::Event;
 use crate::objects::{ObjectKind, PartialObject};
 use plan::{Plan, plan};

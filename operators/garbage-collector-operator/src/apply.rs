@@ -3,6 +3,8 @@
 //! Left out: deciding. A write that meets another state than the planned one gives an error, and the next attempt
 //! plans anew.
 
+pub mod orphan;
+
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,12 +15,12 @@ use shared::control::{Control, json};
 use shared::object::Key;
 use shared::resource::Resource;
 
-use super::observe::{Got, get, key_in};
-use super::plan::{Action, Delete, Plan};
-use crate::collector::{Collector, Followed};
+use crate::controller::collector::{Collector, Followed};
 use crate::graph::Event;
 use crate::objects::Identity;
-use crate::patches::{Patch, delete_options, remove_finalizer};
+use crate::observe::{Got, get, key_in};
+use crate::plan::patches::{Patch, delete_options, remove_finalizer};
+use crate::plan::{Action, Delete, Plan};
 
 /// client-go's `DefaultBackoff`: four tries in all.
 const CONFLICT_WAITS: [Duration; 3] =

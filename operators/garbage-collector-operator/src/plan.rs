@@ -2,6 +2,8 @@
 //!
 //! Left out: reading, and what an error while reading means (a new attempt, always).
 
+pub mod patches;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use shared::resource::Resource;
 
 use crate::graph::{Node, Stage};
 use crate::objects::{FOREGROUND_DELETION, Identity, LiveMeta, LiveObject, ORPHAN, ObjectKind, OwnerReference};
-use crate::patches::{Patch, drop_owners, unblock_owners};
+use crate::plan::patches::{Patch, drop_owners, unblock_owners};
 
 /// What was seen of one object.
 #[derive(Clone, Debug, PartialEq)]

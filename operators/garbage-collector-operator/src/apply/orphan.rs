@@ -10,11 +10,11 @@ use shared::client::PatchType;
 use shared::control::{Control, aggregate};
 use shared::object::Uid;
 
-use crate::attempt_to_delete::apply::{UNSUPPORTED_MEDIA_TYPE, send, without_finalizer};
-use crate::attempt_to_delete::observe::{Got, get, key_in};
-use crate::collector::Collector;
+use crate::apply::{UNSUPPORTED_MEDIA_TYPE, send, without_finalizer};
+use crate::controller::collector::Collector;
 use crate::objects::{Identity, ORPHAN};
-use crate::patches::{drop_owners_of, keep_other_owners};
+use crate::observe::{Got, get, key_in};
+use crate::plan::patches::{drop_owners_of, keep_other_owners};
 
 /// So many dependents at once.
 const AT_ONCE: usize = 20;
