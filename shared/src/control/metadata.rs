@@ -22,6 +22,11 @@ impl Control {
         read(&path, &self.client.get_bytes(&path, Accept::Metadata).await?)
     }
 
+    /// A live read of an object with every field it has.
+    pub async fn get_raw(&self, resource: &Resource, key: &Key) -> Result<serde_json::Value, ApiError> {
+        self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
+    }
+
     /// A live list of one namespace, given page by page so that no more than one is ever held.
     pub async fn list_each<T: DeserializeOwned>(
         &self,
