@@ -32,6 +32,13 @@ const START_DEADLINE: Duration = Duration::from_secs(60);
 /// How long the apiserver may take to end on SIGTERM.
 const STOP_GRACE: Duration = Duration::from_secs(20);
 
+const AUDIT_POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules: [{level: Metadata}]
+";
+
 /// Whether a cluster is ours to break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterKind {
@@ -78,11 +85,19 @@ pub struct ClusterOptions {
     pub apiserver_flags: Vec<String>,
     /// Whether every request is written into [`Cluster::audit_log`].
     pub audit: bool,
+    /// What of each request is written there; by default one event with its metadata, once it has been answered.
+    pub audit_policy: &'static str,
 }
 
 impl Default for ClusterOptions {
     fn default() -> Self {
-        Self { nodes: 5, controller_manager: Some(ControllerManager::all()), apiserver_flags: Vec::new(), audit: false }
+        Self {
+            nodes: 5,
+            controller_manager: Some(ControllerManager::all()),
+            apiserver_flags: Vec::new(),
+            audit: false,
+            audit_policy: AUDIT_POLICY,
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 
 pub mod apply;
 pub mod caches;
+#[cfg(test)]
+mod fixtures;
 pub mod plan;
 pub mod pod;
 pub mod status;

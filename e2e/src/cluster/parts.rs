@@ -14,12 +14,6 @@ use crate::ports;
 use crate::process::Program;
 use crate::tools::{Tool, Tools};
 
-const AUDIT_POLICY: &str = "\
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
-rules: [{level: Metadata}]
-";
 /// What kwok is told: how it runs, and the stages of nodes and pods.
 const KWOK_CONFIG: [(&str, &str); 3] = [
     ("config.yaml", include_str!("../../kwok/config.yaml")),
@@ -93,7 +87,7 @@ impl Parts {
             controller_manager: Mutex::new(ControllerManager::all()),
         };
         parts.write_kubeconfigs(pki)?;
-        write(&dir.join("audit-policy.yaml"), AUDIT_POLICY)?;
+        write(&dir.join("audit-policy.yaml"), options.audit_policy)?;
         for (name, text) in KWOK_CONFIG {
             write(&dir.join(format!("kwok-{name}")), text)?;
         }
@@ -213,7 +207,7 @@ impl Parts {
     }
 
     fn kwok(&self) -> Vec<String> {
-        let mut args = vec![flag("kubeconfig", self.kubeconfig("kwok").display())];
+        let mut args = vec![flag("kubeconfig", self.kubeconfig("kwok").display()), "--v=-4".to_owned()];
         args.extend(KWOK_CONFIG.map(|(name, _)| flag("config", self.dir.join(format!("kwok-{name}")).display())));
         args
     }

@@ -1,14 +1,14 @@
 //! Keeps as many pods of each `ReplicationController` as it asks for.
 //!
 //! Reading order: [`objects`] (the view) → [`controller`] (one sync) → [`observe`] → [`plan`] → [`apply`] → [`status`].
-//! Upstream: `pkg/controller/replication`, which converts to ReplicaSets and runs `pkg/controller/replicaset`. What both
-//! kinds have in common is [`shared::replicas`]; here is what is its own: a selector that is a plain map, a status without
-//! terminatingReplicas, and pods that are not ranked by node.
+//! The last three are the same for a `ReplicationController` and a ReplicaSet, so they are [`shared::replicas`]'. Its own
+//! are a selector that is a plain map, a status without terminatingReplicas, and pods that are not ranked by node.
+//! Upstream: `pkg/controller/replication`, which converts to ReplicaSets and runs `pkg/controller/replicaset`.
+//! Left out: pods of one that is being deleted (the garbage collector's).
 
-pub mod apply;
 pub mod controller;
 pub mod flags;
 pub mod objects;
 pub mod observe;
-pub mod plan;
-pub mod status;
+
+pub use shared::replicas::{apply, plan, status};

@@ -197,3 +197,6 @@ fn reference<T: ReplicaOwner>(owner: &T) -> ObjectReference {
         resource_version: meta.resource_version,
     }
 }
+
+#[cfg(test)]
+mod tests;

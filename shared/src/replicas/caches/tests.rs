@@ -1,48 +1,7 @@
 use super::*;
-use crate::object::{Kind, Meta, Object};
-use crate::replicas::{ReplicaSpec, status::ReplicaStatus};
-use crate::resource::{REPLICA_SETS, Resource};
-use crate::testing::{NOW, ObjectBuilder, object, pod};
-use serde::Deserialize;
+use crate::replicas::fixtures::{Set, selecting, set};
+use crate::testing::{NOW, ObjectBuilder, pod};
 use serde_json::json;
-
-#[derive(Deserialize)]
-struct Set {
-    metadata: Meta,
-    #[serde(deserialize_with = "ReplicaSpec::with_label_selector")]
-    spec: ReplicaSpec,
-    #[serde(default)]
-    status: ReplicaStatus,
-}
-
-impl Object for Set {
-    type Annotations = crate::object::NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Set {
-    const RESOURCE: Resource = REPLICA_SETS;
-}
-
-impl ReplicaOwner for Set {
-    const COUNTS_TERMINATING: bool = true;
-    fn spec(&self) -> &ReplicaSpec {
-        &self.spec
-    }
-    fn status(&self) -> &ReplicaStatus {
-        &self.status
-    }
-}
-
-fn set(name: &str, selector: serde_json::Value) -> ObjectBuilder {
-    object("apps/v1", "ReplicaSet", name).set(&["spec", "selector"], selector).set(&["spec", "template"], json!({}))
-}
-
-fn selecting(name: &str, app: &str) -> ObjectBuilder {
-    set(name, json!({ "matchLabels": { "app": app } }))
-}
 
 /// Caches of these owners.
 fn caches(owners: &[&Arc<Set>]) -> Caches<Set> {

@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# The operators' images and manifests on a real node: kubelet, containerd, scheduler, and a kube-controller-manager that
+# leaves their controllers alone. Rolls out real web servers, takes leaders away, drains the node, and measures.
+#   REALNODE=path/to/realnode realnode.sh OPERATOR...    as root, after make images
+# $REALNODE is a program that runs such a node on this machine: `up [flags of kube-controller-manager]` prints an export of
+# KUBECONFIG, `load FILE` imports an image, `down` stops everything; it has images nginx:1.7.9, nginx:1.9.1, nginx:1.16.1.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+realnode=${REALNODE:?names the program that runs a node}
+# It may have another meaning to that program.
+unset REALNODE
+
+step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
+fail() {
+  echo "failed: $*" >&2
+  exit 1
+}
+
+# within SECONDS COMMAND...: until the command succeeds.
+within() {
+  local limit=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$limit" ] || fail "$*"
+    sleep 0.2
+  done
+}
+
+system() { kubectl --namespace kube-system "$@"; }
+holder() { system get lease "$1" --output 'jsonpath={.spec.holderIdentity}'; }
+held_by_another() { local now; now=$(holder "$1") && [ -n "$now" ] && [ "$now" != "$2" ]; }
+rolled_out() { kubectl rollout status deployment/web --timeout 120s >/dev/null; }
+
+finish() {
+  status=$?
+  if [ "$status" != 0 ]; then
+    kubectl get pods --all-namespaces --output wide || true
+    for operator in "${operators[@]}"; do
+      system logs --selector "app.kubernetes.io/name=$operator" --prefix --tail 20 || true
+    done
+  fi
+  "$realnode" down
+  exit "$status"
+}
+
+# The process of the pod: in a container of one process its hostname is the pod's name.
+process_of() {
+  local pid
+  for pid in $(pgrep -x operator); do
+    if tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "HOSTNAME=$1"; then echo "$pid"; fi
+  done
+}
+
+operators=("$@")
+controllers='*'
+for operator in "${operators[@]}"; do
+  controllers+=",-${operator%-operator}-controller"
+done
+trap finish EXIT
+eval "$("$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
+step "a node is up, its kube-controller-manager runs --controllers=$controllers"
+
+for operator in "${operators[@]}"; do
+  "$realnode" load "dist/images/$operator.tar" >/dev/null
+done
+kubectl apply -k manifests >/dev/null
+kubectl apply -k manifests/metrics-reader >/dev/null
+scripts/bootstrap.sh
+for operator in "${operators[@]}"; do
+  within 30 held_by_another "$operator" ''
+done
+step "the operators run, and each Lease is held"
+
+kubectl create deployment web --image nginx:1.7.9 --replicas 3 >/dev/null
+rolled_out
+for image in nginx:1.9.1 nginx:1.16.1; do
+  kubectl set image deployment/web "nginx=$image" >/dev/null
+  rolled_out
+done
+kubectl rollout undo deployment/web >/dev/null
+rolled_out
+images=$(kubectl get pods --selector app=web --field-selector status.phase=Running \
+  --output 'jsonpath={.items[?(!@.metadata.deletionTimestamp)].spec.containers[0].image}')
+[ "$images" = "nginx:1.9.1 nginx:1.9.1 nginx:1.9.1" ] || fail "after the undo the pods are of $images"
+step "a Deployment was created, rolled twice, and rolled back"
+
+kubectl create --filename - >/dev/null <<'YAML'
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: old-web}
+spec:
+  replicas: 2
+  selector: {app: old-web}
+  template:
+    metadata: {labels: {app: old-web}}
+    spec: {containers: [{name: nginx, image: "nginx:1.7.9"}]}
+YAML
+kubectl wait --for 'jsonpath={.status.readyReplicas}=2' replicationcontroller/old-web --timeout 60s >/dev/null
+step "a ReplicationController has its pods"
+
+for operator in "${operators[@]}"; do
+  before=$(holder "$operator")
+  since=$(date +%s%N)
+  system delete pod "${before%%_*}" --wait=false >/dev/null
+  within 30 held_by_another "$operator" "$before"
+  step "$operator: the leader was deleted, another led after $((($(date +%s%N) - since) / 1000000)) ms"
+  system rollout status "deployment/$operator" --timeout 60s >/dev/null
+done
+for operator in "${operators[@]}"; do
+  before=$(holder "$operator")
+  since=$(date +%s%N)
+  kill -9 "$(process_of "${before%%_*}")"
+  within 30 held_by_another "$operator" "$before"
+  step "$operator: the leader was killed, another led after $((($(date +%s%N) - since) / 1000000)) ms"
+done
+kubectl scale deployment/web --replicas 5 >/dev/null
+rolled_out
+step "and Deployments are still kept"
+
+node=$(kubectl get nodes --output 'jsonpath={.items[0].metadata.name}')
+if kubectl drain "$node" --ignore-daemonsets --force --delete-emptydir-data --timeout 20s >/dev/null 2>&1; then
+  fail "the only node was drained, so a PodDisruptionBudget let the last replica go"
+fi
+for operator in "${operators[@]}"; do
+  available=$(system get deployment "$operator" --output 'jsonpath={.status.availableReplicas}')
+  [ "${available:-0}" -ge 1 ] || fail "the drain left no replica of $operator"
+done
+kubectl uncordon "$node" >/dev/null
+for operator in "${operators[@]}"; do
+  system rollout status "deployment/$operator" --timeout 60s >/dev/null
+done
+rolled_out
+step "a drain took all but the last replica of each, and all came back"
+
+system create serviceaccount scraper >/dev/null
+kubectl create clusterrolebinding scraper --clusterrole operators-metrics-reader --serviceaccount kube-system:scraper >/dev/null
+token=$(system create token scraper)
+for operator in "${operators[@]}"; do
+  address=$(system get pods --selector "app.kubernetes.io/name=$operator" --output 'jsonpath={.items[0].status.podIP}')
+  scrape() { curl --silent --insecure --output /dev/null --write-out '%{http_code}' "$@" "https://$address:10257/metrics"; }
+  [ "$(scrape)" != 200 ] || fail "$operator shows its metrics to everybody"
+  code=$(scrape --header "Authorization: Bearer $token")
+  [ "$code" = 200 ] || fail "$operator answers a scraper with $code"
+done
+step "metrics are for whom the reader role is bound to"
+
+printf '\n%-60s %10s %10s\n' pod 'RSS KiB' 'anon KiB'
+for operator in "${operators[@]}"; do
+  for pod in $(system get pods --selector "app.kubernetes.io/name=$operator" --output 'jsonpath={.items[*].metadata.name}'); do
+    process=$(process_of "$pod")
+    awk -v pod="$pod" '/^VmRSS/ { rss = $2 } /^RssAnon/ { anon = $2 } END { printf "%-60s %10d %10d\n", pod, rss, anon }' \
+      "/proc/$process/status"
+  done
+done
+step "all seen"
