@@ -37,7 +37,7 @@ pub async fn apply(collector: &Collector, control: &Control, plan: Plan) -> anyh
         Action::TellAbsent => return Ok(tell_absent(collector, &identity)),
         Action::Attempt(uids) => collector.attempt(&uids),
         Action::RemoveFinalizer(resource, finalizer) => {
-            without_finalizer(control, &resource, &identity, finalizer).await?;
+            without_finalizer(collector, control, &resource, &identity, finalizer).await?;
         }
         Action::Patch(resource, patch) => {
             let key = key_in(&resource, &identity.namespace, &identity.object.name);
@@ -46,7 +46,7 @@ pub async fn apply(collector: &Collector, control: &Control, plan: Plan) -> anyh
                 .with_context(|| format!("drop owners of {identity}"))?;
         }
         Action::Delete(planned) => {
-            if delete(control, &identity, *planned).await? == Deleted::WasAbsent {
+            if delete(collector, control, &identity, *planned).await? == Deleted::WasAbsent {
                 return Ok(tell_absent(collector, &identity));
             }
         }
@@ -65,7 +65,12 @@ enum Deleted {
     WasAbsent,
 }
 
-async fn delete(control: &Control, identity: &Identity, planned: Delete) -> anyhow::Result<Deleted> {
+async fn delete(
+    collector: &Collector,
+    control: &Control,
+    identity: &Identity,
+    planned: Delete,
+) -> anyhow::Result<Deleted> {
     let Delete { resource, live, policy, unblock } = planned;
     let key = key_in(&resource, &identity.namespace, &identity.object.name);
     if let Some(patch) = unblock {
@@ -78,7 +83,7 @@ async fn delete(control: &Control, identity: &Identity, planned: Delete) -> anyh
     let outcome = match outcome {
         Err(conflict) if conflict.is_conflict() => {
             // Something else changed. If its owners did not, what was decided still holds.
-            match get(control, &resource, &key).await? {
+            match get(collector, control, &resource, &key).await {
                 Got::Absent => return Ok(Deleted::WasAbsent),
                 Got::Object(now) if now.metadata.uid != live.uid => return Ok(Deleted::WasAbsent),
                 Got::Object(now)
@@ -87,7 +92,7 @@ async fn delete(control: &Control, identity: &Identity, planned: Delete) -> anyh
                 {
                     control.delete_with(&resource, &key, options(None)).await
                 }
-                Got::Object(_) | Got::Unserved => Err(conflict),
+                Got::Object(_) | Got::Unserved | Got::Failed(_) => Err(conflict),
             }
         }
         other => other,
@@ -128,6 +133,7 @@ pub(crate) async fn send(
 ///
 /// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
 pub(crate) async fn without_finalizer(
+    collector: &Collector,
     control: &Control,
     resource: &Resource,
     identity: &Identity,
@@ -136,10 +142,11 @@ pub(crate) async fn without_finalizer(
     let key = key_in(resource, &identity.namespace, &identity.object.name);
     let mut waits = CONFLICT_WAITS.into_iter();
     loop {
-        let live = match get(control, resource, &key).await? {
+        let live = match get(collector, control, resource, &key).await {
             Got::Object(live) if live.uid() == identity.object.uid => live,
             Got::Object(_) | Got::Absent => return Ok(()),
             Got::Unserved => bail!("{resource} is not served"),
+            Got::Failed(error) => bail!(error),
         };
         let Some(patch) = remove_finalizer(&live.metadata, finalizer) else { return Ok(()) };
         match send(control, resource, &key, PatchType::Merge, &patch).await {

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::api_error::ApiError;
 use shared::control::Control;
 use shared::intern::Text;
 use shared::object::{Key, Uid};
@@ -21,7 +20,7 @@ use crate::plan::{Dependents, Live, Observed, Owner, Owners, Present};
 /// Reads; none if the graph does not know the object any more.
 ///
 /// # Errors
-/// When the apiserver leaves a question open.
+/// When this build cannot read an object's owners.
 pub async fn observe(collector: &Collector, control: &Control, uid: Uid) -> anyhow::Result<Option<Observed>> {
     let Some((identity, stage)) = collector.with_graph(|graph| {
         let node = graph.node(uid)?;
@@ -42,10 +41,11 @@ async fn read(collector: &Collector, control: &Control, identity: &Identity, sta
         return Ok(Live::NoNamespace);
     }
     let key = key_in(&resource, &identity.namespace, &identity.object.name);
-    let live = match get(control, &resource, &key).await? {
+    let live = match get(collector, control, &resource, &key).await {
         Got::Object(live) if live.uid() == identity.object.uid => live,
         Got::Object(_) | Got::Absent => return Ok(Live::Absent),
         Got::Unserved => return Ok(Live::Unserved),
+        Got::Failed(error) => return Ok(Live::Unread(error)),
     };
     let owners = if stage == Stage::DeletingDependents {
         Owners::NotAsked
@@ -77,8 +77,9 @@ async fn owners_of(
             return Ok(Owners::Namespaced(reference));
         }
         let key = key_in(&resource, &dependent.namespace, &reference.owner.name);
-        let owner = match get(control, &resource, &key).await? {
+        let owner = match get(collector, control, &resource, &key).await {
             Got::Unserved => return Ok(Owners::Unserved(Arc::clone(kind))),
+            Got::Failed(error) => return Ok(Owners::Unread(error)),
             Got::Object(live) if live.uid() == reference.owner.uid => {
                 let waits = live.is_being_deleted() && live.has_finalizer(FOREGROUND_DELETION);
                 if waits { Owner::Waiting } else { Owner::Solid }
@@ -99,20 +100,21 @@ pub(crate) enum Got {
     Absent,
     /// The path is not known: the kind went since the last discovery.
     Unserved,
+    /// There is no answer to build on.
+    Failed(String),
 }
 
 /// A live read of one object's metadata.
-pub(crate) async fn get(control: &Control, resource: &Resource, key: &Key) -> anyhow::Result<Got> {
-    match control.get_metadata(resource, key).await {
-        Ok(live) => Ok(Got::Object(live)),
-        Err(error) if error.is_object_not_found() => Ok(Got::Absent),
-        Err(error) if error.code() == Some(404) => Ok(Got::Unserved),
-        Err(error) => Err(failed(error, resource, key)),
-    }
-}
-
-fn failed(error: ApiError, resource: &Resource, key: &Key) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!("read {resource} {key}"))
+pub(crate) async fn get(collector: &Collector, control: &Control, resource: &Resource, key: &Key) -> Got {
+    let got = control.get_metadata(resource, key).await;
+    let got = match got {
+        Ok(live) => Got::Object(live),
+        Err(error) if error.is_object_not_found() => Got::Absent,
+        Err(error) if error.code() == Some(404) => Got::Unserved,
+        Err(error) => Got::Failed(format!("read {resource} {key}: {error}")),
+    };
+    collector.note_read(resource, if let Got::Failed(error) = &got { Some(error) } else { None });
+    got
 }
 
 /// Where an object of this name is, seen from a namespace.

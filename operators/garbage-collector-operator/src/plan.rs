@@ -65,6 +65,8 @@ pub enum Live {
     NotAsked,
     /// Its kind is not served, at least not now.
     Unserved,
+    /// The apiserver gave no answer to build on.
+    Unread(String),
     /// Its kind lives in namespaces, but nobody says in which it is.
     NoNamespace,
     /// There is no such object.
@@ -93,6 +95,8 @@ pub enum Owners {
     Known(Vec<(Arc<OwnerReference>, Owner)>),
     /// The kind of one is not served, at least not now.
     Unserved(Arc<ObjectKind>),
+    /// Of one the apiserver gave no answer to build on.
+    Unread(String),
     /// One cannot be: its kind lives in namespaces, and the object does not.
     Namespaced(Arc<OwnerReference>),
 }
@@ -158,6 +162,8 @@ pub enum Reason {
     BeingDeleted,
     /// Its kind is not served.
     Unserved,
+    /// The apiserver left a question open.
+    Unread(String),
     /// It names no namespace.
     NoNamespace,
     /// It does not exist.
@@ -187,7 +193,7 @@ pub fn plan(observed: &Observed) -> Plan {
     let (action, reason) = decide(observed);
     let is_virtual = observed.stage == Stage::Virtual;
     let look_again = match &reason {
-        Reason::Unserved | Reason::OwnerUnserved(_) => true,
+        Reason::Unserved | Reason::OwnerUnserved(_) | Reason::Unread(_) => true,
         Reason::NoNamespace | Reason::OwnerNamespaced(_) | Reason::Absent => false,
         // Until a monitor has seen it, or it is known to be absent.
         Reason::BeingDeleted
@@ -207,6 +213,7 @@ fn decide(observed: &Observed) -> (Action, Reason) {
     let Present { resource, live, owners } = match &observed.live {
         Live::NotAsked => return (Action::Nothing, Reason::BeingDeleted),
         Live::Unserved => return (Action::Nothing, Reason::Unserved),
+        Live::Unread(error) => return (Action::Nothing, Reason::Unread(error.clone())),
         Live::NoNamespace => return (Action::Nothing, Reason::NoNamespace),
         Live::Absent => return (Action::TellAbsent, Reason::Absent),
         Live::Present(present) => present.as_ref(),
@@ -221,6 +228,7 @@ fn decide(observed: &Observed) -> (Action, Reason) {
     match owners {
         Owners::NotAsked => (Action::Nothing, Reason::NoOwners),
         Owners::Unserved(kind) => (Action::Nothing, Reason::OwnerUnserved(Arc::clone(kind))),
+        Owners::Unread(error) => (Action::Nothing, Reason::Unread(error.clone())),
         Owners::Namespaced(reference) => (Action::Nothing, Reason::OwnerNamespaced(Arc::clone(reference))),
         Owners::Known(owners) if owners.is_empty() => (Action::Nothing, Reason::NoOwners),
         Owners::Known(owners) => by_owners(resource, live, owners, dependents),
@@ -286,6 +294,7 @@ impl fmt::Display for Reason {
         match self {
             Self::BeingDeleted => f.write_str("is being deleted"),
             Self::Unserved => f.write_str("its kind is not served"),
+            Self::Unread(error) => f.write_str(error),
             Self::NoNamespace => f.write_str("nobody says in which namespace it is"),
             Self::Absent => f.write_str("does not exist"),
             Self::WaitsForDependents => f.write_str("waits for dependents"),

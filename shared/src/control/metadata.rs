@@ -38,7 +38,7 @@ impl Control {
         let collection = resource.collection_path(namespace);
         let mut path = format!("{collection}?limit={PAGE}");
         loop {
-            let page: Page<T> = read(&path, &self.client.get_bytes(&path, accept).await?)?;
+            let page: Page<T> = read(&path, &self.client.get_bytes(&path, accept.of_list()).await?)?;
             page.items.into_iter().flatten().for_each(&mut each);
             if page.metadata.token.is_empty() {
                 return Ok(());

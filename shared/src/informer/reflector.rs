@@ -118,7 +118,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         let (mut live, mut token) = (Vec::new(), String::new());
         loop {
             let path = self.path(&[("limit", &limit), ("continue", &token)]);
-            let body = self.client.get_bytes(&path, self.source.accept).await?;
+            let body = self.client.get_bytes(&path, self.source.accept.of_list()).await?;
             let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
             token = page.metadata.token;

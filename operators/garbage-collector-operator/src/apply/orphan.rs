@@ -37,7 +37,7 @@ pub async fn orphan(collector: &Collector, control: &Control, uid: Uid) -> anyho
     let Some(resource) = collector.resource_of(&owner.object.kind) else {
         bail!("{} of {owner} is not served", owner.object.kind.api_version)
     };
-    without_finalizer(control, &resource, &owner, ORPHAN).await?;
+    without_finalizer(collector, control, &resource, &owner, ORPHAN).await?;
     Ok(Some(count))
 }
 
@@ -60,10 +60,11 @@ async fn release(
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {}
         Err(error) => return Err(failed(error)),
     }
-    let live = match get(control, &resource, &key).await? {
+    let live = match get(collector, control, &resource, &key).await {
         Got::Object(live) if live.uid() == dependent.object.uid => live,
         Got::Object(_) | Got::Absent => return Ok(()),
         Got::Unserved => return Err(anyhow!("orphan {dependent}: {resource} is not served")),
+        Got::Failed(error) => return Err(anyhow!("orphan {dependent}: {error}")),
     };
     match send(control, &resource, &key, PatchType::Merge, &keep_other_owners(&live.metadata, &owners)).await {
         Err(error) if !error.is_not_found() => Err(failed(error)),

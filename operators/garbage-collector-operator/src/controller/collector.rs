@@ -3,6 +3,7 @@
 //! The graph's lock is the counterpart of upstream's single graph worker: an event is taken whole, and what it is worth
 //! is enqueued before the next one. It is never held over an await.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::discovery::Discovery;
@@ -28,6 +29,8 @@ pub struct Collector {
     attempt_to_delete: Queue,
     attempt_to_orphan: Queue,
     recorder: Recorder,
+    /// The kinds of which the last read failed.
+    unreadable: Mutex<BTreeSet<Resource>>,
 }
 
 /// What an event means for the very object that was attempted.
@@ -43,7 +46,7 @@ impl Collector {
     /// An empty graph before these queues.
     pub fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
         let (graph, served) = (Mutex::default(), watch::Sender::default());
-        Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder }
+        Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder, unreadable: Mutex::default() }
     }
 
     /// Reads or changes the graph. What it gives is a copy: nothing can wait in here.
@@ -92,6 +95,18 @@ impl Collector {
     /// Where objects of this kind are served.
     pub fn resource_of(&self, kind: &ObjectKind) -> Option<Resource> {
         self.served.borrow().resource_of(&kind.api_version, &kind.kind).cloned()
+    }
+
+    /// Logs that objects of a kind cannot be read, once until they can again.
+    pub fn note_read(&self, resource: &Resource, failure: Option<&str>) {
+        let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        match failure {
+            Some(error) if unreadable.insert(resource.clone()) => {
+                tracing::warn!(%resource, error, "cannot read objects of a kind; what depends on them waits");
+            }
+            None if unreadable.remove(resource) => tracing::info!(%resource, "objects of a kind can be read again"),
+            Some(_) | None => {}
+        }
     }
 
     /// Upstream: `reportInvalidNamespaceOwnerRef`, `pkg/controller/garbagecollector/graph_builder.go`.

@@ -157,6 +157,8 @@ fn a_foreground_deletion_waits_for_what_blocks_it_and_nothing_else() {
 #[test]
 fn an_open_question_leaves_the_object_alone() {
     pod("").live(Live::Unserved).check("nothing (its kind is not served), look again");
+    pod("").live(Live::Unread("no".to_owned())).check("nothing (no), look again");
+    pod("D").owners(Owners::Unread("no".to_owned())).check("nothing (no), look again");
     let reference = pod("D").observed;
     let Live::Present(present) = reference.live else { panic!("it is there") };
     let Owners::Known(owners) = present.owners else { panic!("they are known") };
