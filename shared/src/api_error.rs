@@ -122,6 +122,12 @@ impl ApiError {
         self.has_reason("NotFound") || (self.code() == Some(404) && self.has_reason(""))
     }
 
+    /// The server knows the resource, and the object is gone or never was. An answer that only knows no such path
+    /// says nothing of the object: its kind may be missing for a while.
+    pub fn is_object_not_found(&self) -> bool {
+        self.has_reason("NotFound") && self.status().is_some_and(|status| status.details.is_some())
+    }
+
     /// A create met an object of the same name.
     pub fn is_already_exists(&self) -> bool {
         self.has_reason("AlreadyExists")

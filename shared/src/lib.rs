@@ -34,6 +34,7 @@ pub mod api_error;
 pub mod cache;
 pub mod client;
 pub mod clock;
+pub mod discovery;
 pub mod informer;
 
 // Deciding once per key.
