@@ -225,6 +225,13 @@ impl Cluster {
         Ok(())
     }
 
+    /// Ends a part by SIGKILL, as a crash would.
+    pub fn kill(&self, part: Part) -> Result<()> {
+        let process = self.lock_processes()?.remove(&part);
+        process.with_context(|| format!("{} does not run", part.name()))?.kill();
+        Ok(())
+    }
+
     /// Starts a part that was stopped, with the flags it had.
     pub fn run(&self, part: Part) -> Result<()> {
         let local = self.local()?;

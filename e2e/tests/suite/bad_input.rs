@@ -80,7 +80,7 @@ fn an_operator_waits_for_an_apiserver_that_is_not_there_yet() -> Result<()> {
         of.leader_elect = true;
         let mut operator = scene.cluster.start_operator(&of).await?;
         operator.kill();
-        scene.cluster.stop(Part::Apiserver).await?;
+        scene.cluster.kill(Part::Apiserver)?;
         let before = operator.log()?.len();
         operator.restart()?;
         scene

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Event, Pod, ReplicationController, ResourceQuot
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::support::clusters::{manifests, without_controllers};
+use crate::support::clusters::{manifests, spec, without_controllers};
 use crate::support::scene::Namespaced;
 use crate::support::{
     DEADLINE, OPERATORS, Scene, deployment, on_shared_cluster, start_operators, template, with_cluster,
@@ -17,14 +17,26 @@ use crate::support::{
 
 /// A Deployment's life: rolled out, undone, cleaned up, released, orphaned, adopted.
 async fn live_as_deployment(scene: &Scene) -> Result<()> {
-    let mut web = deployment("web", 3);
-    web["spec"]["revisionHistoryLimit"] = json!(0);
+    let web = deployment("web", 3);
     scene.apply(&web).await?;
     scene.rolled_out("web").await?;
     scene.kubectl("set env deployment/web STEP=2").await?;
     scene.rolled_out("web").await?;
-    scene.kubectl("scale deployment/web --replicas=5").await?;
+    scene.kubectl("annotate deployment/web deprecated.deployment.rollback.to=1").await?;
+    scene
+        .wait_until("the rollback is under way", DEADLINE, async || {
+            let web: Deployment = scene.fetch("web").await?;
+            ensure!(!web.annotations().contains_key("deprecated.deployment.rollback.to"), "still asked for");
+            Ok(())
+        })
+        .await?;
     scene.rolled_out("web").await?;
+    scene.patch::<Deployment>("web", &json!({"spec": {"revisionHistoryLimit": 0}})).await?;
+    // The same twice: the second time its event is counted up.
+    for replicas in [5, 3, 5] {
+        scene.kubectl(&format!("scale deployment/web --replicas={replicas}")).await?;
+        scene.rolled_out("web").await?;
+    }
     let set = scene
         .wait_until("the old ReplicaSet is removed", DEADLINE, async || {
             let mut sets: Vec<ReplicaSet> = scene.list("app=web").await?;
@@ -95,6 +107,15 @@ fn each_role_allows_what_its_operator_does_and_nothing_else() -> Result<()> {
     let options = ClusterOptions { audit: true, audit_policy: rbac::AUDIT_POLICY, ..without_controllers(OPERATORS) };
     with_cluster(options, async |scene| {
         let operators = start_operators(&scene.cluster, OPERATORS).await?;
+        // Only who stands by watches the Lease.
+        let mut standbys = Vec::new();
+        for operator in OPERATORS {
+            let mut of = spec(&scene.cluster, operator).await?;
+            of.name.push_str("-standby");
+            let mut standby = scene.cluster.start_operator(&of).await?;
+            standby.wait_ready().await?;
+            standbys.push(standby);
+        }
         live_as_deployment(scene).await?;
         let of = |api_version: &str, kind: &str, name: &str, selector: Value| {
             json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name},
@@ -104,7 +125,6 @@ fn each_role_allows_what_its_operator_does_and_nothing_else() -> Result<()> {
         live_as::<ReplicaSet>(scene, &set).await?;
         let controller = of("v1", "ReplicationController", "controller", json!({"app": "controller"}));
         live_as::<ReplicationController>(scene, &controller).await?;
-        scene.fetch::<Deployment>("web").await?;
 
         let mut complaints = Vec::new();
         scene
@@ -119,7 +139,7 @@ fn each_role_allows_what_its_operator_does_and_nothing_else() -> Result<()> {
                 Ok(())
             })
             .await?;
-        drop(operators);
+        drop((operators, standbys));
         Ok(())
     })
 }

@@ -1,7 +1,8 @@
 //! The same manifests under kube-controller-manager and under the operators: what is left must be the same.
 //!
 //! Every rollout here goes one pod at a time, so that each of its steps is the same whoever is faster.
-//! Left out: who wrote (managedFields, the events' hosts), when, and the order of events.
+//! Left out: who wrote (managedFields, the events' hosts), when, the order of events, and the value of pod-template-hash,
+//! which is each implementation's own.
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
@@ -12,12 +13,12 @@ use kube::ResourceExt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::support::objects::condition;
+use crate::support::objects::{condition, revision};
 use crate::support::scene::Namespaced;
 use crate::support::{DEADLINE, OPERATORS, Scene, deployment, start_operators, template, with_cluster};
 
 /// What differs between any two runs.
-const MASKED: [&str; 9] = [
+const MASKED: [&str; 10] = [
     "uid",
     "resourceVersion",
     "creationTimestamp",
@@ -27,6 +28,7 @@ const MASKED: [&str; 9] = [
     "lastUpdateTime",
     "startTime",
     "nodeName",
+    "topology.kubernetes.io/zone",
 ];
 
 fn mask(value: &mut Value) {
@@ -42,12 +44,22 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// Names that the apiserver makes up end in five letters after a dash: they become `?`.
-fn mask_generated(text: &str, generated: &[String]) -> String {
-    generated.iter().fold(text.to_owned(), |text, name| {
-        let stem = name.rsplit_once('-').map_or("", |(stem, _)| stem);
-        text.replace(name.as_str(), &format!("{stem}-?"))
-    })
+/// The hash of each template, and what to call it: the Deployment and the revision it belongs to.
+async fn hashes(scene: &Scene) -> Result<Vec<(String, String)>> {
+    let sets: Vec<ReplicaSet> = scene.list("").await?;
+    let named = |set: &ReplicaSet| {
+        let label = |name: &str| set.labels().get(name).cloned().unwrap_or_default();
+        (label("pod-template-hash"), format!("<{} {}>", label("app"), revision(set)))
+    };
+    Ok(sets.iter().map(named).collect())
+}
+
+/// These lines with each hash under its other name, in order.
+fn without_hashes(lines: Vec<String>, hashes: &[(String, String)]) -> Vec<String> {
+    let replace = |line: String| hashes.iter().fold(line, |line, (hash, name)| line.replace(hash, name));
+    let mut lines: Vec<String> = lines.into_iter().map(replace).collect();
+    lines.sort();
+    lines
 }
 
 async fn all<K: Namespaced + Serialize>(scene: &Scene) -> Result<Vec<Value>> {
@@ -76,8 +88,7 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
         meta["name"] = json!("?");
         lines.push(format!("Pod {meta}"));
     }
-    lines.sort();
-    Ok(lines)
+    Ok(without_hashes(lines, &hashes(scene).await?))
 }
 
 /// The events that controllers have posted, in the order of their words.
@@ -92,9 +103,11 @@ async fn events(scene: &Scene) -> Result<Vec<String>> {
         }
         let about = &event.involved_object;
         let message = event.message.clone().unwrap_or_default();
-        // "Created pod: web-5c6f8-x7k2p"
-        let pod = message.rsplit_once(": ").map(|(_, pod)| pod.to_owned());
-        let message = mask_generated(&message, pod.as_slice());
+        // "Created pod: web-5c6f8-x7k2p": the last five letters are random.
+        let message = match message.split_once(" pod: ").and_then(|(_, pod)| pod.rsplit_once('-')) {
+            Some((_, random)) => message.trim_end_matches(random).to_owned(),
+            None => message,
+        };
         lines.push(format!(
             "{component} {:?} {:?} {:?} {:?} {:?} {} {message}",
             about.api_version,
@@ -105,8 +118,7 @@ async fn events(scene: &Scene) -> Result<Vec<String>> {
             event.count.unwrap_or(0).min(2),
         ));
     }
-    lines.sort();
-    Ok(lines)
+    Ok(without_hashes(lines, &hashes(scene).await?))
 }
 
 /// Deployments that finished, that stalled, that are paused, and a ReplicationController.

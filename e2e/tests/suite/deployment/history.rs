@@ -61,6 +61,25 @@ fn a_replica_set_that_leaves_the_selector_is_released_with_its_pods() -> Result<
 }
 
 #[test]
+fn the_deprecated_annotation_rolls_back() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        scene.apply(&deployment("web", 2)).await?;
+        scene.rolled_out("web").await?;
+        scene.kubectl("set env deployment/web STEP=2").await?;
+        scene.rolled_out("web").await?;
+        scene.kubectl("annotate deployment/web deprecated.deployment.rollback.to=0").await?;
+        scene
+            .wait_until("the last revision but one is back", DEADLINE, async || {
+                let sizes = sizes(scene, "web").await?;
+                ensure!(sizes == [(2, 0), (3, 2)], "{sizes:?}");
+                ensure!(!scene.events("DeploymentRollback").await?.is_empty(), "no event says so");
+                Ok(())
+            })
+            .await
+    })
+}
+
+#[test]
 fn old_revisions_beyond_the_limit_are_removed() -> Result<()> {
     on_shared_cluster(async |scene| {
         let mut web = deployment("web", 1);
