@@ -22,6 +22,9 @@ IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif c
 # The local cluster, the suite and the benchmark. The profile is release without its slow linking.
 E2E := cargo run --locked --quiet --profile e2e --package e2e --
 
+# Two tests at a time: each mostly waits, but some start a cluster of their own.
+SUITE := cargo test --locked --profile e2e --package e2e --test suite -- --test-threads 2 $(TEST)
+
 # A check whose program not every machine has is left out with a word about it; CI leaves nothing out.
 left-out = { echo "not checked: $(1)" >&2; [ -z "$$CI" ]; }
 
@@ -52,6 +55,7 @@ test: needs lint unit doc deny e2e image-check ## Everything that CI checks
 lint: ## Formatting, clippy, shell scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	cargo clippy --locked --package e2e --test suite -- --deny warnings
 	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh e2e/kind/*.sh .ci/run; \
 	else $(call left-out,shell scripts; there is no shellcheck here); fi
 
@@ -72,8 +76,8 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 	$(CARGO_DENY) --locked --workspace check advisories
 
 .PHONY: e2e
-e2e: build-e2e ## The e2e suite on a local cluster
-	$(E2E) test
+e2e: build-e2e ## The e2e suite on a local cluster; TEST=... for tests with that in their names
+	$(SUITE)
 
 .PHONY: e2e-kind
 e2e-kind: images build-e2e ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers

@@ -37,4 +37,4 @@ scripts/bootstrap.sh
 # Without a Deployment controller not even this one was there: the operators rolled it out.
 kubectl --namespace kube-system rollout status deployment/coredns --timeout 120s
 
-cargo run --locked --quiet --profile e2e --package e2e -- test --kubeconfig "$KUBECONFIG"
+E2E_EXTERNAL=1 cargo test --locked --profile e2e --package e2e --test suite -- --test-threads 2
