@@ -96,7 +96,7 @@ async fn scales<K: Replicas + serde::Serialize>(scene: &Scene) -> Result<()> {
     scene.kubectl(&format!("scale {}/many --replicas=50", K::RESOURCE)).await?;
     ready::<K>(scene, "many", 50).await?;
     assert_eq!(living(scene, "many").await?.len(), 50);
-    assert_eq!(scene.events("SuccessfulCreate").await?.is_empty(), false);
+    assert!(!scene.events("SuccessfulCreate").await?.is_empty(), "no event tells of the pods");
     scene.kubectl(&format!("scale {}/many --replicas=0", K::RESOURCE)).await?;
     ready::<K>(scene, "many", 0).await?;
     number_of_pods(scene, "many", 0).await.map(drop)

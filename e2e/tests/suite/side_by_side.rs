@@ -156,9 +156,12 @@ async fn live(scene: &Scene) -> Result<()> {
         }))
         .await?;
     scene
-        .wait_until("the ReplicationController is ready", DEADLINE, async || {
+        .wait_until("the ReplicationController is ready and its events are posted", DEADLINE, async || {
             let plain: ReplicationController = scene.fetch("plain").await?;
             ensure!(plain.status.is_some_and(|status| status.available_replicas == Some(2)), "not yet");
+            let created = scene.events("SuccessfulCreate").await?;
+            let created = created.iter().filter(|event| event.involved_object.name.as_deref() == Some("plain")).count();
+            ensure!(created == 2, "{created} events");
             Ok(())
         })
         .await

@@ -29,7 +29,7 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
 }
 
 /// Finished work of all three kinds, which has nothing to gain from anybody.
-async fn finish_some_work(scene: &Scene) -> Result<Vec<String>> {
+async fn finish_some_work(scene: &Scene) -> Result<()> {
     let controller = json!({
         "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "plain"},
         "spec": {"replicas": 2, "selector": {"app": "plain"}, "template": template("plain")},
@@ -38,11 +38,17 @@ async fn finish_some_work(scene: &Scene) -> Result<Vec<String>> {
     scene.apply(&deployment("web", 3)).await?;
     scene.rolled_out("web").await?;
     scene.kubectl("set env deployment/web STEP=2").await?;
-    scene.rolled_out("web").await?;
+    scene.rolled_out("web").await
+}
+
+/// What there is once the last status has been written: the one that no longer counts a pod as terminating.
+async fn finished(scene: &Scene) -> Result<Vec<String>> {
     scene
         .wait_until("all is quiet", DEADLINE, async || {
-            let plain: ReplicationController = scene.fetch("plain").await?;
-            ensure!(plain.status.is_some_and(|status| status.available_replicas == Some(2)), "plain is not ready");
+            let plain = scene.fetch::<ReplicationController>("plain").await?.status.unwrap_or_default();
+            ensure!(plain.available_replicas == Some(2), "{plain:?}");
+            let web = scene.fetch::<Deployment>("web").await?.status.unwrap_or_default();
+            ensure!(web.replicas == Some(3) && web.terminating_replicas.unwrap_or(0) == 0, "{web:?}");
             let pods = scene.list::<Pod>("").await?;
             ensure!(pods.len() == 5, "{} pods", pods.len());
             Ok(())
@@ -75,9 +81,10 @@ fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> 
         let mut moving = deployment("moving", 20);
         moving["spec"]["template"]["metadata"]["annotations"] =
             json!({"pods.e2e/becomes": "ready-later", "pods.e2e/after": "500ms"});
+        finish_some_work(scene).await?;
         moves.apply(&moving).await?;
-        let finished = finish_some_work(scene).await?;
         moves.rolled_out("moving").await?;
+        let finished = finished(scene).await?;
 
         roll_half(&moves, 2).await?;
         scene.cluster.stop_controller_manager().await?;
