@@ -96,7 +96,7 @@ async fn scales<K: Replicas + serde::Serialize>(scene: &Scene) -> Result<()> {
     scene.kubectl(&format!("scale {}/many --replicas=50", K::RESOURCE)).await?;
     ready::<K>(scene, "many", 50).await?;
     assert_eq!(living(scene, "many").await?.len(), 50);
-    assert!(!scene.events("SuccessfulCreate").await?.is_empty(), "no event tells of the pods");
+    scene.told("SuccessfulCreate").await?;
     scene.kubectl(&format!("scale {}/many --replicas=0", K::RESOURCE)).await?;
     ready::<K>(scene, "many", 0).await?;
     number_of_pods(scene, "many", 0).await.map(drop)
@@ -186,9 +186,9 @@ async fn adopts_and_releases<K: Replicas + serde::Serialize>(scene: &Scene) -> R
             Ok(())
         })
         .await?;
-    ready::<K>(scene, "web", 2).await?;
-    assert_eq!(living(scene, "web").await?.len(), 2, "it was replaced");
-    Ok(())
+    // Its place is taken; the status may still be the one from before.
+    number_of_pods(scene, "web", 2).await?;
+    ready::<K>(scene, "web", 2).await.map(drop)
 }
 
 #[test]
@@ -221,8 +221,8 @@ async fn reports_quota<K: Replicas + serde::Serialize>(scene: &Scene) -> Result<
     assert_eq!((&condition["status"], &condition["reason"]), (&json!("True"), &json!("FailedCreate")));
     assert!(condition["message"].as_str().unwrap().contains("exceeded quota: few"), "{condition}");
     number_of_pods(scene, "web", 2).await?;
-    let events = scene.events("FailedCreate").await?;
-    assert!(events.iter().all(|event| event.type_.as_deref() == Some("Warning")) && !events.is_empty(), "{events:?}");
+    let events = scene.told("FailedCreate").await?;
+    assert!(events.iter().all(|event| event.type_.as_deref() == Some("Warning")), "{events:?}");
 
     scene.patch::<k8s_openapi::api::core::v1::ResourceQuota>("few", &json!({"spec": {"hard": {"pods": "10"}}})).await?;
     ready::<K>(scene, "web", 4).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{panic, thread};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
 use e2e::cluster::Cluster;
 use futures::FutureExt;
@@ -183,6 +183,16 @@ impl Scene {
         let mut events: Vec<Event> = self.list("").await?;
         events.retain(|event| event.reason.as_deref() == Some(reason));
         Ok(events)
+    }
+
+    /// As [`Self::events`], once there are some: they are posted after the fact.
+    pub(crate) async fn told(&self, reason: &str) -> Result<Vec<Event>> {
+        self.wait_until(&format!("an event {reason}"), DEADLINE, async || {
+            let events = self.events(reason).await?;
+            ensure!(!events.is_empty(), "there is none");
+            Ok(events)
+        })
+        .await
     }
 
     /// Starts noting what pods and ReplicaSets with these labels there are.
