@@ -9,8 +9,10 @@ PACKAGES   := $(addprefix --package ,$(OPERATORS))
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # Naming the target keeps static linking away from build scripts and macros.
 STATIC_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
-# No libc to bring along, no relocations to write into memory at every start, no function twice.
-STATIC_FLAGS := -C target-feature=+crt-static -C relocation-model=static -C link-arg=-Wl,--icf=all
+# No libc to bring along, no relocations to write into memory at every start; and, where Rust brings its own linker, no
+# function twice.
+STATIC_FLAGS = -C target-feature=+crt-static -C relocation-model=static $(if $(filter x86_64%,$(STATIC_TARGET)),$(ICF))
+ICF         := -C link-arg=-Wl,--icf=all
 
 # Tools that come neither with Rust nor with the system: each at one version, in a cache.
 CARGO_DENY_VERSION := 0.20.2
