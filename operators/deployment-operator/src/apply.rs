@@ -3,25 +3,24 @@
 //! Views are lean, so nothing is ever written back whole: a patch names what changes, and the state it was decided on.
 //! Left out: deciding anything. The first failure ends a plan; the queue tries again.
 
+mod bodies;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use serde::Serialize;
 use shared::api_error::ApiError;
 use shared::client::PatchType;
 use shared::consistency::{Consistency, Source};
-use shared::control::{Claimed, Control, Preconditions, Written, aggregate, json as body_of};
+use shared::control::{Claimed, Control, Preconditions, Written, aggregate, json};
 use shared::events::{ObjectReference, Recorder};
 use shared::informer::Informer;
-use shared::intern::Text;
-use shared::labels::Labels;
 use shared::object::{Meta, ResourceVersion, Uid};
-use shared::owner::{Claim, Owner, OwnerReference};
+use shared::owner::Claim;
 use shared::resource::{DEPLOYMENTS, REPLICA_SETS};
-use shared::template::PodTemplate;
 
-use crate::objects::{Deployment, Json, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, annotations};
+use self::bodies::{CreateBody, UpdateBody, rollback_patch};
+use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use crate::observe::{Observed, owner};
 use crate::plan::sync::Creation;
 use crate::plan::{NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, Step};
@@ -167,7 +166,7 @@ impl Writer {
 
     /// Gives the error too, where the sync ends with it unless the ReplicaSet turns out to be there.
     async fn create(&self, deployment: &Deployment, new: &NewReplicaSet) -> (Creation, Option<anyhow::Error>) {
-        let body = body_of(&CreateBody::of(&owner(deployment), new));
+        let body = json(&CreateBody::new(&owner(deployment), new));
         let created = self.control.create(&REPLICA_SETS, deployment.meta.namespace(), body).await;
         match self.noted(deployment, self.replica_sets, created) {
             Ok(written) => (Creation::Created(Arc::new(as_created(new, written))), None),
@@ -178,21 +177,9 @@ impl Writer {
     }
 
     async fn update(&self, deployment: &Deployment, update: ReplicaSetUpdate) -> Result<ResourceVersion, Failure> {
-        let ReplicaSetUpdate {
-            key,
-            uid,
-            resource_version,
-            annotations,
-            min_ready_seconds,
-            scale,
-            reason: _,
-            event,
-            before_status,
-        } = update;
-        let body = body_of(&UpdateBody {
-            metadata: UpdateMetadata { uid, resource_version, annotations },
-            spec: UpdateSpec { replicas: scale.map(|scale| scale.to), min_ready_seconds },
-        });
+        let body = json(&UpdateBody::new(&update));
+        // What is left out here is in the body.
+        let ReplicaSetUpdate { key, event, before_status, .. } = update;
         let patched = self.control.patch(&REPLICA_SETS, &key, "", PatchType::Merge, body).await;
         let written = self
             .noted(deployment, self.replica_sets, patched)
@@ -216,7 +203,7 @@ impl Writer {
     }
 
     async fn roll_back(&self, deployment: &Deployment, rollback: Rollback) -> Result<ResourceVersion, Failure> {
-        let body = body_of(&rollback_patch(deployment, &rollback));
+        let body = json(&rollback_patch(deployment, &rollback));
         let patched = self.control.patch(&DEPLOYMENTS, &deployment.meta.key, "", PatchType::Json, body).await;
         let written = self
             .noted(deployment, self.deployments, patched)
@@ -231,7 +218,7 @@ impl Writer {
     /// Writes the status. A Deployment that is gone needs none.
     pub async fn write_status(&self, deployment: &Deployment, patch: &StatusPatch) -> anyhow::Result<()> {
         let key = &deployment.meta.key;
-        let patched = self.control.patch(&DEPLOYMENTS, key, "status", PatchType::Merge, body_of(patch)).await;
+        let patched = self.control.patch(&DEPLOYMENTS, key, "status", PatchType::Merge, json(patch)).await;
         match self.noted(deployment, self.deployments, patched) {
             Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
             Ok(_) | Err(_) => Ok(()),
@@ -262,123 +249,4 @@ fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
         },
         status: ReplicaSetStatus::default(),
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CreateBody<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    metadata: CreateMetadata<'a>,
-    spec: CreateSpec<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CreateMetadata<'a> {
-    name: &'a str,
-    namespace: &'a str,
-    labels: Labels,
-    annotations: BTreeMap<&'a str, &'a str>,
-    owner_references: [OwnerReference<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CreateSpec<'a> {
-    replicas: i32,
-    min_ready_seconds: i32,
-    selector: &'a Json,
-    template: &'a PodTemplate,
-}
-
-impl<'a> CreateBody<'a> {
-    fn of(owner: &'a Owner, new: &'a NewReplicaSet) -> Self {
-        Self {
-            api_version: "apps/v1",
-            kind: "ReplicaSet",
-            metadata: CreateMetadata {
-                name: &new.name,
-                namespace: owner.key.namespace(),
-                labels: new.template.labels(),
-                annotations: new.annotations.iter().collect(),
-                owner_references: [owner.controller_ref()],
-            },
-            spec: CreateSpec {
-                replicas: new.replicas,
-                min_ready_seconds: new.min_ready_seconds,
-                selector: &new.selector,
-                template: &new.template,
-            },
-        }
-    }
-}
-
-/// A merge patch: what it does not name stays.
-#[derive(Serialize)]
-struct UpdateBody {
-    metadata: UpdateMetadata,
-    spec: UpdateSpec,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct UpdateMetadata {
-    uid: Uid,
-    resource_version: ResourceVersion,
-    annotations: BTreeMap<Text, Text>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct UpdateSpec {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replicas: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_ready_seconds: Option<i32>,
-}
-
-/// One operation of a JSON patch.
-#[derive(Serialize)]
-struct Operation {
-    op: &'static str,
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<OperationValue>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum OperationValue {
-    Text(Text),
-    Version(ResourceVersion),
-    Uid(Uid),
-    Template(PodTemplate),
-}
-
-/// A JSON patch, because a template is replaced and not merged. With the resourceVersion in it the server refuses (409)
-/// a Deployment that was changed meanwhile.
-fn rollback_patch(deployment: &Deployment, rollback: &Rollback) -> Vec<Operation> {
-    let Rollback { to, event: _ } = rollback;
-    let operation = |op, path: &str, value| Operation { op, path: path.to_owned(), value };
-    let meta = &deployment.meta;
-    let mut patch = vec![
-        operation("test", "/metadata/uid", Some(OperationValue::Uid(meta.uid))),
-        operation("replace", "/metadata/resourceVersion", Some(OperationValue::Version(meta.resource_version))),
-        operation("remove", &annotation_path(annotations::ROLLBACK_TO), None),
-    ];
-    if let Some(to) = to {
-        patch.push(operation("replace", "/spec/template", Some(OperationValue::Template(to.template.clone()))));
-        let set = |(key, value): (&Text, &Text)| {
-            operation("add", &annotation_path(key), Some(OperationValue::Text(value.clone())))
-        };
-        patch.extend(to.set.iter().map(set));
-        patch.extend(to.remove.iter().map(|key| operation("remove", &annotation_path(key), None)));
-    }
-    patch
-}
-
-/// A JSON pointer.
-fn annotation_path(key: &str) -> String {
-    format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"))
 }

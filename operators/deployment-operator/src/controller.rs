@@ -1,6 +1,6 @@
 //! Wiring, and one sync from observation to status.
 //!
-//! Left out: which change wakes which key, which is [`changes`]'s.
+//! Left out: which change wakes which key, which is `changes`'.
 
 mod changes;
 
@@ -130,10 +130,14 @@ impl DeploymentController {
             self.writer.tell(&observed.deployment, event);
         }
         let observed = observed.decided(None, after.progressing).collided(after.collision_count);
-        match after.new {
-            Some(new) => self.stage(observed.with_replica_set(new)).await,
-            None => Stage { observed, scope, outcome },
+        if let Some(new) = after.new {
+            return self.stage(observed.with_replica_set(new)).await;
         }
+        if after.collision_count.is_some() {
+            // Not a failure: the count is written with the status, and that brings the key back for another name.
+            outcome.failure = None;
+        }
+        Stage { observed, scope, outcome }
     }
 
     /// Writes the status, and says when to look again.
