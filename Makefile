@@ -21,8 +21,9 @@ CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 
 IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif command -v buildah >/dev/null; then echo buildah; fi)
 
-# The local cluster, the suite and the benchmark. The profile is release without its slow linking.
-E2E := cargo run --locked --quiet --profile e2e --package e2e --
+# The local cluster, the benchmark, and all tests that need a cluster. The profile is release without its slow linking.
+E2E    := cargo run --locked --quiet --profile e2e --package e2e --
+SUITES := $(patsubst e2e/tests/%/main.rs,--test %,$(filter-out %/tidy/main.rs,$(wildcard e2e/tests/*/main.rs)))
 
 # A check whose program not every machine has is left out with a word about it; CI leaves nothing out.
 left-out = { echo "not checked: $(1)" >&2; [ -z "$$CI" ]; }
@@ -74,8 +75,8 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 	$(CARGO_DENY) --locked --workspace check advisories
 
 .PHONY: e2e
-e2e: build-e2e ## The e2e suite on a local cluster
-	$(E2E) test
+e2e: build-e2e ## The e2e suite and the faults on local clusters; TEST=... for those with that in their name
+	cargo test --locked --profile e2e --package e2e $(SUITES) -- $(TEST)
 
 .PHONY: e2e-kind
 e2e-kind: images build-e2e ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers
