@@ -230,7 +230,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts a part that was stopped, with the flags it had.
+    /// Starts a part that was stopped, with the flags it had. kwok then waits for its former leases to expire (40 s) before
+    /// it plays a kubelet again; to stop one for a while there is [`Self::set_kubelet`].
     pub fn run(&self, part: Part) -> Result<()> {
         let local = self.local()?;
         let mut processes = self.lock_processes()?;
