@@ -49,7 +49,6 @@ fn a_rollout_that_stalls_says_so_and_recovers() -> Result<()> {
     on_shared_cluster(async |scene| {
         let mut web = deployment("web", 4);
         web["spec"]["progressDeadlineSeconds"] = json!(2);
-        web["spec"]["minReadySeconds"] = json!(0);
         scene.apply(&web).await?;
         scene.rolled_out("web").await?;
         let before = pods(scene, "web").await?;
@@ -218,7 +217,7 @@ fn missing(expected: &Value, got: &Value) -> Vec<String> {
 fn a_slow_pod_counts_once_it_has_been_ready_long_enough() -> Result<()> {
     on_shared_cluster(async |scene| {
         let mut web = deployment("web", 2);
-        web["spec"]["minReadySeconds"] = json!(2);
+        web["spec"]["minReadySeconds"] = json!(3);
         scene.apply(&web).await?;
         let ready = scene
             .wait_until("both pods are ready", DEADLINE, async || {
@@ -230,7 +229,7 @@ fn a_slow_pod_counts_once_it_has_been_ready_long_enough() -> Result<()> {
         assert_eq!(ready.available_replicas.unwrap_or(0), 0, "none can be available yet");
         let started = std::time::Instant::now();
         scene.rolled_out("web").await?;
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?} for two seconds", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?} for three seconds", started.elapsed());
         Ok(())
     })
 }

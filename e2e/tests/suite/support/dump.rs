@@ -1,4 +1,4 @@
-//! What one wants to see of a test that failed: its objects, its events, and the end of each log.
+//! What one wants to see of a test that failed: its objects, its events, and the end of each operator's log.
 
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ pub(super) async fn dump(scene: &Scene) -> String {
             }
         }
     }
-    for (name, tail) in scene.cluster.log_tails(LOG_LINES).unwrap_or_default() {
+    for (name, tail) in scene.cluster.operator_logs(LOG_LINES).unwrap_or_default() {
         let _ = writeln!(text, "---- log of {name}\n{tail}");
     }
     text
