@@ -230,6 +230,13 @@ impl Cluster {
         Ok(())
     }
 
+    /// Ends a part by SIGKILL, as a crash would.
+    pub fn kill(&self, part: Part) -> Result<()> {
+        let process = self.lock_processes()?.remove(&part);
+        process.with_context(|| format!("{} does not run", part.name()))?.kill();
+        Ok(())
+    }
+
     /// Starts a part that was stopped, with the flags it had. kwok then waits for its former leases to expire (40 s) before
     /// it plays a kubelet again; to stop one for a while there is [`Self::set_kubelet`].
     pub fn run(&self, part: Part) -> Result<()> {
