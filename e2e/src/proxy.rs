@@ -37,7 +37,6 @@ pub struct Exchange {
     pub method: Method,
     pub path: String,
     pub query: String,
-    pub user_agent: String,
     /// The answer the client got; none if it got none, or not yet.
     pub status: Option<StatusCode>,
     /// The answer the apiserver gave; none if it was not asked, or not yet.
