@@ -10,6 +10,7 @@
 
 mod bad_input;
 mod deployment;
+mod faults;
 mod leader;
 mod privilege;
 mod replicas;
