@@ -76,7 +76,7 @@ impl Writer {
     ///
     /// Upstream: `getPodsForJob`, `manageJob` and `deleteActivePods`, `pkg/controller/job/job_controller.go`.
     pub async fn apply(&self, job: &Job, plan: &mut Plan) -> anyhow::Result<Outcome> {
-        let Plan { claim, pods, ending: _, wake: _, tally: _ } = plan;
+        let Plan { claim, pods, ending: _, outstanding: _, wake: _, tally: _ } = plan;
         self.claim(job, std::mem::take(claim)).await?;
         Ok(match pods {
             Pods::Leave(_) => Outcome::default(),

@@ -41,6 +41,8 @@ pub struct Plan {
     pub pods: Pods,
     /// Whether and why the Job is to end.
     pub ending: Option<Ending>,
+    /// What was asked for and not seen yet. It may change the numbers, so nothing is said to end before.
+    pub outstanding: Option<Outstanding>,
     /// When to look again, should nothing happen before.
     pub wake: Option<Duration>,
     /// What it was decided on; none if there is nothing to do about this Job at all.
@@ -115,9 +117,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     };
     let expired = observed.outstanding.map(|outstanding| outstanding.remaining(now));
     let wake = deadline.into_iter().chain(wait).chain(expired).min();
-    // What was not seen yet may change the numbers: nothing ends on them.
-    let ending = ending.filter(|_| observed.outstanding.is_none());
-    Plan { claim, pods, ending, wake, tally: Some(tally) }
+    Plan { claim, pods, ending, outstanding: observed.outstanding, wake, tally: Some(tally) }
 }
 
 fn end(tally: &Tally) -> Pods {
@@ -126,12 +126,14 @@ fn end(tally: &Tally) -> Pods {
 
 impl Plan {
     fn leave(reason: Reason) -> Self {
-        Self { claim: Claim::default(), pods: Pods::Leave(reason), ending: None, wake: None, tally: None }
+        let (claim, pods) = (Claim::default(), Pods::Leave(reason));
+        Self { claim, pods, ending: None, outstanding: None, wake: None, tally: None }
     }
 
     /// Whether there is nothing to write to pods.
     pub fn is_empty(&self) -> bool {
-        let Self { claim: Claim { owned: _, adopt, release }, pods, ending: _, wake: _, tally: _ } = self;
+        let Self { claim: Claim { owned: _, adopt, release }, pods, ending: _, outstanding: _, wake: _, tally: _ } =
+            self;
         let leaves = match pods {
             Pods::Leave(_) => true,
             Pods::End(pods) => pods.is_empty(),
@@ -145,7 +147,7 @@ impl Plan {
 /// `create 2 (0, 1)`; `delete web-a (not ready)`; `Failed: BackoffLimitExceeded; end web-a`; `nothing (2 of 2 active)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claim: Claim { owned: _, adopt, release }, pods, ending, wake: _, tally: _ } = self;
+        let Self { claim: Claim { owned: _, adopt, release }, pods, ending, outstanding, wake: _, tally: _ } = self;
         let mut steps = Vec::new();
         if !adopt.is_empty() {
             steps.push(format!("adopt {}", list(adopt, |pod| pod.metadata.name().to_owned())));
@@ -157,8 +159,12 @@ impl fmt::Display for Plan {
         match pods {
             Pods::Leave(reason) if steps.is_empty() => steps.push(format!("nothing ({reason})")),
             Pods::Leave(_) => {}
-            Pods::End(pods) if pods.is_empty() => {}
-            Pods::End(pods) => steps.push(format!("end {}", list(pods, |pod| pod.key.name().to_owned()))),
+            Pods::End(pods) => {
+                if !pods.is_empty() {
+                    steps.push(format!("end {}", list(pods, |pod| pod.key.name().to_owned())));
+                }
+                steps.extend(outstanding.map(|outstanding| Reason::Waiting(outstanding).to_string()));
+            }
             Pods::Delete(surplus) if surplus.is_empty() => steps.push("nothing (none to delete)".to_owned()),
             Pods::Delete(surplus) => {
                 let shown = list(surplus, |Surplus { pod, why }| format!("{} ({why})", pod.key.name()));

@@ -47,9 +47,10 @@ impl BackoffRecord {
     ///
     /// Upstream: `getRemainingTime`.
     pub fn remaining(self, now: Timestamp) -> Option<Duration> {
-        let exponent = u32::try_from(self.failures.checked_sub(1)?).ok()?;
+        let last_failure = self.last_failure.filter(|_| self.failures > 0)?;
+        let exponent = u32::try_from(self.failures.saturating_sub(1)).unwrap_or(u32::MAX);
         let doubled = 2_i64.checked_pow(exponent).unwrap_or(i64::MAX);
-        self.last_failure?.remaining(FIRST_SECONDS.saturating_mul(doubled).min(MAX_SECONDS), now)
+        last_failure.remaining(FIRST_SECONDS.saturating_mul(doubled).min(MAX_SECONDS), now)
     }
 }
 

@@ -115,11 +115,11 @@ impl Tally {
         let status = &self.job.status;
         let succeeded_before = OrderedIntervals::parse(&status.completed_indexes, completions);
         let new = self.countable().filter(|pod| pod.phase == Phase::Succeeded);
-        let succeeded = succeeded_before.with(new.filter_map(super::super::objects::pod::Pod::index));
+        let succeeded = succeeded_before.with(new.filter_map(Pod::index));
         let failed = self.job.spec.backoff_limit_per_index.map(|limit| {
             let before = OrderedIntervals::parse(status.failed_indexes.as_deref().unwrap_or_default(), completions);
             let new = self.countable().filter(|pod| self.fails_index(pod, limit));
-            let indexes = before.with(new.filter_map(super::super::objects::pod::Pod::index));
+            let indexes = before.with(new.filter_map(Pod::index));
             let held = self.held(&succeeded, &indexes);
             Failures { indexes, held }
         });
@@ -136,7 +136,7 @@ impl Tally {
 
     /// Upstream: `getPodsWithDelayedDeletionPerIndex`, `indexed_job_utils.go`.
     fn held(&self, succeeded: &OrderedIntervals, failed: &OrderedIntervals) -> BTreeMap<i32, Arc<Pod>> {
-        let active: BTreeSet<i32> = self.active().filter_map(super::super::objects::pod::Pod::index).collect();
+        let active: BTreeSet<i32> = self.active().filter_map(Pod::index).collect();
         let mut held: BTreeMap<i32, Arc<Pod>> = BTreeMap::new();
         let candidates = self.pods.iter().filter(|pod| self.is_countable(pod) && self.is_failed(pod));
         for pod in candidates {

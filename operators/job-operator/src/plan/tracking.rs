@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use shared::object::Uid;
-use shared::pod::{Phase, PodView};
+use shared::pod::Phase;
 use shared::time::Time;
 
 use super::backoff::{BackoffRecord, count};
@@ -98,7 +98,8 @@ pub fn plan_tracking(plan: &Plan, tally: &Tally, outcome: &Outcome, now: Timesta
     status.ready = Some(as_count(active.iter().filter(|pod| pod.readiness.is_ready()).count()));
     status.terminating = Some(as_count(tally.terminating().count().saturating_add(deleted)));
 
-    let mut counting = Counting::new(tally, ending.as_ref(), &mut status);
+    let tracked = still_tracked(plan, tally, outcome);
+    let mut counting = Counting::new(tally, &tracked, ending.as_ref(), &mut status);
     let is_put_off = counting.count_pods();
     let Counting { release, uncounted, new_indexes, policy_actions, .. } = counting;
     status.uncounted_terminated_pods = Some(uncounted);
@@ -115,14 +116,25 @@ pub fn plan_tracking(plan: &Plan, tally: &Tally, outcome: &Outcome, now: Timesta
         suspension,
         backoff: tally.backoff,
         policy_actions,
-        tracked: tally.tracked.clone(),
+        tracked,
+    }
+}
+
+/// The pods that have the finalizer; those that were deleted while the Job goes on have lost it before.
+fn still_tracked(plan: &Plan, tally: &Tally, outcome: &Outcome) -> BTreeSet<Uid> {
+    match &plan.pods {
+        Pods::Delete(_) => tally.tracked.difference(&outcome.deleted).copied().collect(),
+        Pods::Leave(_) | Pods::Create(_) | Pods::End(_) => tally.tracked.clone(),
     }
 }
 
 /// An end that was planned holds only if every pod that it deletes is gone. A Job that goes on may be complete by now.
 fn ending(plan: &Plan, tally: &Tally, outcome: &Outcome, active: usize) -> Option<Ending> {
     match &plan.pods {
-        Pods::End(pods) => plan.ending.clone().filter(|_| outcome.deleted.len() == pods.len()),
+        Pods::End(pods) => {
+            let is_done = outcome.deleted.len() == pods.len() && plan.outstanding.is_none();
+            plan.ending.clone().filter(|_| is_done)
+        }
         Pods::Leave(_) | Pods::Delete(_) | Pods::Create(_) => {
             is_complete(tally, active).then(Ending::completions_reached)
         }
@@ -203,6 +215,7 @@ fn as_count(length: usize) -> i32 {
 
 struct Counting<'a> {
     tally: &'a Tally,
+    tracked: &'a BTreeSet<Uid>,
     ending: Option<&'a Ending>,
     /// The uids that the status named before this sync.
     failed_before: BTreeSet<Uid>,
@@ -213,11 +226,12 @@ struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    fn new(tally: &'a Tally, ending: Option<&'a Ending>, status: &mut JobStatus) -> Self {
+    fn new(tally: &'a Tally, tracked: &'a BTreeSet<Uid>, ending: Option<&'a Ending>, status: &mut JobStatus) -> Self {
         let failed_before = status.uncounted_terminated_pods.iter().flat_map(|pods| &pods.failed).copied().collect();
-        count_released(status, &tally.tracked);
+        count_released(status, tracked);
         Self {
             tally,
+            tracked,
             ending,
             failed_before,
             release: Vec::new(),
@@ -231,7 +245,7 @@ impl<'a> Counting<'a> {
     fn count_pods(&mut self) -> bool {
         let tally = self.tally;
         let mut pods: Vec<&Arc<Pod>> =
-            tally.pods.iter().filter(|pod| tally.tracked.contains(&pod.metadata.uid)).collect();
+            tally.pods.iter().filter(|pod| self.tracked.contains(&pod.metadata.uid)).collect();
         if tally.indexes.is_some() {
             pods.sort_by_key(|pod| pod.index());
         }
