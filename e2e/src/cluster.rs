@@ -29,8 +29,15 @@ pub use parts::Part;
 
 /// How long a part may take from its start until it serves.
 const START_DEADLINE: Duration = Duration::from_secs(60);
-/// How long the apiserver may take to end on SIGTERM.
+/// How long a part may take to end on SIGTERM.
 const STOP_GRACE: Duration = Duration::from_secs(20);
+
+const AUDIT_POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules: [{level: Metadata}]
+";
 
 /// Whether a cluster is ours to break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,11 +85,19 @@ pub struct ClusterOptions {
     pub apiserver_flags: Vec<String>,
     /// Whether every request is written into [`Cluster::audit_log`].
     pub audit: bool,
+    /// What of each request is written there; by default one event with its metadata, once it has been answered.
+    pub audit_policy: &'static str,
 }
 
 impl Default for ClusterOptions {
     fn default() -> Self {
-        Self { nodes: 5, controller_manager: Some(ControllerManager::all()), apiserver_flags: Vec::new(), audit: false }
+        Self {
+            nodes: 5,
+            controller_manager: Some(ControllerManager::all()),
+            apiserver_flags: Vec::new(),
+            audit: false,
+            audit_policy: AUDIT_POLICY,
+        }
     }
 }
 
@@ -194,7 +209,7 @@ impl Cluster {
         self.stop(Part::ControllerManager).await
     }
 
-    /// Stops the apiserver by SIGTERM and starts it again, at the same address, with `flags` besides ours.
+    /// Kills the apiserver and starts it again, at the same address, with `flags` besides ours.
     pub async fn restart_apiserver(&self, flags: Vec<String>) -> Result<()> {
         self.stop(Part::Apiserver).await?;
         self.local()?.parts.set_apiserver_flags(flags);
@@ -202,11 +217,16 @@ impl Cluster {
         self.wait_apiserver(&self.client().await?).await
     }
 
-    /// Stops a part by SIGTERM, and waits for its end.
+    /// Stops a part by SIGTERM, and waits for its end. The apiserver is killed: it would wait for its watches to end.
     pub async fn stop(&self, part: Part) -> Result<()> {
         let process = self.lock_processes()?.remove(&part);
         let mut process = process.with_context(|| format!("{} does not run", part.name()))?;
-        process.terminate(STOP_GRACE).await?;
+        match part {
+            Part::Apiserver => process.kill(),
+            Part::Kwok | Part::ControllerManager | Part::Scheduler | Part::Etcd => {
+                process.terminate(STOP_GRACE).await?;
+            }
+        }
         Ok(())
     }
 
@@ -236,10 +256,12 @@ impl Cluster {
         self.lock_processes()?.values_mut().try_for_each(Process::check_running)
     }
 
-    /// The last lines of every log.
-    pub fn log_tails(&self, lines: usize) -> Result<Vec<(String, String)>> {
-        let local = self.local()?;
-        Ok(local.run_dir.logs()?.into_iter().map(|(name, log)| (name, log_tail(&log, lines))).collect())
+    /// The last lines of each operator's log, by its name.
+    pub fn operator_logs(&self, lines: usize) -> Result<Vec<(String, String)>> {
+        let is_part = |name: &str| Part::ALL.iter().any(|part| part.name() == name);
+        let mut logs = self.local()?.run_dir.logs()?;
+        logs.retain(|(name, _)| !is_part(name));
+        Ok(logs.into_iter().map(|(name, log)| (name, log_tail(&log, lines))).collect())
     }
 
     pub(crate) fn guard(&self) -> Result<&Arc<Guard>> {

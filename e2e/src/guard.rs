@@ -20,7 +20,7 @@ while read -r op pid; do
   pids=$kept
   [ "$op" = + ] && pids="$pids $pid"
 done
-for p in $pids; do kill -KILL -- "-$p"; done 2>/dev/null
+for p in $pids; do kill -s KILL -- "-$p"; done 2>/dev/null
 rm -rf -- "$1"
 "#;
 
@@ -76,5 +76,44 @@ impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.pipe.take());
         let _ = self.shell.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn start(guard: &Guard) -> Child {
+        guard.command(Path::new("/bin/sleep")).unwrap().arg("1000").spawn().unwrap()
+    }
+
+    #[test]
+    fn what_still_runs_when_the_pipe_closes_is_killed_and_its_data_removed() {
+        let data = tempfile::tempdir().unwrap();
+        let guard = Guard::start(data.path()).unwrap();
+        let mut children = [start(&guard), start(&guard), start(&guard)];
+        drop(guard);
+        for child in &mut children {
+            assert_eq!(child.wait().unwrap().signal(), Some(9));
+        }
+        assert!(!data.path().exists());
+    }
+
+    #[test]
+    fn what_was_reaped_is_forgotten() {
+        let data = tempfile::tempdir().unwrap();
+        let guard = Guard::start(data.path()).unwrap();
+        let mut survivor = start(&guard);
+        // Only once the shell has become the program is it certain that its registration came first.
+        while std::fs::read_to_string(format!("/proc/{}/comm", survivor.id())).unwrap() != "sleep\n" {
+            std::thread::yield_now();
+        }
+        guard.forget(survivor.id());
+        drop(guard);
+        assert_eq!(survivor.try_wait().unwrap(), None);
+        survivor.kill().unwrap();
+        survivor.wait().unwrap();
     }
 }

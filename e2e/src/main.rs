@@ -1,5 +1,5 @@
-//! The command line of the local cluster: `run` shows the operators at work, `cluster` is only the cluster, `tools` only
-//! finds or builds its programs.
+//! The command line of the local cluster: `run` shows the operators at work, `bench` measures them, `cluster` is only
+//! the cluster, `tools` only finds or builds its programs.
 //! Left out: building the operators. `make run` does that first.
 
 mod run;
@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use e2e::bench::{self, BenchOptions};
 use e2e::cluster::{Cluster, ClusterOptions};
 use e2e::progress::Progress;
 use e2e::tools::{Tool, Tools};
@@ -37,6 +38,8 @@ enum Command {
     },
     /// Finds the programs of the cluster, and builds those that are missing.
     Tools,
+    /// The same work under kube-controller-manager and under the operators, measured side by side.
+    Bench(BenchOptions),
 }
 
 #[tokio::main]
@@ -55,6 +58,7 @@ async fn execute(command: Command) -> Result<()> {
         Command::Run(flags) => run::run(&flags).await,
         Command::Cluster { nodes, controllers } => cluster(nodes, controllers).await,
         Command::Tools => tools().await,
+        Command::Bench(options) => bench::run(&options).await,
     }
 }
 

@@ -42,12 +42,12 @@ impl Tool {
         }
     }
 
-    /// What `--version` begins with, once its `v`s are gone, for a program that will do.
+    /// What `--version` begins with for a program that will do.
     fn accepted_version(self) -> &'static str {
         match self {
             Self::Etcd => "etcd Version: 3.6.",
-            Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes 1.36.",
-            Self::Kwok => "kwok version 0.8.",
+            Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
+            Self::Kwok => "kwok version v0.8.",
         }
     }
 
@@ -61,7 +61,7 @@ impl Tool {
     }
 
     fn accepts_version(self, printed: &str) -> bool {
-        printed.replace(" v", " ").starts_with(self.accepted_version())
+        printed.starts_with(self.accepted_version())
     }
 }
 

@@ -93,8 +93,8 @@ impl Recorder {
             kind = &*about.resource.kind,
             r#type = kind.as_str(),
             reason,
-            message = "event occurred",
             text = message,
+            "event occurred"
         );
         let Some(queue) = &self.queue else { return };
         let occurrence = Occurrence {

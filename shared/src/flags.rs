@@ -134,7 +134,8 @@ const OTLP_ENDPOINT_HELP: &str = "Where to send traces: the address of an OpenTe
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Logs and traces")]
 pub struct LoggingFlags {
-    /// Number for the log level verbosity: 2 logs decisions, 4 and more also what they rest on, 6 and more the transport.
+    /// Number for the log level verbosity: from 2 on decisions are logged too, from 6 on all an operator does, from 8 on
+    /// the transport.
     #[arg(short, long, default_value_t = DEFAULT_VERBOSITY, value_name = "LEVEL")]
     pub v: u8,
     /// Sets the log format. Permitted formats: "json", "text".

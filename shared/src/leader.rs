@@ -334,7 +334,7 @@ impl Elector {
         let now = Instant::now().into_std();
         let holder = &lease.spec.holder_identity;
         let known = self.observed.as_ref().map(|observed| observed.record.holder_identity.as_str());
-        if known != Some(holder) {
+        if known != Some(holder) && !holder.is_empty() {
             tracing::info!(lock = %self.election.lease, holder, "new leader observed");
         }
         match &mut self.observed {
@@ -348,14 +348,16 @@ impl Elector {
     /// and after a failed try, this is a random time of one to about two retry periods.
     async fn wait_for_a_chance(&mut self) {
         let next_poll = Instant::now() + jitter(self.election.retry_period, JITTER_FACTOR);
-        let Decision::Wait(_) = self.decision() else { return sleep_until(next_poll).await };
-        let Some(version) = self.lease.as_ref().map(|lease| lease.meta().resource_version) else { return };
-        let mut events = match watch::open(&self.client, &self.election.lease, version).await {
-            Ok(events) => events,
-            Err(error) => {
+        let Decision::Wait(until) = self.decision() else { return sleep_until(next_poll).await };
+        let version = self.lease.as_ref().map(|lease| lease.meta().resource_version).unwrap_or_default();
+        let opening = watch::open(&self.client, &self.election.lease, version);
+        let mut events = match timeout_at(until.into(), opening).await {
+            Ok(Ok(events)) => events,
+            Ok(Err(error)) => {
                 tracing::debug!(lock = %self.election.lease, %error, "cannot watch the lease: polls it");
                 return sleep_until(next_poll).await;
             }
+            Err(_) => return,
         };
         while let Decision::Wait(until) = self.decision() {
             match timeout_at(until.into(), events.next()).await {

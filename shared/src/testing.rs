@@ -8,7 +8,12 @@ pub mod properties;
 
 pub use objects::{ObjectBuilder, object, pod, uid};
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
+
+use crate::cache::Cache;
+use crate::object::Object;
 
 /// The instant at which tests take place: 2026-01-01T12:00:00Z.
 pub const NOW: Timestamp = Timestamp::constant(1_767_268_800, 0);
@@ -16,4 +21,14 @@ pub const NOW: Timestamp = Timestamp::constant(1_767_268_800, 0);
 /// This many seconds before [`NOW`].
 pub fn ago(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW.as_second().saturating_sub(seconds)).unwrap_or(Timestamp::MIN)
+}
+
+/// Puts an object into a cache, as its informer would.
+pub fn store<T: Object>(cache: &Cache<T>, object: &Arc<T>) {
+    cache.apply(object, |_| ());
+}
+
+/// Takes an object out of a cache, as its informer would.
+pub fn forget<T: Object>(cache: &Cache<T>, object: &Arc<T>) {
+    cache.delete(object, |_| ());
 }

@@ -14,12 +14,6 @@ use crate::ports;
 use crate::process::Program;
 use crate::tools::{Tool, Tools};
 
-const AUDIT_POLICY: &str = "\
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
-rules: [{level: Metadata}]
-";
 /// What kwok is told: how it runs, and the stages of nodes and pods.
 const KWOK_CONFIG: [(&str, &str); 3] = [
     ("config.yaml", include_str!("../../kwok/config.yaml")),
@@ -39,6 +33,8 @@ pub enum Part {
 }
 
 impl Part {
+    pub const ALL: [Self; 5] = [Self::Kwok, Self::ControllerManager, Self::Scheduler, Self::Apiserver, Self::Etcd];
+
     fn tool(self) -> Tool {
         match self {
             Self::Kwok => Tool::Kwok,
@@ -79,12 +75,11 @@ impl Parts {
     /// Writes the files the parts read.
     pub(super) fn new(tools: Tools, run_dir: &RunDir, pki: &Pki, options: &ClusterOptions) -> Result<Self> {
         let [etcd, etcd_peer, apiserver, scheduler, controller_manager] = ports::free()?;
-        let all = [Part::Kwok, Part::ControllerManager, Part::Scheduler, Part::Apiserver, Part::Etcd];
         let dir = run_dir.path();
         let parts = Self {
             tools,
             dir: dir.to_owned(),
-            logs: all.into_iter().map(|part| (part, run_dir.log(part.name()))).collect(),
+            logs: Part::ALL.into_iter().map(|part| (part, run_dir.log(part.name()))).collect(),
             etcd_data: run_dir.data(),
             pki: pki.file(""),
             ports: Ports { etcd, etcd_peer, apiserver, scheduler, controller_manager },
@@ -93,7 +88,7 @@ impl Parts {
             controller_manager: Mutex::new(ControllerManager::all()),
         };
         parts.write_kubeconfigs(pki)?;
-        write(&dir.join("audit-policy.yaml"), AUDIT_POLICY)?;
+        write(&dir.join("audit-policy.yaml"), options.audit_policy)?;
         for (name, text) in KWOK_CONFIG {
             write(&dir.join(format!("kwok-{name}")), text)?;
         }
@@ -163,6 +158,12 @@ impl Parts {
             flag("client-ca-file", self.pki.join("ca.crt").display()),
             flag("service-account-key-file", self.pki.join("sa.pub").display()),
             flag("service-account-signing-key-file", self.pki.join("sa.key").display()),
+            // What tells kube-scheduler and kube-controller-manager whom to believe; no front proxy runs.
+            flag("requestheader-client-ca-file", self.pki.join("ca.crt").display()),
+            "--requestheader-allowed-names=front-proxy".to_owned(),
+            "--requestheader-username-headers=X-Remote-User".to_owned(),
+            "--requestheader-group-headers=X-Remote-Group".to_owned(),
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
             "--authorization-mode=RBAC".to_owned(),

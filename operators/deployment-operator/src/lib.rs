@@ -1,9 +1,12 @@
-//! deployment-operator: keeps the pods of each Deployment at its template, by scaling one ReplicaSet up and others down.
+//! Rolls the pods of each Deployment from one template to the next, by scaling one ReplicaSet up and others down.
 //!
-//! One sync: [`observe`] → [`plan`] → [`apply`] → [`status`]; [`controller`] wires them to informers and the queue.
-//!
+//! Reading order: [`objects`] (the views) → [`controller`] (one sync) → [`observe`] → [`plan`] → [`apply`] → [`status`].
 //! Upstream: `pkg/controller/deployment`.
+//! Left out: pods, which are each ReplicaSet's own controller's.
 
+pub mod apply;
+pub mod controller;
+pub mod flags;
 pub mod objects;
 pub mod observe;
 pub mod plan;

@@ -1,1 +1,9 @@
-fn main() {}
+//! The deployment-operator's process.
+
+use std::process::ExitCode;
+
+use deployment_operator::controller::DeploymentOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<DeploymentOperator>()
+}

@@ -167,6 +167,13 @@ pub struct Deployment {
     pub status: DeploymentStatus,
 }
 
+impl Deployment {
+    /// Whether its selector is there but says nothing, so that it would select every pod.
+    pub fn selects_everything(&self) -> bool {
+        self.spec.selector.text() == "{}"
+    }
+}
+
 impl Object for Deployment {
     type Annotations = Annotations;
     fn meta(&self) -> &Meta<Annotations> {

@@ -1,17 +1,129 @@
 //! What one sync of a Deployment knows: the Deployment, the ReplicaSets that are its own, and whether their pods run.
 //!
-//! All of it comes from the caches. Left out: the claiming of ReplicaSets, which writes and so belongs to
-//! [`crate::apply`].
+//! All of it comes from the caches. Left out: adopting and releasing, which writes and so belongs to [`crate::apply`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anyhow::Context;
+use shared::cache::{Cache, IndexId, IndexValue};
 use shared::condition::{self, Condition};
+use shared::informer::{Informer, InformerBuilder};
 use shared::intern::Text;
-use shared::object::Uid;
+use shared::object::{Key, Uid};
+use shared::owner::{self, Claim, Owner};
+use shared::resource::DEPLOYMENTS;
+use shared::selector::{LabelSelector, Selector};
 
 use crate::objects::{Deployment, DeploymentSpec, DeploymentStatus, Pod, ReplicaSet, annotations};
-use crate::plan::sync::age;
+use crate::plan::sync::{Creation, age};
+
+/// What is known of all Deployments and what belongs to them.
+pub struct Caches {
+    /// Every Deployment.
+    pub deployments: Arc<Cache<Deployment>>,
+    /// Every ReplicaSet, whoever's.
+    pub replica_sets: Arc<Cache<ReplicaSet>>,
+    /// Every pod, whoever's.
+    pub pods: Arc<Cache<Pod>>,
+    deployments_by_namespace: IndexId,
+    replica_sets_by_controller: IndexId,
+    pods_by_controller: IndexId,
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub fn new() -> (Self, Informer<Deployment>, Informer<ReplicaSet>, Informer<Pod>) {
+        let mut deployments = InformerBuilder::<Deployment>::new();
+        let (mut replica_sets, mut pods) = (InformerBuilder::<ReplicaSet>::new(), InformerBuilder::<Pod>::new());
+        let deployments_by_namespace = deployments.index_by_namespace();
+        let replica_sets_by_controller = replica_sets.index_by_controller();
+        let pods_by_controller = pods.index_by_controller();
+        let (deployments, replica_sets, pods) = (deployments.build(), replica_sets.build(), pods.build());
+        let caches = Self {
+            deployments: deployments.cache(),
+            replica_sets: replica_sets.cache(),
+            pods: pods.cache(),
+            deployments_by_namespace,
+            replica_sets_by_controller,
+            pods_by_controller,
+        };
+        (caches, deployments, replica_sets, pods)
+    }
+
+    /// What a Deployment does about its ReplicaSets and the orphans of its namespace. One that would select everything
+    /// claims nothing.
+    ///
+    /// Upstream: `getReplicaSetsForDeployment`, `pkg/controller/deployment/deployment_controller.go`.
+    pub fn claim(&self, deployment: &Deployment) -> anyhow::Result<Claim<ReplicaSet>> {
+        if deployment.selects_everything() {
+            return Ok(Claim::default());
+        }
+        let meta = &deployment.meta;
+        let selector =
+            selector(deployment).with_context(|| format!("deployment {} has invalid label selector", meta.key))?;
+        let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, meta.uid);
+        let orphans = self.replica_sets.orphans(self.replica_sets_by_controller, meta.namespace());
+        let candidates = own.into_iter().chain(orphans);
+        Ok(owner::claim(&owner(deployment), candidates, |candidate| selector.matches(&candidate.meta.labels)))
+    }
+
+    /// The pods of these ReplicaSets.
+    ///
+    /// Upstream: `getPodMapForDeployment`, `deployment_controller.go`.
+    pub fn pods_of(&self, replica_sets: &[Arc<ReplicaSet>]) -> Vec<Arc<Pod>> {
+        let pods_of = |set: &Arc<ReplicaSet>| self.pods.controlled_by(self.pods_by_controller, set.meta.uid);
+        replica_sets.iter().flat_map(pods_of).collect()
+    }
+
+    /// Whether a pod of any of a Deployment's ReplicaSets may still run.
+    pub fn runs_pods(&self, deployment: &Deployment) -> bool {
+        let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, deployment.meta.uid);
+        self.pods_of(&own).iter().any(|pod| !pod.is_finished())
+    }
+
+    /// The Deployments that select an orphan; one that would select everything selects nothing.
+    ///
+    /// Upstream: `GetDeploymentsForReplicaSet`, `pkg/controller/deployment/util/deployment_util.go`.
+    pub fn selecting_deployments(&self, orphan: &ReplicaSet) -> Vec<Arc<Deployment>> {
+        let labels = &orphan.meta.labels;
+        if labels.is_empty() {
+            return Vec::new();
+        }
+        let namespace = IndexValue::Text(Text::new(orphan.meta.namespace()));
+        let mut deployments = self.deployments.by_index(self.deployments_by_namespace, &namespace);
+        deployments.retain(|deployment| {
+            selector(deployment).is_ok_and(|selector| !selector.is_empty() && selector.matches(labels))
+        });
+        deployments
+    }
+
+    /// The same, with the ReplicaSet that was in the way, if the cache knows it.
+    pub fn known(&self, creation: Creation, observed: &Observed, name: &str) -> Creation {
+        match creation {
+            Creation::AlreadyExists(None) => {
+                let key = Key::new(observed.deployment.meta.namespace(), name);
+                Creation::AlreadyExists(self.replica_sets.get(&key))
+            }
+            Creation::AlreadyExists(Some(_))
+            | Creation::Created(_)
+            | Creation::NamespaceTerminating
+            | Creation::Failed(_) => creation,
+        }
+    }
+}
+
+fn selector(deployment: &Deployment) -> anyhow::Result<Selector> {
+    let selector: Option<LabelSelector> = serde_json::from_str(deployment.spec.selector.text())?;
+    selector.map_or_else(|| Ok(Selector::nothing()), |selector| Ok(Selector::parse(&selector)?))
+}
+
+/// A Deployment as the one who claims.
+pub fn owner(deployment: &Deployment) -> Owner {
+    let meta = &deployment.meta;
+    let being_deleted = meta.is_being_deleted();
+    Owner { resource: DEPLOYMENTS, key: meta.key.clone(), uid: meta.uid, being_deleted }
+}
 
 /// One Deployment and what belongs to it.
 #[derive(Clone, Debug)]

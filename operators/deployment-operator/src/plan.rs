@@ -190,7 +190,7 @@ pub struct RollbackTarget {
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut draft = Draft::new(observed, now);
     let spec = observed.spec();
-    if spec.selector.text() == "{}" {
+    if observed.deployment.selects_everything() {
         return draft.selects_everything();
     }
     let sets = sync::ReplicaSets::of(observed);

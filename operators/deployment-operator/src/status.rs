@@ -2,13 +2,15 @@
 //!
 //! Left out: the Progressing condition, which is [`crate::plan::progress`]'s.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
 use shared::condition::{self, Condition};
 use shared::intern::Text;
 use shared::object::{ResourceVersion, Uid};
 use shared::time::Time;
-use std::collections::BTreeMap;
 
 use crate::objects::{DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;
@@ -96,7 +98,7 @@ fn replica_failure(sets: &ReplicaSets<'_>) -> Option<Condition> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusPatch {
     metadata: PatchMetadata,
-    status: PatchStatus,
+    status: BTreeMap<&'static str, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -108,66 +110,47 @@ struct PatchMetadata {
     annotations: BTreeMap<&'static str, Text>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PatchStatus {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    observed_generation: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replicas: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    updated_replicas: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ready_replicas: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    available_replicas: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unavailable_replicas: Option<i32>,
-    /// The inner none is written as `null`, which removes the field.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    terminating_replicas: Option<Option<i32>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    collision_count: Option<Option<i32>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conditions: Option<Vec<Condition>>,
-}
-
 impl StatusPatch {
     /// From what is written to what is to be; none if that is the same. `version` is the state of the Deployment that
     /// this sync knows: the one it observed, or the one it made.
     pub fn new(observed: &Observed, next: DeploymentStatus, version: ResourceVersion) -> Option<Self> {
-        fn changed<T: PartialEq>(before: &T, after: T) -> Option<T> {
-            (*before != after).then_some(after)
-        }
-        let before = &observed.deployment.status;
-        let DeploymentStatus {
-            observed_generation,
-            replicas,
-            updated_replicas,
-            ready_replicas,
-            available_replicas,
-            unavailable_replicas,
-            terminating_replicas,
-            collision_count,
-            conditions,
-        } = next;
-        let status = PatchStatus {
-            observed_generation: changed(&before.observed_generation, observed_generation),
-            replicas: changed(&before.replicas, replicas),
-            updated_replicas: changed(&before.updated_replicas, updated_replicas),
-            ready_replicas: changed(&before.ready_replicas, ready_replicas),
-            available_replicas: changed(&before.available_replicas, available_replicas),
-            unavailable_replicas: changed(&before.unavailable_replicas, unavailable_replicas),
-            terminating_replicas: changed(&before.terminating_replicas, terminating_replicas),
-            collision_count: changed(&before.collision_count, collision_count),
-            conditions: changed(&before.conditions, conditions),
-        };
         let annotations: BTreeMap<&'static str, Text> =
             observed.decided_revision().map(|revision| (annotations::REVISION, revision.clone())).into_iter().collect();
-        if annotations.is_empty() && status == PatchStatus::default() {
+        let status = changes(&observed.deployment.status, next);
+        if annotations.is_empty() && status.is_empty() {
             return None;
         }
         let uid = observed.deployment.meta.uid;
         Some(Self { metadata: PatchMetadata { uid, resource_version: version, annotations }, status })
     }
+}
+
+/// The fields that differ; `null` removes one.
+fn changes(before: &DeploymentStatus, next: DeploymentStatus) -> BTreeMap<&'static str, Value> {
+    fn change<T: PartialEq + Serialize>(name: &'static str, before: &T, next: &T) -> Option<(&'static str, Value)> {
+        (before != next).then(|| (name, json!(next)))
+    }
+    let DeploymentStatus {
+        observed_generation,
+        replicas,
+        updated_replicas,
+        ready_replicas,
+        available_replicas,
+        unavailable_replicas,
+        terminating_replicas,
+        collision_count,
+        conditions,
+    } = next;
+    let changes = [
+        change("observedGeneration", &before.observed_generation, &observed_generation),
+        change("replicas", &before.replicas, &replicas),
+        change("updatedReplicas", &before.updated_replicas, &updated_replicas),
+        change("readyReplicas", &before.ready_replicas, &ready_replicas),
+        change("availableReplicas", &before.available_replicas, &available_replicas),
+        change("unavailableReplicas", &before.unavailable_replicas, &unavailable_replicas),
+        change("terminatingReplicas", &before.terminating_replicas, &terminating_replicas),
+        change("collisionCount", &before.collision_count, &collision_count),
+        change("conditions", &before.conditions, &conditions),
+    ];
+    changes.into_iter().flatten().collect()
 }

@@ -17,6 +17,7 @@ use shared::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::flags::Flags;
+use crate::metrics::ReplicaSetMetrics;
 use crate::objects::ReplicaSet;
 use crate::observe::observe;
 use crate::plan::{Reason, plan};
@@ -36,8 +37,9 @@ impl Operator for ReplicaSetOperator {
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("replicaset", Backoff::default());
         let (caches, writer) = follow(setup, &queue);
+        let metrics = ReplicaSetMetrics::register(setup.metrics());
         let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
-        let controller = Arc::new(ReplicaSetController { caches, writer, clock, decisions });
+        let controller = Arc::new(ReplicaSetController { caches, writer, clock, decisions, metrics });
         setup.work(controller, &queue, flags.concurrent_replicaset_syncs);
     }
 }
@@ -48,6 +50,7 @@ pub struct ReplicaSetController {
     writer: Writer,
     clock: Clock,
     decisions: Decisions,
+    metrics: ReplicaSetMetrics,
 }
 
 impl Controller for ReplicaSetController {
@@ -65,6 +68,7 @@ impl Controller for ReplicaSetController {
             tracing::warn!(%key, error = %invalid, "invalid selector");
             return Ok(Requeue::Done);
         }
+        self.metrics.observe_deletions(&plan, now);
         let outcome = self.writer.apply(&*observed.owner, plan).await?;
 
         let now = self.clock.now();
@@ -78,5 +82,9 @@ impl Controller for ReplicaSetController {
 
     fn consistency(&self) -> Option<&Consistency> {
         Some(&self.writer.consistency)
+    }
+
+    fn held(&self, resource: &str) {
+        self.metrics.observe_held(resource);
     }
 }

@@ -17,9 +17,20 @@ struct Store {
     version: u64,
     watchers: Vec<UnboundedSender<Bytes>>,
     requests: Vec<String>,
-    forbids_writes: bool,
-    forbids_watches: bool,
-    stalls: bool,
+    fault: Option<Fault>,
+}
+
+/// What is wrong with the apiserver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Nobody may write.
+    NoWrites,
+    /// Nobody may watch.
+    NoWatches,
+    /// Watches tell nothing.
+    SilentWatches,
+    /// Answers have no end.
+    Stalls,
 }
 
 impl Store {
@@ -29,7 +40,9 @@ impl Store {
         let mut stored = lease.clone().unwrap_or_default();
         stored["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let line = format!("{}\n", json!({"type": event, "object": stored}));
-        self.watchers.retain(|watcher| watcher.send(Bytes::from(line.clone())).is_ok());
+        if self.fault != Some(Fault::SilentWatches) {
+            self.watchers.retain(|watcher| watcher.send(Bytes::from(line.clone())).is_ok());
+        }
         self.lease = lease.map(|_| stored.clone());
         loopback::answer(200, stored.to_string())
     }
@@ -38,7 +51,9 @@ impl Store {
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=1"));
         let verb = if is_watch { "WATCH" } else { request.method().as_str() };
         self.requests.push(verb.to_owned());
-        if (self.forbids_writes && request.method() != Method::GET) || (self.forbids_watches && is_watch) {
+        if (self.fault == Some(Fault::NoWrites) && request.method() != Method::GET)
+            || (self.fault == Some(Fault::NoWatches) && is_watch)
+        {
             return status(403, "Forbidden");
         }
         if is_watch {
@@ -95,7 +110,11 @@ impl Room {
         let served = Arc::clone(&store);
         let address = loopback::serve(move |request| {
             let mut store = served.lock().unwrap();
-            if store.stalls { loopback::stream(futures::stream::pending()) } else { store.answer(&request) }
+            if store.fault == Some(Fault::Stalls) {
+                loopback::stream(futures::stream::pending())
+            } else {
+                store.answer(&request)
+            }
         })
         .await;
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
@@ -184,9 +203,9 @@ async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
 
 #[tokio::test]
 async fn the_lease_of_a_killed_leader_is_taken_once_it_has_expired() {
-    for forbids_watches in [false, true] {
+    for fault in [None, Some(Fault::NoWatches)] {
         let room = Room::new().await;
-        room.store().forbids_watches = forbids_watches;
+        room.store().fault = fault;
         let mut leader = room.elector_for(SECOND, "a", FAST);
         leader.acquire().await;
         let killed = Instant::now();
@@ -197,6 +216,22 @@ async fn the_lease_of_a_killed_leader_is_taken_once_it_has_expired() {
         assert!(took >= SECOND && took < SECOND * 2, "{took:?}");
         assert_eq!(room.spec()["holderIdentity"], "b");
     }
+}
+
+#[tokio::test]
+async fn a_watch_that_is_silently_dead_makes_no_second_leader() {
+    let room = Room::new().await;
+    room.store().fault = Some(Fault::SilentWatches);
+    let mut leader = room.elector_for(SECOND, "a", FAST);
+    leader.acquire().await;
+    let mut standby = room.elector_for(SECOND, "b", FAST);
+    tokio::select! {
+        lost = leader.renew() => panic!("{lost}"),
+        () = standby.acquire() => panic!("a second leader"),
+        // Each watch is preceded by a read, which shows the renewals that the watch before did not.
+        () = until(|| room.store().requests.iter().filter(|verb| *verb == "WATCH").count() == 3) => {}
+    }
+    assert_eq!(room.spec()["holderIdentity"], "a");
 }
 
 #[tokio::test]
@@ -246,11 +281,11 @@ async fn a_leader_goes_on_over_a_foreign_change_of_its_lease() {
 
 #[tokio::test]
 async fn a_leader_that_cannot_renew_in_time_is_lost() {
-    for stalls in [false, true] {
+    for fault in [Fault::NoWrites, Fault::Stalls] {
         let room = Room::new().await;
         let mut leader = room.elector_for(SECOND, "a", FAST);
         leader.acquire().await;
-        (room.store().stalls, room.store().forbids_writes) = (stalls, true);
+        room.store().fault = Some(fault);
         let lost = timeout(LIMIT, leader.renew()).await.unwrap();
         assert_eq!(lost.to_string(), "lease kube-system/test-operator could not be renewed within 700ms");
         assert!(!room.is_leader());
@@ -260,13 +295,13 @@ async fn a_leader_that_cannot_renew_in_time_is_lost() {
 #[tokio::test]
 async fn a_lease_that_cannot_be_written_is_tried_again_and_its_problem_noted_once() {
     let room = Room::new().await;
-    room.store().forbids_writes = true;
+    room.store().fault = Some(Fault::NoWrites);
     let mut candidate = room.elector("a", FAST);
     assert!(timeout(FAST * 10, candidate.acquire()).await.is_err());
     assert_eq!(candidate.problem.as_deref(), Some("Forbidden"));
     let tries = room.store().requests.iter().filter(|verb| *verb == "POST").count();
     assert!((2..=20).contains(&tries), "{tries}");
-    room.store().forbids_writes = false;
+    room.store().fault = None;
     timeout(LIMIT, candidate.acquire()).await.unwrap();
     assert_eq!(candidate.problem, None);
 }

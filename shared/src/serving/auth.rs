@@ -45,14 +45,18 @@ impl Denied {
     /// Code, content type and body, as upstream's.
     pub(super) fn into_parts(self) -> (StatusCode, &'static str, String) {
         let status = |code: StatusCode, reason: &str, message: &str| {
-            let mut status = json!({
-                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                "message": message, "reason": reason, "code": code.as_u16(),
-            });
-            if code == StatusCode::FORBIDDEN {
-                status["details"] = json!({});
-            }
-            (code, JSON, format!("{status}\n"))
+            let details = (code == StatusCode::FORBIDDEN).then_some(Empty {});
+            let status = Status {
+                kind: "Status",
+                api_version: "v1",
+                metadata: Empty {},
+                outcome: "Failure",
+                message,
+                reason,
+                details,
+                code: code.as_u16(),
+            };
+            (code, JSON, String::from_utf8_lossy(&control::json(&status)).into_owned() + "\n")
         };
         match self {
             Self::Unauthorized => status(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"),
@@ -61,6 +65,25 @@ impl Denied {
         }
     }
 }
+
+/// `metav1.Status` in upstream's order of fields.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    kind: &'a str,
+    api_version: &'a str,
+    metadata: Empty,
+    #[serde(rename = "status")]
+    outcome: &'a str,
+    message: &'a str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Empty>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+struct Empty {}
 
 /// `UserInfo` of a TokenReview; all of it goes on into the SubjectAccessReview.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -284,8 +307,16 @@ mod tests {
     fn denials_are_upstreams() {
         let (code, content_type, body) = Denied::Unauthorized.into_parts();
         assert_eq!((code.as_u16(), content_type), (401, "application/json"));
-        let expected = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&body).unwrap(), expected);
+        assert_eq!(
+            body,
+            concat!(
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","#,
+                r#""reason":"Unauthorized","code":401}"#,
+                "\n"
+            )
+        );
+        let (code, _, body) = Denied::Forbidden("forbidden: no".to_owned()).into_parts();
+        assert_eq!(code.as_u16(), 403);
+        assert!(body.contains(r#""message":"forbidden: no","reason":"Forbidden","details":{},"code":403}"#), "{body}");
     }
 }

@@ -1,7 +1,9 @@
-//! The strategy RollingUpdate: the new ReplicaSet grows as far as surge allows, old ones shrink as far as enough pods stay
+//! The strategy `RollingUpdate`: the new ReplicaSet grows as far as surge allows, old ones shrink as far as enough pods stay
 //! available.
 //!
 //! Left out: which pods go, which each ReplicaSet's own controller decides: unready ones first.
+
+use std::cmp::Ordering;
 
 use super::deployment_util::{max_unavailable, new_replicas, replica_count, to_i32};
 use super::sync::{ReplicaSets, plan_cleanup, plan_creation, plan_revision};
@@ -36,12 +38,10 @@ pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan
 /// Upstream: `reconcileNewReplicaSet`, `rolling.go`.
 fn plan_new(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>, new: &ReplicaSet) -> Result<bool, String> {
     let (spec, from) = (draft.spec(), new.spec.replicas);
-    let (to, reason) = if from > spec.replicas {
-        (spec.replicas, "new: larger than the deployment")
-    } else if from < spec.replicas {
-        (new_replicas(spec, replica_count(sets.all()), from)?, "new: room for surge")
-    } else {
-        return Ok(false);
+    let (to, reason) = match from.cmp(&spec.replicas) {
+        Ordering::Greater => (spec.replicas, "new: larger than the deployment"),
+        Ordering::Less => (new_replicas(spec, replica_count(sets.all()), from)?, "new: room for surge"),
+        Ordering::Equal => return Ok(false),
     };
     if to == from {
         return Ok(false);

@@ -252,12 +252,20 @@ fn is_ours(observed: &Observed, found: &ReplicaSet) -> bool {
 
 /// Whether some ReplicaSet was last scaled for another size of the Deployment.
 ///
+/// Only a rolling update knows proportions: several ReplicaSets of another strategy are left to its rollout. Upstream takes
+/// them for a scaling event too, does nothing about it, and so never gets to the rollout.
+///
 /// Upstream: `isScalingEvent`, `sync.go`.
 pub(super) fn is_scaling_event(observed: &Observed) -> bool {
-    observed.replica_sets.iter().filter(|replica_set| replica_set.is_active()).any(|replica_set| {
-        let desired = count_annotation(replica_set, annotations::DESIRED_REPLICAS);
-        desired.is_some_and(|desired| desired != observed.spec().replicas)
-    })
+    let spec = observed.spec();
+    let active = observed.replica_sets.iter().filter(|replica_set| replica_set.is_active()).count();
+    let can_scale = active <= 1 || matches!(spec.strategy, Strategy::RollingUpdate { .. });
+    can_scale && observed.replica_sets.iter().any(|replica_set| calls_for_scaling(replica_set, spec.replicas))
+}
+
+fn calls_for_scaling(replica_set: &ReplicaSet, replicas: i32) -> bool {
+    let desired = count_annotation(replica_set, annotations::DESIRED_REPLICAS);
+    replica_set.is_active() && desired.is_some_and(|desired| desired != replicas)
 }
 
 /// Scales without a rollout: the Deployment is paused, or its size was changed.
@@ -283,7 +291,9 @@ fn plan_scale(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
         [..] => None,
     };
     if let Some(only) = only {
-        if only.spec.replicas != spec.replicas {
+        // One that has the right size by chance must note it too. Upstream leaves the old note, sees a scaling event in
+        // it for ever, and never gets to the rollout.
+        if only.spec.replicas != spec.replicas || calls_for_scaling(only, spec.replicas) {
             draft.scale(only, Scale { from: only.spec.replicas, to: spec.replicas }, "the only one", true);
         }
         return;
@@ -307,7 +317,7 @@ fn plan_proportional_scale(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) 
     match to_add.cmp(&0) {
         // The larger one first; of equal ones the newest grows first and the oldest shrinks first.
         Ordering::Greater => {
-            active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), Reverse(age(replica_set))))
+            active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), Reverse(age(replica_set))));
         }
         Ordering::Less => active.sort_by_key(|replica_set| (Reverse(replica_set.spec.replicas), age(replica_set))),
         Ordering::Equal => {}

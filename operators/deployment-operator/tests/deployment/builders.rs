@@ -6,7 +6,7 @@ use std::sync::Arc;
 use deployment_operator::objects::{self, annotations};
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::deployment_util::max_replicas;
-use deployment_operator::plan::{Plan, plan};
+use deployment_operator::plan::{Plan, ReplicaSetUpdate, Step, plan};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::time::Time;
@@ -39,7 +39,7 @@ pub(crate) fn template(version: &str) -> Value {
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment(pub(crate) Value);
 
-/// A Deployment `web` of template `version`: RollingUpdate without surge, nothing else set, settled.
+/// A Deployment `web` of template `version`: `RollingUpdate` without surge, nothing else set, settled.
 pub(crate) fn deployment(version: &str, replicas: i32) -> Deployment {
     Deployment(json!({
         "metadata": { "name": "web", "namespace": "ns", "uid": uid("web"), "resourceVersion": "7", "generation": 2,
@@ -109,15 +109,11 @@ impl Deployment {
         self.spec("paused", true)
     }
 
-    /// Adds a Progressing condition that was set at this second.
-    pub(crate) fn progressing(mut self, status: &str, reason: &str, second: i64) -> Self {
+    /// Sets a Progressing condition of this second as the only one.
+    pub(crate) fn progressing(self, status: &str, reason: &str, second: i64) -> Self {
         let condition = json!({ "type": "Progressing", "status": status, "reason": reason, "message": "earlier",
             "lastUpdateTime": time(second), "lastTransitionTime": time(second) });
-        match &mut self.0["status"]["conditions"] {
-            Value::Array(conditions) => conditions.push(condition),
-            other => *other = json!([condition]),
-        }
-        self
+        self.status("conditions", vec![condition])
     }
 
     pub(crate) fn build(&self) -> objects::Deployment {
@@ -253,4 +249,13 @@ pub(crate) fn planned(observed: &Observed) -> Plan {
 #[track_caller]
 pub(crate) fn check(observed: &Observed, expected: &str) {
     assert_eq!(planned(observed).to_string(), expected);
+}
+
+/// The steps of a plan that has nothing but updates.
+pub(crate) fn updates(plan: &Plan) -> Vec<ReplicaSetUpdate> {
+    let update = |step: &Step| {
+        let Step::UpdateReplicaSet(update) = step else { panic!("{plan}") };
+        update.clone()
+    };
+    plan.steps.iter().map(update).collect()
 }

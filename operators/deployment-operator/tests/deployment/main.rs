@@ -2,6 +2,8 @@
 //!
 //! Rows that come from upstream's tests name them.
 
+#![cfg(test)]
+
 mod builders;
 mod creation;
 mod objects;

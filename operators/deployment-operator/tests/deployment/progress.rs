@@ -177,7 +177,7 @@ mod condition_of_a_rollout {
         );
     }
 
-    /// Upstream: `TestSyncRolloutStatus`, "DeploymentProgressing".
+    /// Upstream: `TestSyncRolloutStatus`, `DeploymentProgressing`.
     #[test]
     fn progress_moves_the_update_and_keeps_the_transition() {
         let updated = three(3, 1, 2).progressing("True", "ReplicaSetUpdated", EARLIER);
@@ -187,7 +187,7 @@ mod condition_of_a_rollout {
         check_condition(&three(3, 1, 2), &half_way(), Some(("True", "ReplicaSetUpdated", NOW, NOW)));
     }
 
-    /// Upstream: `TestSyncRolloutStatus`, "DeploymentComplete".
+    /// Upstream: `TestSyncRolloutStatus`, `DeploymentComplete`.
     #[test]
     fn completion_is_noted_once() {
         let complete = [set("v2", 3)];
@@ -201,7 +201,7 @@ mod condition_of_a_rollout {
         check_condition(&none, &[set("v1", 0)], Some(("True", "NewReplicaSetAvailable", NOW, EARLIER)));
     }
 
-    /// Upstream: `TestSyncRolloutStatus`, "DeploymentTimedOut".
+    /// Upstream: `TestSyncRolloutStatus`, `DeploymentTimedOut`.
     #[test]
     fn standing_still_beyond_the_deadline_is_a_timeout() {
         let updated = three(2, 2, 2).progressing("True", "ReplicaSetUpdated", EARLIER);

@@ -10,6 +10,7 @@ use deployment_operator::plan::{Path, Plan, Step, plan};
 use deployment_operator::status::{StatusPatch, next_status};
 use proptest::prelude::*;
 use shared::condition;
+use shared::intern::Text;
 use shared::object::{ControllerRef, Key, ResourceVersion, Uid};
 
 use crate::builders::{self, at};
@@ -89,7 +90,7 @@ impl World {
             }
             Step::UpdateReplicaSet(update) => {
                 let set = self.sets.iter_mut().find(|set| set.meta.uid == update.uid).expect("only what was observed");
-                let set_keys: Vec<&str> = update.annotations.keys().map(|key| key.as_str()).collect();
+                let set_keys: Vec<&str> = update.annotations.keys().map(Text::as_str).collect();
                 let kept = set.meta.annotations.iter().filter(|(key, _)| !set_keys.contains(key));
                 let set_now = update.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
                 set.meta.annotations = objects::Annotations::new(kept.chain(set_now));
@@ -187,6 +188,23 @@ enum Event {
     Template(usize),
 }
 
+/// What a person may ask for in the middle of a rollout.
+#[derive(Clone, Debug)]
+enum Asked {
+    Events(Vec<Event>),
+    Size(i32),
+    Recreate(bool),
+    Pause(bool),
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    prop_oneof![
+        (0..12_i32).prop_map(Asked::Size),
+        any::<bool>().prop_map(Asked::Recreate),
+        any::<bool>().prop_map(Asked::Pause),
+    ]
+}
+
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         4 => Just(Event::Sync),
@@ -241,7 +259,7 @@ fn check_settled(world: &mut World) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
     fn a_rolling_update_keeps_its_bounds_whatever_happens_when(deployment in rolling_deployment(), events in events()) {
@@ -291,25 +309,33 @@ proptest! {
     }
 
     #[test]
-    fn a_scaled_deployment_settles_at_its_size(
+    fn whatever_is_asked_for_in_the_middle_it_settles_at_what_is_asked_for_last(
         deployment in rolling_deployment(),
-        events in events(),
-        sizes in prop::collection::vec(0..12_i32, 1..4),
+        events in prop::collection::vec(prop_oneof![events().prop_map(Asked::Events), asked()], 0..20),
     ) {
         let mut world = World::new(deployment.build());
-        for (at, event) in events.iter().enumerate() {
-            run(&mut world, event);
-            if let Some(size) = sizes.get(at / 10).filter(|_| at % 10 == 0) {
-                world.deployment.spec.replicas = *size;
-                world.deployment.meta.generation += 1;
+        let strategy = world.deployment.spec.strategy.clone();
+        for asked in &events {
+            match asked {
+                Asked::Events(events) => {
+                    for event in events.iter().take(6) {
+                        run(&mut world, event);
+                    }
+                }
+                Asked::Size(replicas) => world.deployment.spec.replicas = *replicas,
+                Asked::Recreate(true) => world.deployment.spec.strategy = objects::Strategy::Recreate,
+                Asked::Recreate(false) => world.deployment.spec.strategy = strategy.clone(),
+                Asked::Pause(paused) => world.deployment.spec.paused = *paused,
             }
-            let plans = if at % 10 == 0 { world.sync() } else { Vec::new() };
-            // Whatever was asked for before, no sync goes beyond what is asked for now.
-            if plans.iter().any(|planned| planned.path == Path::Scaling) {
+            world.deployment.meta.generation += 1;
+            let scales = world.sync().iter().any(|planned| planned.path == Path::Scaling);
+            if scales && matches!(world.deployment.spec.strategy, objects::Strategy::RollingUpdate { .. }) {
+                // Whatever was asked for before, no scaling goes beyond what is asked for now.
                 let most = i64::from(max_replicas(&world.deployment.spec));
                 prop_assert!(world.wanted_pods() <= most, "{} pods, at most {}", world.wanted_pods(), most);
             }
         }
+        world.deployment.spec.paused = false;
         world.settle();
         check_settled(&mut world);
     }

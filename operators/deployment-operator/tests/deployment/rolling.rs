@@ -1,4 +1,4 @@
-//! The strategy RollingUpdate.
+//! The strategy `RollingUpdate`.
 
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::Step;
@@ -121,11 +121,7 @@ fn the_case_that_upstream_explains_in_its_comments() {
 fn a_failure_to_shrink_old_ones_does_not_keep_the_status_back() {
     let before_status = |observed: &Observed| {
         let plan = planned(observed);
-        let updates = plan.steps.iter().map(|step| match step {
-            Step::UpdateReplicaSet(update) => update.before_status,
-            other => panic!("{other}"),
-        });
-        updates.collect::<Vec<bool>>()
+        updates(&plan).iter().map(|update| update.before_status).collect::<Vec<bool>>()
     };
     let ten = deployment("v2", 10).rolling(2, 2);
     assert_eq!(before_status(&ten.with(&[set("v1", 10).available(9), set("v2", 2)])), [false, false]);
@@ -164,12 +160,13 @@ mod cleanup {
         let sets: Vec<ReplicaSet> = old.iter().cloned().chain([set("v9", 1)]).collect();
         // Paused: nothing but the clean-up happens to old ones that have pods.
         let observed = complete.status("observedGeneration", 2).recreate().paused().with(&sets);
-        let deleted = |step: &Step| match step {
-            Step::DeleteReplicaSet(deletion) => Some(deletion.key.name().trim_start_matches("web-").to_owned()),
-            _ => None,
-        };
         let plan = planned(&observed);
-        let deleted: Vec<String> = plan.steps.iter().filter_map(deleted).collect();
+        let mut deleted = Vec::new();
+        for step in &plan.steps {
+            if let Step::DeleteReplicaSet(deletion) = step {
+                deleted.push(deletion.key.name().trim_start_matches("web-").to_owned());
+            }
+        }
         assert_eq!(deleted, expected, "{plan}");
     }
 
@@ -220,7 +217,7 @@ mod cleanup {
         check(&complete.clone().spec("revisionHistoryLimit", serde_json::Value::Null).with(&sets), DONE);
         // A scaling event is no occasion.
         let sets = [old("v1", 0, 0), set("v2", 1).sized_for(2, 3)];
-        check(&complete.with(&sets), "scaling; status: counts");
+        check(&complete.with(&sets), "scaling; note the size on web-v2 (the only one); status: counts");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Scaling without a rollout.
 
 use deployment_operator::objects::annotations::{DESIRED_REPLICAS, MAX_REPLICAS};
-use deployment_operator::plan::Step;
 use deployment_operator::plan::deployment_util::proportion;
 
 use crate::builders::*;
@@ -16,8 +15,7 @@ fn check_sizes(deployment: &Deployment, sets: &[ReplicaSet], expected: &[(&str, 
         .iter()
         .map(|set| (set.meta.name().trim_start_matches("web-").to_owned(), set.spec.replicas))
         .collect();
-    for step in &plan.steps {
-        let Step::UpdateReplicaSet(update) = step else { panic!("{step}") };
+    for update in updates(&plan) {
         let scale = update.scale.unwrap();
         let (_, size) = sizes.iter_mut().find(|(version, _)| update.key.name() == format!("web-{version}")).unwrap();
         assert_eq!(*size, scale.from);
@@ -93,8 +91,19 @@ fn a_size_that_stays_is_noted_where_the_note_is_old() {
     // Upstream writes with force: the notes are the base of the next proportions.
     let sets = [set("v1", 3).sized_for(4, 4), set("v2", 2).sized_for(5, 5)];
     check(&deployment("v2", 5).with(&sets), "scaling; note the size on web-v1 (in proportion); status: counts");
-    let sets = [set("v1", 5).sized_for(4, 4)];
-    check(&deployment("v1", 5).with(&sets), "scaling; status: counts");
+}
+
+#[test]
+fn the_only_one_notes_a_size_that_it_has_by_chance() {
+    // A rollout from 12 pods had come to 9 old ones when 9 was asked for. Upstream is stuck there.
+    let sets = [set("v1", 9).sized_for(12, 12), set("v2", 0).sized_for(12, 12)];
+    let nine = deployment("v2", 9).rolling(0, "25%");
+    check(&nine.with(&sets), "scaling; note the size on web-v1 (the only one); status: counts");
+    let noted = [set("v1", 9), set("v2", 0)];
+    check(&nine.with(&noted), "rolling update; scale web-v1 9→7 (old: enough are available); status: rollout");
+    // Without an event there is nothing to note.
+    let sets = [set("v1", 9).annotate("unsized", "")];
+    check(&nine.paused().with(&sets), "paused; status: counts");
 }
 
 /// Upstream: `TestScale`, "saturated but broken new replica set does not affect old pods".
@@ -117,6 +126,16 @@ fn saturated_old_ones_go_newest_first() {
         &deployment("v3", 2).paused().with(&[set("v1", 1), set("v2", 1), set("v3", 2)]),
         "paused; scale web-v2 1→0 (the new one has all pods); scale web-v1 1→0 (the new one has all pods); \
          status: counts",
+    );
+}
+
+#[test]
+fn several_sets_of_recreate_are_left_to_the_rollout() {
+    // The strategy was changed in the middle of a rollout. Upstream is stuck there.
+    let sets = [set("v1", 1).sized_for(2, 2), set("v2", 1).sized_for(2, 2)];
+    check(
+        &deployment("v2", 4).recreate().with(&sets),
+        "recreate; scale web-v1 1→0 (old: all pods are recreated); status: rollout",
     );
 }
 
@@ -177,16 +196,7 @@ fn the_base_of_a_proportion_is_the_noted_maximum_or_else_the_present_size() {
         };
         let observed =
             deployment("v2", 120).rolling(10, 0).status("replicas", status).with(&[of("v1", 50), of("v2", 60)]);
-        let plan = planned(&observed);
-        let sizes: Vec<i32> = plan
-            .steps
-            .iter()
-            .map(|step| match step {
-                Step::UpdateReplicaSet(update) => update.scale.unwrap().to,
-                other => panic!("{other}"),
-            })
-            .collect();
-        sizes
+        updates(&planned(&observed)).iter().map(|update| update.scale.unwrap().to).collect::<Vec<i32>>()
     };
     // 60 of 110 → 71 of 130, 50 of 110 → 59 of 130.
     assert_eq!(sizes(Some("110"), 0), [71, 59]);

@@ -15,7 +15,8 @@ use crate::fixtures::{foreign, observed, orphan, pod, relabelled, web};
 
 /// A pod in any state that can be.
 fn any_pod(name: String) -> impl Strategy<Value = (String, ObjectBuilder)> {
-    let made = prop::sample::select(vec![pod as fn(&str) -> ObjectBuilder, orphan, foreign, relabelled]);
+    let makers: Vec<fn(&str) -> ObjectBuilder> = vec![pod, orphan, foreign, relabelled];
+    let made = prop::sample::select(makers);
     let phase = prop::sample::select(vec!["Pending", "Running", "Unknown", "Succeeded", "Failed", "Odd"]);
     let ready = prop::option::of(0..7200_i64);
     (made, phase, ready, any::<bool>(), prop::bool::weighted(0.2), -2..2_i32).prop_map(

@@ -68,21 +68,21 @@ fn only_own_matching_pods_that_have_not_ended_count_as_terminating() {
 }
 
 #[track_caller]
-fn check_conditions(stored: Value, replicas: i32, failure: Option<&str>, expected: Value) {
+fn check_conditions(stored: Value, replicas: i32, failure: Option<&str>, expected: &Value) {
     let web = web(replicas).set(&["status", "conditions"], stored);
-    assert_eq!(status(&web, &ready_pods(2), failure)["conditions"], expected);
+    assert_eq!(status(&web, &ready_pods(2), failure)["conditions"], *expected);
 }
 
 /// `TestCalculateStatusConditions`.
 #[test]
 fn a_failure_is_kept_from_its_first_occurrence_until_nothing_fails() {
     let condition = |reason: &str, message: &str, at: jiff::Timestamp| json!([{ "type": "ReplicaFailure", "status": "True", "lastTransitionTime": at.to_string(), "reason": reason, "message": message }]);
-    check_conditions(json!(null), 3, Some("quota"), condition("FailedCreate", "quota", NOW));
-    check_conditions(json!(null), 1, Some("webhook"), condition("FailedDelete", "webhook", NOW));
-    check_conditions(json!(null), 3, None, json!(null));
+    check_conditions(json!(null), 3, Some("quota"), &condition("FailedCreate", "quota", NOW));
+    check_conditions(json!(null), 1, Some("webhook"), &condition("FailedDelete", "webhook", NOW));
+    check_conditions(json!(null), 3, None, &json!(null));
     let first = condition("FailedCreate", "first", ago(60));
-    check_conditions(first.clone(), 1, Some("second"), first.clone());
-    check_conditions(first, 3, None, json!(null));
+    check_conditions(first.clone(), 1, Some("second"), &first);
+    check_conditions(first, 3, None, &json!(null));
 }
 
 #[test]

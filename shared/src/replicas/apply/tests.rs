@@ -198,15 +198,13 @@ async fn write_status(room: &Room, owner: &ObjectBuilder) -> anyhow::Result<()> 
 async fn a_status_that_is_refused_is_written_once_more_on_the_live_state() {
     let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
     let seen = Arc::clone(&bodies);
-    let room = Room::new(move |method, _, earlier, body| match method {
-        "GET" => loopback::answer(
-            200,
-            web(5).set(&["metadata", "resourceVersion"], "9").set(&["status", "replicas"], 3).json().to_string(),
-        ),
-        _ => {
-            seen.lock().unwrap().push(body.clone());
-            if earlier == 0 { refused(409, "Conflict", "") } else { stored("10") }
+    let live = web(5).set(&["metadata", "resourceVersion"], "9").set(&["status", "replicas"], 3);
+    let room = Room::new(move |method, _, earlier, body| {
+        if method == "GET" {
+            return loopback::answer(200, live.json().to_string());
         }
+        seen.lock().unwrap().push(body.clone());
+        if earlier == 0 { refused(409, "Conflict", "") } else { stored("10") }
     })
     .await;
     write_status(&room, &web(1)).await.unwrap();

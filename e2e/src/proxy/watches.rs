@@ -1,0 +1,244 @@
+//! The watches that are open: each can be held back, delayed, broken off, or given a line the apiserver never wrote.
+//! Left out: changing what the apiserver wrote.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::{Instant, sleep_until};
+
+use super::forward::Body;
+use super::rules::Pattern;
+
+/// What a watch is told.
+#[derive(Clone, Debug)]
+pub(super) enum Command {
+    Freeze,
+    Thaw,
+    Delay(Duration),
+    Inject(Bytes),
+    Cut,
+}
+
+/// Every open watch, and which paths are frozen.
+#[derive(Default)]
+pub(super) struct Watches(Mutex<Registry>);
+
+#[derive(Default)]
+struct Registry {
+    open: Vec<(String, UnboundedSender<Command>)>,
+    frozen: Vec<Pattern>,
+}
+
+impl Watches {
+    /// A new watch at `path`: where it hears what it is told.
+    pub(super) fn open(&self, path: &str) -> UnboundedReceiver<Command> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut registry = self.lock();
+        registry.open.retain(|(_, watch)| !watch.is_closed());
+        if registry.frozen.iter().any(|pattern| pattern.matches(path)) {
+            // The receiver is right here.
+            let _ = sender.send(Command::Freeze);
+        }
+        registry.open.push((path.to_owned(), sender));
+        receiver
+    }
+
+    /// Tells the open watches at `path`; how many there were.
+    pub(super) fn command(&self, path: &Pattern, command: &Command) -> usize {
+        let registry = self.lock();
+        let told = registry.open.iter().filter(|(at, watch)| path.matches(at) && watch.send(command.clone()).is_ok());
+        told.count()
+    }
+
+    pub(super) fn freeze(&self, path: Pattern) {
+        self.command(&path, &Command::Freeze);
+        self.lock().frozen.push(path);
+    }
+
+    pub(super) fn thaw(&self) {
+        self.lock().frozen.clear();
+        self.command(&Pattern::new("**"), &Command::Thaw);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One watch: the apiserver's bytes on their way to the client, event by event.
+struct Watch {
+    upstream: BoxStream<'static, io::Result<Bytes>>,
+    ended: bool,
+    commands: UnboundedReceiver<Command>,
+    lines: bool,
+    /// The beginning of an event whose end has not come yet.
+    partial: BytesMut,
+    /// What may leave, and when.
+    held: VecDeque<(Instant, Bytes)>,
+    frozen: bool,
+    delay: Duration,
+}
+
+/// The body the client reads in place of the apiserver's. Where events are JSON they are lines, which stay whole.
+pub(super) fn pass_on(
+    upstream: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    commands: UnboundedReceiver<Command>,
+    lines: bool,
+) -> Body {
+    let watch = Watch::new(upstream.boxed(), commands, lines);
+    let frames = stream::unfold(watch, |mut watch| async move {
+        let next = watch.next().await?;
+        Some((next.map(Frame::data), watch))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+impl Watch {
+    fn new(upstream: BoxStream<'static, io::Result<Bytes>>, commands: UnboundedReceiver<Command>, lines: bool) -> Self {
+        Self {
+            upstream,
+            ended: false,
+            commands,
+            lines,
+            partial: BytesMut::new(),
+            held: VecDeque::new(),
+            frozen: false,
+            delay: Duration::ZERO,
+        }
+    }
+
+    /// What leaves next; none at the end.
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            let due = self.held.front().map(|(at, _)| *at).filter(|_| !self.frozen);
+            if due.is_some_and(|at| at <= Instant::now()) {
+                return self.held.pop_front().map(|(_, event)| Ok(event));
+            }
+            if self.ended && self.held.is_empty() {
+                return None;
+            }
+            tokio::select! {
+                // What a test has said holds for whatever the apiserver writes afterwards.
+                biased;
+                command = self.commands.recv() => {
+                    if let Err(cut) = self.obey(command.unwrap_or(Command::Cut)) {
+                        return Some(Err(cut));
+                    }
+                }
+                bytes = self.upstream.next(), if !self.ended => match bytes {
+                    None => self.ended = true,
+                    Some(Ok(bytes)) => self.receive(&bytes),
+                    Some(Err(error)) => return Some(Err(error)),
+                },
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+            }
+        }
+    }
+
+    /// An error is the end of the connection; what has not left by then is lost.
+    fn obey(&mut self, command: Command) -> io::Result<()> {
+        match command {
+            Command::Freeze => self.frozen = true,
+            Command::Thaw => self.frozen = false,
+            Command::Delay(delay) => self.delay = delay,
+            Command::Inject(line) => {
+                let mut event = BytesMut::from(line.as_ref());
+                event.extend_from_slice(b"\n");
+                self.held.push_back((Instant::now(), event.freeze()));
+            }
+            Command::Cut => {
+                self.ended = true;
+                self.held.clear();
+                return Err(io::Error::other("the watch is cut"));
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, bytes: &Bytes) {
+        let leaves = Instant::now() + self.delay;
+        if !self.lines {
+            self.held.push_back((leaves, bytes.clone()));
+            return;
+        }
+        self.partial.extend_from_slice(bytes);
+        if let Some(last) = self.partial.iter().rposition(|byte| *byte == b'\n') {
+            self.held.push_back((leaves, self.partial.split_to(last + 1).freeze()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A watch at `/pods`, and where the apiserver writes.
+    fn open(watches: &Watches) -> (Watch, UnboundedSender<io::Result<Bytes>>) {
+        let (apiserver, bytes) = mpsc::unbounded_channel();
+        let bytes = stream::unfold(bytes, |mut bytes| async { Some((bytes.recv().await?, bytes)) });
+        (Watch::new(bytes.boxed(), watches.open("/pods"), true), apiserver)
+    }
+
+    fn write(apiserver: &UnboundedSender<io::Result<Bytes>>, text: &'static str) {
+        apiserver.send(Ok(Bytes::from_static(text.as_bytes()))).unwrap();
+    }
+
+    async fn read(watch: &mut Watch) -> String {
+        String::from_utf8(watch.next().await.unwrap().unwrap().to_vec()).unwrap()
+    }
+
+    async fn is_silent(watch: &mut Watch) -> bool {
+        // The clock of these tests stands still until all wait, so this is no race.
+        tokio::time::timeout(Duration::from_secs(60), watch.next()).await.is_err()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_stay_whole_and_injected_lines_come_between_them() {
+        let watches = Watches::default();
+        let (mut watch, apiserver) = open(&watches);
+        write(&apiserver, "one\ntw");
+        assert_eq!(read(&mut watch).await, "one\n");
+        assert_eq!(watches.command(&Pattern::new("/pods"), &Command::Inject(Bytes::from_static(b"{"))), 1);
+        assert_eq!(read(&mut watch).await, "{\n");
+        write(&apiserver, "o\n");
+        assert_eq!(read(&mut watch).await, "two\n");
+        drop(apiserver);
+        assert!(watch.next().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frozen_watches_are_silent_until_they_thaw_new_ones_too() {
+        let watches = Watches::default();
+        let (mut old, old_apiserver) = open(&watches);
+        watches.freeze(Pattern::new("/pods"));
+        let (mut new, new_apiserver) = open(&watches);
+        write(&old_apiserver, "one\n");
+        write(&new_apiserver, "two\n");
+        assert!(is_silent(&mut old).await && is_silent(&mut new).await);
+        watches.thaw();
+        assert_eq!(read(&mut old).await + &read(&mut new).await, "one\ntwo\n");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_delayed_event_comes_later_and_a_cut_loses_it() {
+        let watches = Watches::default();
+        let (mut watch, apiserver) = open(&watches);
+        watches.command(&Pattern::new("**"), &Command::Delay(Duration::from_secs(90)));
+        write(&apiserver, "one\n");
+        assert!(is_silent(&mut watch).await);
+        assert_eq!(read(&mut watch).await, "one\n");
+        write(&apiserver, "two\n");
+        assert!(is_silent(&mut watch).await);
+        watches.command(&Pattern::new("**"), &Command::Cut);
+        assert!(watch.next().await.unwrap().is_err());
+        assert!(watch.next().await.is_none());
+    }
+}

@@ -1,0 +1,207 @@
+//! Executes a plan: deletes, tells, creates; and writes the status.
+//!
+//! Decides nothing. A delete that fails is told and ends nothing but a replacement; whatever is gone already is as good
+//! as deleted. Left out: upstream's live read before a replacement, for the uid in the delete says which Job is meant.
+
+use anyhow::Context;
+use serde::Serialize;
+use shared::api_error::ApiError;
+use shared::client::PatchType;
+use shared::control::{Control, Propagation, json};
+use shared::events::{EventType, ObjectReference, Recorder};
+use shared::object::{Key, ResourceVersion, Uid};
+use shared::resource::JOBS;
+use shared::time::Time;
+
+use crate::metrics::CreationSkew;
+use crate::objects::{CRON_JOBS, CronJob, CronJobStatus, Job, JobReference, reasons};
+use crate::observe::Observed;
+use crate::plan::{Deletion, Leave, Left, Notice, Plan, Run, Start};
+use crate::status::{Outcome, Started};
+
+/// Writes for CronJobs.
+pub(crate) struct Writer {
+    pub(crate) control: Control,
+    pub(crate) recorder: Recorder,
+    pub(crate) skew: CreationSkew,
+}
+
+/// What an event about a CronJob is about.
+pub(crate) fn about(cron_job: &CronJob) -> ObjectReference {
+    let meta = &cron_job.metadata;
+    ObjectReference {
+        resource: CRON_JOBS,
+        key: meta.key.clone(),
+        uid: meta.uid,
+        resource_version: meta.resource_version,
+    }
+}
+
+impl Writer {
+    /// Does what was planned.
+    pub(crate) async fn apply(&self, observed: &Observed, plan: &Plan) -> Outcome {
+        let Plan { cleanup, leave, notices, run, next: _ } = plan;
+        let about = about(&observed.cron_job);
+        let mut outcome = Outcome::default();
+        for deletion in cleanup {
+            if let Err(error) = self.delete(&about, deletion).await {
+                tracing::warn!(job = %deletion.key, %error, "cannot delete an old job");
+            }
+        }
+        for left in leave {
+            outcome.left.insert(left.uid);
+            self.tell_left(&about, left);
+        }
+        for Notice { kind, reason, message } in notices {
+            self.recorder.event(&about, *kind, reason, message.clone());
+        }
+        match run {
+            Run::Start(start) => self.start(observed, &about, start, &mut outcome).await,
+            Run::Nothing(_) => {}
+        }
+        outcome
+    }
+
+    fn tell_left(&self, about: &ObjectReference, Leave { uid: _, name, why }: &Leave) {
+        let (reason, message) = match why {
+            Left::Ended(ended) => {
+                (reasons::SAW_COMPLETED_JOB, format!("Saw completed job: {name}, condition: {ended}"))
+            }
+            Left::Missing => (reasons::MISSING_JOB, format!("Active job went missing: {name}")),
+            // Its deletion was told.
+            Left::CleanedUp => return,
+        };
+        self.recorder.event(about, EventType::Normal, reason, message);
+    }
+
+    /// Upstream: `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+    async fn delete(&self, about: &ObjectReference, Deletion { key, uid }: &Deletion) -> Result<(), ApiError> {
+        match self.control.delete(&JOBS, key, *uid, Some(Propagation::Background)).await {
+            Ok(()) => {
+                let message = format!("Deleted job {}", key.name());
+                self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_DELETE, message);
+                Ok(())
+            }
+            // It is gone, or another Job has its name.
+            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+            Err(error) => {
+                let message = format!("Deleted job: {error}");
+                self.recorder.event(about, EventType::Warning, reasons::FAILED_DELETE, message);
+                Err(error)
+            }
+        }
+    }
+
+    async fn start(&self, observed: &Observed, about: &ObjectReference, start: &Start, outcome: &mut Outcome) {
+        let Start { due, name, body, replace } = start;
+        for deletion in replace {
+            match self.delete(about, deletion).await {
+                Ok(()) => drop(outcome.left.insert(deletion.uid)),
+                Err(error) => {
+                    let context = format!("could not replace job {}", deletion.key);
+                    outcome.error = Some(anyhow::Error::from(error).context(context));
+                    return;
+                }
+            }
+        }
+        match self.create(observed, about, name, body).await {
+            Ok(Some(created)) => {
+                if let Some(creation) = created.creation {
+                    self.skew.observe(creation, Time::of(*due));
+                }
+                outcome.started = Some(Started { due: *due, job: created.job });
+            }
+            Ok(None) => {}
+            Err(error) => outcome.error = Some(error),
+        }
+    }
+
+    /// None if somebody else's Job has the name, or the status lists the Job already.
+    async fn create(
+        &self,
+        observed: &Observed,
+        about: &ObjectReference,
+        name: &str,
+        body: &str,
+    ) -> anyhow::Result<Option<Created>> {
+        let namespace = about.key.namespace();
+        let error = match self.control.create(&JOBS, namespace, body.to_owned().into()).await {
+            Ok(written) => {
+                let message = format!("Created job {name}");
+                self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_CREATE, message);
+                let job = JobReference::new(&written.metadata);
+                return Ok(Some(Created { job, creation: written.metadata.creation }));
+            }
+            Err(error) => error,
+        };
+        if error.is_already_exists() {
+            return self.find(observed, &Key::new(namespace, name)).await;
+        }
+        if !error.is_namespace_terminating() {
+            let message = format!("Error creating job: {error}");
+            self.recorder.event(about, EventType::Warning, reasons::FAILED_CREATE, message);
+        }
+        Err(error).with_context(|| format!("create job {name}"))
+    }
+
+    /// The Job that was created in a sync which did not get to say so.
+    async fn find(&self, observed: &Observed, key: &Key) -> anyhow::Result<Option<Created>> {
+        let job: Job = self.control.get(&JOBS, key).await.with_context(|| format!("read the existing job {key}"))?;
+        if !job.metadata.is_controlled_by(observed.cron_job.metadata.uid) {
+            tracing::warn!(job = %key, "a job of another owner has the name of the one that is due");
+            return Ok(None);
+        }
+        let is_known = observed.cron_job.has_active(job.metadata.uid);
+        Ok((!is_known).then(|| Created { job: JobReference::new(&job.metadata), creation: None }))
+    }
+
+    /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. A patch, so
+    /// that nothing else of the object need be known. Gives the new version.
+    pub(crate) async fn write_status(
+        &self,
+        cron_job: &CronJob,
+        status: &CronJobStatus,
+    ) -> Result<ResourceVersion, ApiError> {
+        let meta = &cron_job.metadata;
+        let patch = Patch {
+            metadata: Metadata { uid: meta.uid, resource_version: meta.resource_version },
+            status: Status {
+                active: &status.active,
+                last_schedule_time: status.last_schedule_time,
+                last_successful_time: status.last_successful_time,
+            },
+        };
+        let written = self.control.patch(&CRON_JOBS, &meta.key, "status", PatchType::Merge, json(&patch)).await?;
+        Ok(written.metadata.resource_version)
+    }
+}
+
+/// A Job that runs now.
+struct Created {
+    job: JobReference,
+    /// When it was created, if this sync did it.
+    creation: Option<Time>,
+}
+
+#[derive(Serialize)]
+struct Patch<'a> {
+    metadata: Metadata,
+    status: Status<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    uid: Uid,
+    resource_version: ResourceVersion,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    active: &'a [JobReference],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_schedule_time: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_successful_time: Option<Time>,
+}

@@ -1,0 +1,154 @@
+//! Which event wakes which CronJob, and one sync on one screen.
+//!
+//! Left out: periodic syncs. A CronJob sleeps until its next time, or until something happens to it or to its Jobs.
+
+use std::sync::Arc;
+
+use shared::cache::{Cache, Change};
+use shared::clock::Clock;
+use shared::consistency::{Consistency, Source};
+use shared::decisions::Decisions;
+use shared::events::{EventType, Recorder};
+use shared::informer::InformerBuilder;
+use shared::object::Key;
+use shared::queue::{Backoff, Cause, Queue};
+use shared::run::{Names, Operator, Setup};
+use shared::worker::{Controller, Requeue};
+
+use crate::apply::{Writer, about};
+use crate::flags::Flags;
+use crate::metrics::CreationSkew;
+use crate::objects::{CRON_JOBS, CronJob, Job, reasons};
+use crate::observe::{Sources, controller_name};
+use crate::plan::{plan, schedule};
+use crate::status::next_status;
+
+/// The cronjob-operator.
+pub struct CronJobOperator;
+
+impl Operator for CronJobOperator {
+    const NAMES: Names =
+        Names { operator: "cronjob-operator", controller: "cronjob-controller", event_source: "cronjob-controller" };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("cronjob", Backoff::default());
+        let mut cron_jobs = InformerBuilder::<CronJob>::new().build();
+        let mut jobs = InformerBuilder::<Job>::new();
+        let by_controller_name = jobs.index(|job, emit| {
+            if let Some(controller) = &job.metadata.controller {
+                emit(controller_name(job.metadata.namespace(), &controller.name));
+            }
+        });
+        let mut jobs = jobs.build();
+        cron_jobs.on_change(enqueue_cron_job(queue.clone(), setup.recorder(), setup.clock()));
+        jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
+
+        let mut consistency = Consistency::default();
+        let skew = CreationSkew::new();
+        setup.metrics().register(CreationSkew::NAME, CreationSkew::HELP, skew.histogram());
+        let controller = CronJobController {
+            sources: Sources {
+                cron_jobs: cron_jobs.cache(),
+                jobs: jobs.cache(),
+                by_controller_name,
+                control: setup.control(),
+            },
+            writer: Writer { control: setup.control(), recorder: setup.recorder(), skew },
+            cron_jobs_written: consistency.follow(cron_jobs.follow()),
+            jobs_written: consistency.follow(jobs.follow()),
+            consistency,
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.watch(cron_jobs);
+        setup.watch(jobs);
+        setup.work(Arc::new(controller), &queue, flags.concurrent_cron_job_syncs);
+    }
+}
+
+/// Upstream: `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+fn enqueue_cron_job(queue: Queue, recorder: Recorder, clock: Clock) -> impl Fn(Change<'_, CronJob>) {
+    move |change| match change {
+        Change::Added(cron_job) | Change::Deleted(cron_job) => queue.add(&cron_job.metadata.key, Cause::Event),
+        Change::Updated { old, new } if is_rescheduled(old, new) => {
+            let Ok(schedule) = schedule::read(new) else {
+                let message = format!("unparseable schedule for cronjob: {}", new.spec.schedule);
+                return recorder.event(&about(new), EventType::Warning, reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+            };
+            // What the new schedule missed before it was set is not made up for.
+            let delay = schedule::next_delay(&schedule, schedule::since(new), clock.now());
+            queue.add_after(&new.metadata.key, delay.unwrap_or_default());
+        }
+        Change::Updated { old, new } => {
+            let is_edit = old.metadata.generation != new.metadata.generation;
+            queue.add(&new.metadata.key, if is_edit { Cause::Edit } else { Cause::Event });
+        }
+    }
+}
+
+fn is_rescheduled(old: &CronJob, new: &CronJob) -> bool {
+    old.spec.schedule != new.spec.schedule || old.spec.time_zone != new.spec.time_zone
+}
+
+/// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+fn enqueue_owner(queue: Queue, cron_jobs: Arc<Cache<CronJob>>) -> impl Fn(Change<'_, Job>) {
+    let enqueue = move |job: &Job| {
+        let controller = job.metadata.controller.as_ref().filter(|controller| controller.kind == *CRON_JOBS.kind);
+        let Some(controller) = controller else { return };
+        if let Some(owner) = cron_jobs.get_with_uid(job.metadata.namespace(), &controller.name, controller.uid) {
+            queue.add(&owner.metadata.key, Cause::Event);
+        }
+    };
+    move |change| match change {
+        Change::Added(job) | Change::Deleted(job) => enqueue(job),
+        Change::Updated { old, new } => {
+            if old.metadata.controller != new.metadata.controller {
+                enqueue(old);
+            }
+            enqueue(new);
+        }
+    }
+}
+
+/// Syncs CronJobs.
+struct CronJobController {
+    sources: Sources,
+    writer: Writer,
+    consistency: Consistency,
+    cron_jobs_written: Source,
+    jobs_written: Source,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for CronJobController {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(observed) = self.sources.observe(key).await? else {
+            self.consistency.clear(key, None);
+            return Ok(Requeue::Done);
+        };
+        let now = self.clock.now();
+        let plan = plan(&observed, now);
+        self.decisions.record(now, key, &plan);
+
+        let outcome = self.writer.apply(&observed, &plan).await;
+
+        let uid = observed.cron_job.metadata.uid;
+        if let Some(started) = &outcome.started {
+            self.consistency.record(key, uid, self.jobs_written, started.job.resource_version);
+        }
+        if let Some(status) = next_status(&observed, &outcome) {
+            let version = self.writer.write_status(&observed.cron_job, &status).await?;
+            self.consistency.record(key, uid, self.cron_jobs_written, version);
+        }
+        match outcome.error {
+            Some(error) => Err(error),
+            None => Ok(plan.next.map_or(Requeue::Done, Requeue::After)),
+        }
+    }
+
+    fn consistency(&self) -> Option<&Consistency> {
+        Some(&self.consistency)
+    }
+}

@@ -1,0 +1,9 @@
+//! The cronjob-operator as a process.
+
+use std::process::ExitCode;
+
+use cronjob_operator::CronJobOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<CronJobOperator>()
+}

@@ -1,0 +1,62 @@
+//! Standard cron, as robfig/cron v3 reads and computes it: the library that upstream uses.
+//!
+//! Its own evaluator because this one's rules are the behaviour: what a clock change does to a run, what a step does to
+//! the day rule, `@every`. Left out: the optional field of seconds and the library's own scheduler, which upstream does
+//! not use.
+
+mod parser;
+mod spec;
+mod zone;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+pub use parser::{InvalidCron, parse};
+pub use zone::{UnknownTimeZone, load_zone};
+
+/// When something is due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    /// By the calendar of a time zone.
+    Spec(SpecSchedule),
+    /// Again and again after so many whole seconds.
+    Every {
+        /// At least one.
+        seconds: i64,
+    },
+}
+
+/// What a calendar must show: each field as a set of bits.
+///
+/// Upstream: `SpecSchedule`, `spec.go` of robfig/cron.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpecSchedule {
+    minute: u64,
+    hour: u64,
+    day_of_month: u64,
+    month: u64,
+    day_of_week: u64,
+    zone: TimeZone,
+}
+
+/// Set in a field that was written as `*` or `?`.
+const STAR: u64 = 1 << 63;
+
+impl Schedule {
+    /// The first instant after this one, or none: within five years for a calendar.
+    ///
+    /// Upstream: `Schedule.Next`, `spec.go` and `constantdelay.go`.
+    pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
+        let second = whole_second(after);
+        match self {
+            Self::Spec(spec) => spec.next(second),
+            Self::Every { seconds } => second.checked_add(*seconds),
+        }
+        .and_then(|second| Timestamp::from_second(second).ok())
+    }
+}
+
+/// The second an instant is in.
+fn whole_second(at: Timestamp) -> i64 {
+    at.as_second() - i64::from(at.subsec_nanosecond() < 0)
+}

@@ -1,0 +1,123 @@
+//! What is due, how much was missed, and how long until the next time.
+//!
+//! Left out: whether what is due may start, which is [`super`]'s.
+//!
+//! Upstream: `pkg/controller/cronjob/utils.go`, `cronjob_controllerv2.go`.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::cron::{InvalidCron, Schedule, UnknownTimeZone, load_zone, parse};
+use crate::objects::CronJob;
+
+/// A key is woken a little late, so that the time it was woken for has surely come.
+///
+/// Upstream: `nextScheduleDelta`.
+const PAD: SignedDuration = SignedDuration::from_millis(100);
+
+/// More missed times than this are many.
+const FEW: i64 = 100;
+
+/// How many times were missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// None, or only the one that is due.
+    None,
+    /// Some.
+    Few,
+    /// More than a hundred.
+    Many,
+}
+
+/// Two times of the schedule are less than a second apart, or there are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("time difference between two schedules is less than 1 second")]
+pub struct NeverDue;
+
+/// What is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The latest time that has come, if one has.
+    pub time: Option<Timestamp>,
+    /// How many came before it.
+    pub missed: Missed,
+}
+
+/// The schedule in the CronJob's time zone. One that names a zone itself goes by that.
+///
+/// Upstream: `formatSchedule`.
+pub fn read(cron_job: &CronJob) -> Result<Schedule, InvalidCron> {
+    let schedule = &*cron_job.spec.schedule;
+    match &cron_job.spec.time_zone {
+        Some(zone) if !names_zone(schedule) && load_zone(zone).is_ok() => parse(&format!("TZ={zone} {schedule}")),
+        Some(_) | None => parse(schedule),
+    }
+}
+
+/// Whether the schedule names a time zone itself, which is not supported and yet works.
+pub fn names_zone(schedule: &str) -> bool {
+    schedule.contains("TZ")
+}
+
+/// Whether the time zone exists, if there is one.
+pub fn check_zone(cron_job: &CronJob) -> Result<(), UnknownTimeZone> {
+    cron_job.spec.time_zone.as_deref().map_or(Ok(()), |zone| load_zone(zone).map(drop))
+}
+
+/// From when on times count: the last one that was started, or else the creation.
+pub fn since(cron_job: &CronJob) -> Timestamp {
+    let last = cron_job.status.last_schedule_time.or(cron_job.metadata.creation);
+    last.map_or(Timestamp::UNIX_EPOCH, shared::time::Time::timestamp)
+}
+
+/// As [`since`], but nothing that is too late already.
+pub fn since_in_time(cron_job: &CronJob, now: Timestamp) -> Timestamp {
+    let since = since(cron_job);
+    let Some(seconds) = cron_job.spec.starting_deadline_seconds else { return since };
+    now.checked_sub(SignedDuration::from_secs(seconds)).map_or(since, |deadline| deadline.max(since))
+}
+
+/// The latest time after `since` that has come.
+///
+/// The number of missed times is an estimate from the first two, and where times are irregular the search, which starts
+/// from that estimate, may even find none; both as upstream.
+///
+/// Upstream: `mostRecentScheduleTime`.
+pub fn most_recent(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Result<Due, NeverDue> {
+    let first = schedule.next(since).ok_or(NeverDue)?;
+    if now < first {
+        return Ok(Due { time: None, missed: Missed::None });
+    }
+    let second = schedule.next(first).ok_or(NeverDue)?;
+    if now < second {
+        return Ok(Due { time: Some(first), missed: Missed::None });
+    }
+    let gap = first.duration_until(second).as_secs();
+    if gap < 1 {
+        return Err(NeverDue);
+    }
+    let missed = first.duration_until(now).as_secs() / gap + 1;
+    // Two gaps before now and not one: the next time of an irregular schedule may come sooner than a gap.
+    let start = first.checked_add(SignedDuration::from_secs((missed - 2).saturating_mul(gap))).unwrap_or(first);
+    let mut time = None;
+    let mut next = schedule.next(start);
+    while let Some(candidate) = next.filter(|candidate| *candidate <= now) {
+        time = Some(candidate);
+        next = schedule.next(candidate);
+    }
+    Ok(Due { time, missed: if missed > FEW { Missed::Many } else { Missed::Few } })
+}
+
+/// How long until the time after the latest; none if there is no such time.
+///
+/// Upstream: `nextScheduleTimeDuration`.
+pub fn next_delay(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Option<Duration> {
+    let base = match most_recent(schedule, since, now) {
+        Ok(Due { time: Some(time), .. }) => time,
+        Ok(Due { time: None, missed: Missed::None }) => since,
+        Ok(Due { time: None, missed: Missed::Few | Missed::Many }) | Err(NeverDue) => now,
+    };
+    let delay = now.duration_until(schedule.next(base)?).saturating_add(PAD);
+    Some(Duration::try_from(delay).unwrap_or(Duration::ZERO))
+}

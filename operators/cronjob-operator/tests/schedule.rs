@@ -1,0 +1,89 @@
+//! What is due and when to look again: upstream's tables.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use cronjob_operator::objects::CronJob;
+use cronjob_operator::plan::cron::parse;
+use cronjob_operator::plan::schedule::{Due, Missed, most_recent, next_delay, since_in_time};
+use jiff::Timestamp;
+use shared::flags::GoDuration;
+use shared::testing::object;
+
+fn at(text: &str) -> Timestamp {
+    format!("{text}Z").parse().unwrap()
+}
+
+fn check_due(schedule: &str, since: &str, now: &str, expected: &str) {
+    let shown = match most_recent(&parse(schedule).unwrap(), at(since), at(now)) {
+        Ok(Due { time, missed }) => {
+            let time = time.map_or("none".to_owned(), |time| time.to_string());
+            format!(
+                "{time} {}",
+                match missed {
+                    Missed::None => "none missed",
+                    Missed::Few => "few missed",
+                    Missed::Many => "many missed",
+                }
+            )
+        }
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(shown, expected, "{schedule} since {since} at {now}");
+}
+
+fn check_delay(schedule: &str, since: &str, now: &str, expected: &str) {
+    let delay = next_delay(&parse(schedule).unwrap(), at(since), at(now)).unwrap();
+    assert_eq!(GoDuration(delay).to_string(), expected, "{schedule} since {since} at {now}");
+}
+
+/// Upstream: `TestNextScheduleTime`, `TestMostRecentScheduleTime`.
+#[test]
+fn the_latest_time_that_has_come_is_due() {
+    let hourly = "0 * * * *";
+    check_due(hourly, "2015-05-19T09:59:00", "2015-05-19T09:59:30", "none none missed");
+    check_due(hourly, "2015-05-19T09:59:00", "2015-05-19T10:00:00", "2015-05-19T10:00:00Z none missed");
+    check_due(hourly, "2015-05-19T09:59:00", "2015-05-19T10:59:59", "2015-05-19T10:00:00Z none missed");
+    check_due(hourly, "2015-05-19T09:59:00", "2015-05-19T11:00:00", "2015-05-19T11:00:00Z few missed");
+    check_due(hourly, "2015-05-19T09:59:00", "2015-05-22T10:00:00", "2015-05-22T10:00:00Z few missed");
+    check_due(hourly, "2015-05-19T09:59:00", "2015-05-30T10:01:00", "2015-05-30T10:00:00Z many missed");
+    check_due("@every 1h", "2016-05-12T10:01:00", "2016-05-19T10:00:00", "2016-05-19T09:01:00Z many missed");
+}
+
+/// Upstream: `TestMostRecentScheduleTime`. 2025-03-06 is a Thursday.
+#[test]
+fn irregular_schedules_are_estimated_and_may_give_nothing() {
+    let office = "30 6-16/4 * * 1-5";
+    check_due(office, "2025-03-06T10:30:00", "2025-03-07T10:31:00", "2025-03-07T10:30:00Z few missed");
+    check_due(office, "2025-03-06T10:30:00", "2025-03-10T10:31:00", "2025-03-10T10:30:00Z few missed");
+    check_due("30 10,11,12 * * 1-5", "2025-03-06T10:30:00", "2025-03-07T16:30:00", "none few missed");
+    let error = "time difference between two schedules is less than 1 second";
+    check_due("59 23 31 2 *", "2025-03-06T10:30:00", "2025-03-07T16:30:00", error);
+}
+
+/// Upstream: `TestNextScheduleTimeDuration`, `TestControllerV2UpdateCronJob`.
+#[test]
+fn a_key_sleeps_until_just_after_the_next_time() {
+    check_delay("30 10,11,12 * * 1-5", "2025-03-06T10:30:00", "2025-03-07T16:30:00", "66h0m0.1s");
+    check_delay("0 12 * * 4", "2025-03-06T12:00:00", "2025-03-25T11:30:00", "48h30m0.1s");
+    check_delay("*/1 * * * *", "2025-03-06T09:59:00", "2025-03-06T09:59:59", "1.1s");
+    check_delay("@every 1m", "2025-03-06T09:59:00", "2025-03-06T09:59:59", "1.1s");
+    check_delay("@every 3m", "2025-03-06T09:59:00", "2025-03-06T09:59:59", "2m1.1s");
+    check_delay("TZ=America/New_York 30 2 * * *", "2024-03-09T07:30:00", "2024-03-09T08:00:00", "46h30m0.1s");
+    check_delay("TZ=America/New_York 30 1 * * *", "2024-11-03T05:30:00", "2024-11-03T05:30:01", "59m59.1s");
+    check_delay("0 0 29 2 *", "2024-02-29T00:00:00", "2024-03-01T00:00:00", "35040h0m0.1s");
+    let never = parse("0 0 29 2 *").unwrap();
+    assert_eq!(next_delay(&never, at("2096-02-29T00:00:00"), at("2096-03-01T00:00:00")), None);
+}
+
+#[test]
+fn a_deadline_moves_the_start_of_counting() {
+    let cron_job = |deadline: i64| {
+        let built = object("batch/v1", "CronJob", "c").created(at("2025-03-06T10:30:00"));
+        let built = built.set(&["spec", "schedule"], "*/5 * * * *").set(&["spec", "jobTemplate", "spec"], 1);
+        built.set(&["spec", "startingDeadlineSeconds"], deadline).build::<CronJob>()
+    };
+    let now = at("2025-03-06T10:32:00");
+    assert_eq!(since_in_time(&cron_job(60), now), at("2025-03-06T10:31:00"));
+    assert_eq!(since_in_time(&cron_job(600), now), at("2025-03-06T10:30:00"));
+    assert_eq!(since_in_time(&cron_job(i64::MAX), now), at("2025-03-06T10:30:00"));
+}

@@ -1,0 +1,252 @@
+//! Carries out a plan, and writes the status that came of it.
+//!
+//! Views are lean, so nothing is ever written back whole: a patch names what changes, and the state it was decided on.
+//! Left out: deciding anything. The first failure ends a plan; the queue tries again.
+
+mod bodies;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use shared::api_error::ApiError;
+use shared::client::PatchType;
+use shared::consistency::{Consistency, Source};
+use shared::control::{Claimed, Control, Preconditions, Written, aggregate, json};
+use shared::events::{ObjectReference, Recorder};
+use shared::informer::Informer;
+use shared::object::{Meta, ResourceVersion, Uid};
+use shared::owner::Claim;
+use shared::resource::{DEPLOYMENTS, REPLICA_SETS};
+
+use self::bodies::{CreateBody, UpdateBody, rollback_patch};
+use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
+use crate::observe::{Observed, owner};
+use crate::plan::sync::Creation;
+use crate::plan::{NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, Step};
+use crate::status::StatusPatch;
+
+/// What writes for Deployments.
+pub struct Writer {
+    control: Control,
+    recorder: Recorder,
+    /// Which versions the caches must have seen before a key is synced again.
+    pub consistency: Consistency,
+    deployments: Source,
+    replica_sets: Source,
+}
+
+/// How far a plan came.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The state of the Deployment that is known: as observed, or as written since.
+    pub version: ResourceVersion,
+    /// How the creation of the new ReplicaSet went, if one was planned and tried.
+    pub creation: Option<(Box<NewReplicaSet>, Creation)>,
+    /// What ended the plan before its end.
+    pub failure: Option<Failure>,
+}
+
+/// Why a plan ended early.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub error: anyhow::Error,
+    /// Whether the status has to wait until this works.
+    pub before_status: bool,
+}
+
+impl Failure {
+    fn of(error: impl Into<anyhow::Error>) -> Self {
+        Self { error: error.into(), before_status: true }
+    }
+}
+
+impl Writer {
+    /// Writes through this client; follows these informers to see its own writes come back.
+    pub fn new(
+        control: Control,
+        recorder: Recorder,
+        deployments: &Informer<Deployment>,
+        replica_sets: &Informer<ReplicaSet>,
+    ) -> Self {
+        let mut consistency = Consistency::default();
+        let (deployments, replica_sets) =
+            (consistency.follow(deployments.follow()), consistency.follow(replica_sets.follow()));
+        Self { control, recorder, consistency, deployments, replica_sets }
+    }
+
+    /// Adopts and releases; gives what is the Deployment's own then.
+    pub async fn claim(
+        &self,
+        deployment: &Deployment,
+        claim: Claim<ReplicaSet>,
+    ) -> anyhow::Result<Vec<Arc<ReplicaSet>>> {
+        let Claimed { objects, written, errors } =
+            self.control.claim(&owner(deployment), &REPLICA_SETS, claim, &[]).await;
+        for version in written {
+            self.wrote(deployment, self.replica_sets, version);
+        }
+        aggregate(errors)?;
+        Ok(objects)
+    }
+
+    fn wrote(&self, deployment: &Deployment, source: Source, version: ResourceVersion) {
+        self.consistency.record(&deployment.meta.key, deployment.meta.uid, source, version);
+    }
+
+    /// A write that was not answered may have happened all the same.
+    fn noted(
+        &self,
+        deployment: &Deployment,
+        source: Source,
+        result: Result<Written, ApiError>,
+    ) -> Result<Written, ApiError> {
+        match &result {
+            Ok(written) => self.wrote(deployment, source, written.metadata.resource_version),
+            Err(error) if error.is_outcome_unknown() => {
+                self.consistency.doubt(&deployment.meta.key, deployment.meta.uid, source);
+            }
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Tells an event about a Deployment.
+    pub fn tell(&self, deployment: &Deployment, event: PlannedEvent) {
+        let meta = &deployment.meta;
+        let about = ObjectReference {
+            resource: DEPLOYMENTS,
+            key: meta.key.clone(),
+            uid: meta.uid,
+            resource_version: meta.resource_version,
+        };
+        let PlannedEvent { kind, reason, message } = event;
+        self.recorder.event(&about, kind, reason, message);
+    }
+
+    /// Carries out the steps of a plan. What a plan says besides is written with the status.
+    pub async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let Plan { path: _, revision: _, progressing: _, steps, status: _ } = plan;
+        let deployment = &*observed.deployment;
+        let mut outcome = Outcome { version: deployment.meta.resource_version, creation: None, failure: None };
+        // Of several updates of one ReplicaSet the next one rests on the one before.
+        let mut written: BTreeMap<Uid, ResourceVersion> = BTreeMap::new();
+        for step in steps {
+            let done = match step {
+                Step::CreateReplicaSet(new) => {
+                    let (creation, failed) = self.create(deployment, &new).await;
+                    outcome.creation = Some((new, creation));
+                    failed.map_or(Ok(()), |error| Err(Failure::of(error)))
+                }
+                Step::UpdateReplicaSet(mut update) => {
+                    update.resource_version = written.get(&update.uid).copied().unwrap_or(update.resource_version);
+                    let uid = update.uid;
+                    self.update(deployment, update).await.map(|version| {
+                        written.insert(uid, version);
+                    })
+                }
+                Step::DeleteReplicaSet(deletion) => self.delete(deletion).await.map_err(Failure::of),
+                Step::RollBack(rollback) => self.roll_back(deployment, *rollback).await.map(|version| {
+                    outcome.version = version;
+                }),
+                Step::Event(event) => {
+                    self.tell(deployment, event);
+                    Ok(())
+                }
+                Step::Fail(message) => Err(Failure::of(anyhow!(message))),
+            };
+            if let Err(failure) = done {
+                outcome.failure = Some(failure);
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Gives the error too, where the sync ends with it unless the ReplicaSet turns out to be there.
+    async fn create(&self, deployment: &Deployment, new: &NewReplicaSet) -> (Creation, Option<anyhow::Error>) {
+        let body = json(&CreateBody::new(&owner(deployment), new));
+        let created = self.control.create(&REPLICA_SETS, deployment.meta.namespace(), body).await;
+        match self.noted(deployment, self.replica_sets, created) {
+            Ok(written) => (Creation::Created(Arc::new(as_created(new, written))), None),
+            Err(error) if error.is_already_exists() => (Creation::AlreadyExists(None), Some(error.into())),
+            Err(error) if error.is_namespace_terminating() => (Creation::NamespaceTerminating, None),
+            Err(error) => (Creation::Failed(error.to_string()), Some(error.into())),
+        }
+    }
+
+    async fn update(&self, deployment: &Deployment, update: ReplicaSetUpdate) -> Result<ResourceVersion, Failure> {
+        let body = json(&UpdateBody::new(&update));
+        // What is left out here is in the body.
+        let ReplicaSetUpdate { key, event, before_status, .. } = update;
+        let patched = self.control.patch(&REPLICA_SETS, &key, "", PatchType::Merge, body).await;
+        let written = self
+            .noted(deployment, self.replica_sets, patched)
+            .with_context(|| format!("cannot update replica set {key}"))
+            .map_err(|error| Failure { error, before_status })?;
+        if let Some(event) = event {
+            self.tell(deployment, event);
+        }
+        Ok(written.metadata.resource_version)
+    }
+
+    async fn delete(&self, deletion: ReplicaSetDeletion) -> anyhow::Result<()> {
+        let ReplicaSetDeletion { key, uid, resource_version, reason: _ } = deletion;
+        let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
+        match self.control.delete(&REPLICA_SETS, &key, preconditions, None).await {
+            Err(error) if !error.is_not_found() => {
+                Err(error).with_context(|| format!("cannot delete replica set {key}"))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    async fn roll_back(&self, deployment: &Deployment, rollback: Rollback) -> Result<ResourceVersion, Failure> {
+        let body = json(&rollback_patch(deployment, &rollback));
+        let patched = self.control.patch(&DEPLOYMENTS, &deployment.meta.key, "", PatchType::Json, body).await;
+        let written = self
+            .noted(deployment, self.deployments, patched)
+            .context("cannot roll back")
+            .map_err(|error| Failure { error, before_status: true })?;
+        if let Some(event) = rollback.event {
+            self.tell(deployment, event);
+        }
+        Ok(written.metadata.resource_version)
+    }
+
+    /// Writes the status. A Deployment that is gone needs none.
+    pub async fn write_status(&self, deployment: &Deployment, patch: &StatusPatch) -> anyhow::Result<()> {
+        let key = &deployment.meta.key;
+        let patched = self.control.patch(&DEPLOYMENTS, key, "status", PatchType::Merge, json(patch)).await;
+        match self.noted(deployment, self.deployments, patched) {
+            Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The new ReplicaSet as it is known before the cache has it.
+fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
+    let Written { metadata } = written;
+    ReplicaSet {
+        meta: Meta {
+            key: metadata.key,
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            generation: metadata.generation,
+            creation: metadata.creation,
+            deletion: metadata.deletion,
+            labels: metadata.labels,
+            annotations: new.annotations.clone(),
+            controller: metadata.controller,
+            finalizers: metadata.finalizers,
+        },
+        spec: ReplicaSetSpec {
+            replicas: new.replicas,
+            min_ready_seconds: new.min_ready_seconds,
+            template: new.template.clone(),
+        },
+        status: ReplicaSetStatus::default(),
+    }
+}

@@ -1,0 +1,178 @@
+use std::fmt::Write;
+
+use serde_json::json;
+use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
+
+use super::*;
+
+fn deployment(name: &str) -> ObjectBuilder {
+    object("apps/v1", "Deployment", name)
+        .set(&["spec", "selector"], json!({ "matchLabels": { "app": name } }))
+        .set(&["spec", "strategy", "type"], "Recreate")
+}
+
+fn replica_set(name: &str) -> ObjectBuilder {
+    object("apps/v1", "ReplicaSet", name).set(&["spec"], json!({})).label("app", "web")
+}
+
+/// A ReplicaSet of `web`.
+fn owned(name: &str) -> ObjectBuilder {
+    owned_by(name, "web")
+}
+
+fn owned_by(name: &str, owner: &str) -> ObjectBuilder {
+    replica_set(name).owned_by::<Deployment>(&deployment(owner).build::<Deployment>())
+}
+
+fn pod_of(set: &str, name: &str) -> ObjectBuilder {
+    pod(name).owned_by::<ReplicaSet>(&replica_set(set).build::<ReplicaSet>())
+}
+
+fn owner_reference(kind: &str, uid_of: &str) -> serde_json::Value {
+    json!([{ "apiVersion": "apps/v1", "kind": kind, "name": "web", "uid": uid(uid_of), "controller": true }])
+}
+
+/// Two Deployments, `web` and `db`.
+fn caches() -> Caches {
+    let (caches, ..) = Caches::new();
+    store(&caches.deployments, &deployment("web").build());
+    store(&caches.deployments, &deployment("db").build());
+    caches
+}
+
+#[track_caller]
+fn check(wakes: impl IntoIterator<Item = Wake>, expected: &str) {
+    let names = wakes.into_iter().fold(String::new(), |mut names, wake| {
+        write!(names, "{} ", wake.key.name()).unwrap();
+        names
+    });
+    assert_eq!(names.trim(), expected);
+}
+
+#[track_caller]
+fn check_added(new: &ObjectBuilder, expected: &str) {
+    check(caches().replica_set_changed(Change::Added(&new.clone().build())), expected);
+}
+
+#[track_caller]
+fn check_updated(old: &ObjectBuilder, new: &ObjectBuilder, expected: &str) {
+    let (old, new) = (old.clone().build(), new.clone().set(&["metadata", "resourceVersion"], "2").build());
+    check(caches().replica_set_changed(Change::Updated { old: &old, new: &new }), expected);
+}
+
+/// Upstream: `TestAddReplicaSet`.
+#[test]
+fn a_replica_set_wakes_its_own_deployment() {
+    check_added(&owned("web-1"), "web");
+    check_added(&owned("web-1").label("app", "db"), "web");
+    // Another kind, or another object of that name.
+    let of = |reference| replica_set("web-1").set(&["metadata", "ownerReferences"], reference);
+    check_added(&of(owner_reference("Other", "web")), "");
+    check_added(&of(owner_reference("Deployment", "db")), "");
+}
+
+/// Upstream: `TestAddReplicaSetOrphan`, `TestGetDeploymentsForReplicaSet`.
+#[test]
+fn an_orphan_wakes_those_that_select_it() {
+    check_added(&replica_set("x"), "web");
+    check_added(&replica_set("x").label("app", "db"), "db");
+    check_added(&replica_set("x").label("app", "none"), "");
+    check_added(&object("apps/v1", "ReplicaSet", "x").set(&["spec"], json!({})), "");
+    check_added(&replica_set("x").namespace("other"), "");
+    let greedy = caches();
+    store(&greedy.deployments, &deployment("all").set(&["spec", "selector"], json!({})).build());
+    let odd = json!({ "matchExpressions": [{ "key": "app", "operator": "Odd" }] });
+    store(&greedy.deployments, &deployment("odd").set(&["spec", "selector"], odd).build());
+    let both = json!({ "matchExpressions": [{ "key": "app", "operator": "Exists" }] });
+    store(&greedy.deployments, &deployment("both").set(&["spec", "selector"], both).build());
+    check(greedy.replica_set_changed(Change::Added(&replica_set("x").build())), "both web");
+}
+
+/// Upstream: `TestUpdateReplicaSet`, `TestUpdateReplicaSetOrphanWithNewLabels`,
+/// `TestUpdateReplicaSetChangeControllerRef`, `TestUpdateReplicaSetRelease`.
+#[test]
+fn an_update_wakes_the_owner_before_and_the_owner_now() {
+    check_updated(&owned("web-1"), &owned("web-1"), "web");
+    check_updated(&owned("web-1"), &owned_by("web-1", "db"), "web db");
+    check_updated(&owned("web-1").label("app", "db"), &replica_set("web-1").label("app", "db"), "web db");
+    let orphan = replica_set("x");
+    check_updated(&orphan, &orphan, "");
+    check_updated(&orphan.clone().label("app", "none"), &orphan, "web");
+    check_updated(&orphan, &owned("x"), "web");
+    let same = owned("web-1").build();
+    check(caches().replica_set_changed(Change::Updated { old: &same, new: &same }), "");
+}
+
+/// Upstream: `TestDeleteReplicaSet`, `TestDeleteReplicaSetOrphan`.
+#[test]
+fn an_end_wakes_the_owner_and_nobody_else() {
+    let deleted = |last: ObjectBuilder| caches().replica_set_changed(Change::Deleted(&last.build()));
+    check(deleted(owned("web-1")), "web");
+    check(deleted(replica_set("x")), "");
+    check_added(&owned("web-1").terminating(), "web");
+    check_added(&replica_set("x").terminating(), "");
+}
+
+/// The last pod of `web-1` ends; these pods and ReplicaSets are left.
+#[track_caller]
+fn check_last_pod(caches: &Caches, left: &[ObjectBuilder], expected: &str) {
+    store(&caches.replica_sets, &owned("web-1").build());
+    for pod in left {
+        store(&caches.pods, &pod.clone().build());
+    }
+    let last: Arc<Pod> = pod_of("web-1", "last").build();
+    store(&caches.pods, &last);
+    check(caches.pod_changed(Change::Added(&last)), "");
+    forget(&caches.pods, &last);
+    check(caches.pod_changed(Change::Deleted(&last)), expected);
+}
+
+/// Upstream: `TestPodDeletionEnqueuesRecreateDeployment` and the three that follow it.
+#[test]
+fn the_last_pod_wakes_a_deployment_that_recreates() {
+    check_last_pod(&caches(), &[], "web");
+    check_last_pod(&caches(), &[pod_of("web-1", "other")], "");
+    // Of another set of the same Deployment.
+    let two = caches();
+    store(&two.replica_sets, &owned("web-2").build());
+    check_last_pod(&two, &[pod_of("web-2", "other")], "");
+    // Of a set that nobody owns.
+    let two = caches();
+    store(&two.replica_sets, &replica_set("web-2").build());
+    check_last_pod(&two, &[pod_of("web-2", "other")], "web");
+    // Finished ones keep nothing back, as in the sync itself.
+    check_last_pod(&caches(), &[pod_of("web-1", "other").phase("Failed")], "web");
+    let rolling = caches();
+    store(&rolling.deployments, &deployment("web").set(&["spec", "strategy", "type"], "RollingUpdate").build());
+    check_last_pod(&rolling, &[], "");
+}
+
+#[test]
+fn a_pod_of_nobody_or_of_a_set_that_is_gone_wakes_nobody() {
+    let gone = |pod: ObjectBuilder| caches().pod_changed(Change::Deleted(&pod.build()));
+    check(gone(pod("a")), "");
+    check(gone(pod_of("web-1", "a")), "");
+    check(gone(pod("a").owned_by::<Deployment>(&deployment("web").build::<Deployment>())), "");
+}
+
+#[test]
+fn an_edit_goes_first_and_a_status_does_not() {
+    let cause = |old: ObjectBuilder, new: ObjectBuilder| {
+        Caches::deployment_changed(Change::Updated { old: &old.build(), new: &new.build() }).cause
+    };
+    let web = || deployment("web");
+    assert_eq!(cause(web(), web().set(&["metadata", "resourceVersion"], "2")), Cause::Event);
+    assert_eq!(
+        cause(web(), web().set(&["metadata", "resourceVersion"], "2").set(&["metadata", "generation"], 2)),
+        Cause::Edit
+    );
+    assert_eq!(
+        cause(
+            web(),
+            web().set(&["metadata", "resourceVersion"], "2").set(&["metadata", "annotations"], json!({ "a": "b" }))
+        ),
+        Cause::Edit
+    );
+    assert_eq!(Caches::deployment_changed(Change::Added(&web().build())).cause, Cause::Edit);
+    assert_eq!(Caches::deployment_changed(Change::Deleted(&web().build())).cause, Cause::Event);
+}

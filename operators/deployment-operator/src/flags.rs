@@ -1,0 +1,23 @@
+//! The flags: those every operator has, and upstream's of this controller.
+//!
+//! Left out: `--deployment-controller-sync-period`, which upstream has dropped too.
+
+use shared::flags::{OperatorFlags, SharedFlags};
+
+/// Rolls the pods of each Deployment from one template to the next.
+#[derive(Clone, Debug, clap::Parser)]
+pub struct Flags {
+    /// Those every operator has.
+    #[command(flatten)]
+    pub shared: SharedFlags,
+    /// The number of deployment objects that are allowed to sync concurrently. Larger number = more responsive
+    /// deployments, but more CPU (and network) load.
+    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    pub concurrent_deployment_syncs: usize,
+}
+
+impl OperatorFlags for Flags {
+    fn shared(&self) -> &SharedFlags {
+        &self.shared
+    }
+}

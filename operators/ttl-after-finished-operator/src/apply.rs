@@ -1,0 +1,45 @@
+//! Executes a plan: at most one deletion.
+//!
+//! Left out: events, of which upstream has none.
+
+use jiff::Timestamp;
+use shared::api_error::ApiError;
+use shared::control::{Control, Propagation};
+use shared::object::Key;
+use shared::resource::JOBS;
+use shared::worker::Requeue;
+
+use crate::metrics::DeletionDelay;
+use crate::plan::{Plan, Reason};
+
+/// Deletes Jobs.
+pub(crate) struct Writer {
+    pub(crate) control: Control,
+    pub(crate) delay: DeletionDelay,
+}
+
+impl Writer {
+    /// Does what was planned. The pods go first, so that a Job is never gone while its pods still run.
+    pub(crate) async fn apply(&self, key: &Key, plan: Plan, now: Timestamp) -> Result<Requeue, ApiError> {
+        match plan {
+            Plan::Keep(Reason::UnknownFinishTime) => {
+                tracing::warn!(job = %key, "unable to find the time when the Job finished");
+                Ok(Requeue::Done)
+            }
+            Plan::Keep(Reason::BeingDeleted | Reason::NoTtl | Reason::NotFinished) => Ok(Requeue::Done),
+            Plan::Wait(left) => Ok(Requeue::After(left)),
+            Plan::Delete { expired, preconditions } => {
+                match self.control.delete(&JOBS, key, preconditions, Some(Propagation::Foreground)).await {
+                    Ok(()) => {
+                        tracing::info!(job = %key, %expired, "cleaned up the Job");
+                        self.delay.observe(expired, now);
+                        Ok(Requeue::Done)
+                    }
+                    // Somebody was faster.
+                    Err(error) if error.is_not_found() => Ok(Requeue::Done),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The ttl-after-finished-operator's process.
+
+use std::process::ExitCode;
+
+use ttl_after_finished_operator::controller::TtlAfterFinishedOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<TtlAfterFinishedOperator>()
+}

@@ -1,0 +1,84 @@
+//! What a Job is to this operator: whether it has ended, when, and how long it may stay.
+//!
+//! Left out: everything else, such as who manages the Job; the time to live holds for all.
+
+use serde::{Deserialize, Deserializer};
+use shared::condition::{Condition, TRUE};
+use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::resource::{JOBS, Resource};
+use shared::time::Time;
+
+/// A Job.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawJob")]
+pub struct Job {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// How many seconds it stays after it has ended; none is for ever.
+    pub ttl_seconds: Option<i32>,
+    /// Whether and when it ended.
+    pub end: End,
+}
+
+/// Whether and when a Job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It goes on.
+    NotYet,
+    /// At this time it was complete, or had failed.
+    At(Time),
+    /// Nobody knows when.
+    AtUnknownTime,
+}
+
+impl Object for Job {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Job {
+    const RESOURCE: Resource = JOBS;
+}
+
+#[derive(Deserialize)]
+struct RawJob {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "or_default")]
+    spec: RawSpec,
+    #[serde(default, deserialize_with = "or_default")]
+    status: RawStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec {
+    ttl_seconds_after_finished: Option<i32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawStatus {
+    conditions: Option<Vec<Condition>>,
+}
+
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Upstream: `jobFinishTime`, `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go`.
+impl From<RawJob> for Job {
+    fn from(RawJob { metadata, spec, status }: RawJob) -> Self {
+        let conditions = status.conditions.unwrap_or_default();
+        let ended = conditions.iter().find(|condition| {
+            (condition.type_ == "Complete" || condition.type_ == "Failed") && condition.status == TRUE
+        });
+        let end = match ended {
+            None => End::NotYet,
+            Some(Condition { last_transition_time: Some(time), .. }) => End::At(*time),
+            Some(Condition { last_transition_time: None, .. }) => End::AtUnknownTime,
+        };
+        Self { metadata, ttl_seconds: spec.ttl_seconds_after_finished, end }
+    }
+}
