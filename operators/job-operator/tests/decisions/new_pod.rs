@@ -10,7 +10,7 @@ use shared::testing::{ObjectBuilder, uid};
 use crate::fixtures::{FINALIZER, indexed, job};
 
 fn body(job: &ObjectBuilder, pod: NewPod) -> Value {
-    let Ok(pods) = NewPods::of(&job.build::<Job>()) else { panic!("no labels") };
+    let pods = NewPods::of(&job.build::<Job>()).ok().unwrap();
     serde_json::from_slice(&pods.body(pod)).unwrap()
 }
 
