@@ -9,8 +9,10 @@ PACKAGES   := $(addprefix --package ,$(OPERATORS))
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # Naming the target keeps static linking away from build scripts and macros.
 STATIC_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
-# No libc to bring along, no relocations to write into memory at every start, no function twice.
-STATIC_FLAGS := -C target-feature=+crt-static -C relocation-model=static -C link-arg=-Wl,--icf=all
+# No libc to bring along, no relocations to write into memory at every start; and, where Rust brings its own linker, no
+# function twice.
+STATIC_FLAGS = -C target-feature=+crt-static -C relocation-model=static $(if $(filter x86_64%,$(STATIC_TARGET)),$(ICF))
+ICF         := -C link-arg=-Wl,--icf=all
 
 # Tools that come neither with Rust nor with the system: each at one version, in a cache.
 CARGO_DENY_VERSION := 0.20.2
@@ -19,8 +21,12 @@ CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 
 IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif command -v buildah >/dev/null; then echo buildah; fi)
 
-# The local cluster, the suite and the benchmark. The profile is release without its slow linking.
-E2E := cargo run --locked --quiet --profile e2e --package e2e --
+# The local cluster, the benchmark, and all tests that need a cluster. The profile is release without its slow linking.
+E2E    := cargo run --locked --quiet --profile e2e --package e2e --
+SUITES := $(patsubst e2e/tests/%/main.rs,--test %,$(filter-out %/tidy/main.rs,$(wildcard e2e/tests/*/main.rs)))
+
+# Each mostly waits, but some start a cluster of their own.
+TESTS_AT_A_TIME := --test-threads 2
 
 # A check whose program not every machine has is left out with a word about it; CI leaves nothing out.
 left-out = { echo "not checked: $(1)" >&2; [ -z "$$CI" ]; }
@@ -52,6 +58,7 @@ test: needs lint unit doc deny e2e image-check ## Everything that CI checks
 lint: ## Formatting, clippy, shell scripts
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	cargo clippy --locked --package e2e --test suite -- --deny warnings
 	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh e2e/kind/*.sh .ci/run; \
 	else $(call left-out,shell scripts; there is no shellcheck here); fi
 
@@ -72,8 +79,8 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 	$(CARGO_DENY) --locked --workspace check advisories
 
 .PHONY: e2e
-e2e: build-e2e ## The e2e suite on a local cluster
-	$(E2E) test
+e2e: build-e2e ## The e2e suite and the faults on local clusters; TEST=... for those with that in their name
+	cargo test --locked --profile e2e --package e2e $(SUITES) -- $(TESTS_AT_A_TIME) $(TEST)
 
 .PHONY: e2e-kind
 e2e-kind: images build-e2e ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers

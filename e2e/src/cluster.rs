@@ -230,7 +230,15 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts a part that was stopped, with the flags it had.
+    /// Ends a part by SIGKILL, as a crash would.
+    pub fn kill(&self, part: Part) -> Result<()> {
+        let process = self.lock_processes()?.remove(&part);
+        process.with_context(|| format!("{} does not run", part.name()))?.kill();
+        Ok(())
+    }
+
+    /// Starts a part that was stopped, with the flags it had. kwok then waits for its former leases to expire (40 s) before
+    /// it plays a kubelet again; to stop one for a while there is [`Self::set_kubelet`].
     pub fn run(&self, part: Part) -> Result<()> {
         let local = self.local()?;
         let mut processes = self.lock_processes()?;

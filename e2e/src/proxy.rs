@@ -26,8 +26,8 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::cluster::Cluster;
 use forward::{Forwarder, Upstream};
-pub use rules::{Action, Hook, Pattern, Rule, Seen, Verdict};
 use rules::Rules;
+pub use rules::{Action, Hook, Pattern, Rule, Seen, Verdict};
 use watches::{Command, Watches};
 
 /// A request that came by.

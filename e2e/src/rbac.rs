@@ -103,8 +103,7 @@ impl Usage {
         }
     }
 
-    /// Where a role and what its operator did disagree, one complaint for each. A list goes with a watch: it is what is
-    /// left where the server does not stream lists.
+    /// Where a role and what its operator did disagree, one complaint for each.
     pub fn compare(&self, operator: &str, grants: &[Request]) -> Vec<String> {
         let nothing = BTreeMap::new();
         let asked = self.0.get(operator).unwrap_or(&nothing);
@@ -112,11 +111,21 @@ impl Usage {
         let refused =
             refused.map(|(request, count)| format!("{operator} was refused {} times: {request}", count.refused));
         let is_used = |grant: &Request| asked.get(grant).is_some_and(|count| count.allowed > 0);
-        let is_fallback =
-            |grant: &Request| grant.verb == "list" && is_used(&Request { verb: "watch".to_owned(), ..grant.clone() });
-        let unused = grants.iter().filter(|grant| !is_used(grant) && !is_fallback(grant) && !is_for_admission(grant));
+        let unused = grants.iter().filter(|grant| !is_used(grant) && !implied(grant).is_some_and(|by| is_used(&by)));
+        let unused = unused.filter(|grant| !is_for_admission(grant));
         refused.chain(unused.map(|grant| format!("{operator} may, and never did: {grant}"))).collect()
     }
+}
+
+/// What has to be done for this grant to be needed as well: a list is what is left of a watch where the server does not
+/// stream lists, and an event that repeats itself is patched.
+fn implied(grant: &Request) -> Option<Request> {
+    let verb = match (grant.verb.as_str(), grant.resource.as_str()) {
+        ("list", _) => "watch",
+        ("patch", "events") => "create",
+        _ => return None,
+    };
+    Some(Request { verb: verb.to_owned(), ..grant.clone() })
 }
 
 /// Upstream's controllers may update `finalizers` of what they own. No request shows it: admission asks for it where the
@@ -225,11 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_goes_with_a_watch() {
+    fn a_list_goes_with_a_watch_and_a_patch_of_an_event_with_its_creation() {
         let account = "system:serviceaccount:kube-system:job-operator";
         let log = line("ResponseStarted", "watch", account, &json!({"resource": "pods"}), "allow");
         let rules = json!([{"apiGroups": [""], "resources": ["pods", "nodes"], "verbs": ["list"]}]);
         check(&log, &rules, &["job-operator may, and never did: list core/nodes"]);
+        let rules = json!([{"apiGroups": [""], "resources": ["events"], "verbs": ["patch"]}]);
+        check(&done("create", &json!({"resource": "events"})), &rules, &[]);
+        check("", &rules, &["job-operator may, and never did: patch core/events"]);
     }
 
     #[test]

@@ -122,6 +122,12 @@ impl ApiError {
         self.has_reason("NotFound") || (self.code() == Some(404) && self.has_reason(""))
     }
 
+    /// The server knows the resource, and the object is gone or never was. An answer that only knows no such path
+    /// says nothing of the object: its kind may be missing for a while.
+    pub fn is_object_not_found(&self) -> bool {
+        self.has_reason("NotFound") && self.status().is_some_and(|status| status.details.is_some())
+    }
+
     /// A create met an object of the same name.
     pub fn is_already_exists(&self) -> bool {
         self.has_reason("AlreadyExists")
@@ -175,6 +181,14 @@ impl ApiError {
         self.has_cause("NamespaceTerminating")
     }
 
+    /// The same text for the same failure: without the query of the path, parts of which are drawn at random.
+    pub fn without_query(&self) -> String {
+        let text = self.to_string();
+        let Some((before, rest)) = text.split_once('?') else { return text };
+        let (_, after) = rest.split_once(": ").unwrap_or(("", ""));
+        format!("{before}: {after}")
+    }
+
     /// Whether a write may have happened although it failed.
     pub fn is_outcome_unknown(&self) -> bool {
         match self {
@@ -222,5 +236,8 @@ mod tests {
         assert!(error(404, "404 page not found\n").is_not_found());
         assert_eq!(error(502, "").to_string(), "the server answered 502");
         assert!(error(504, "").is_outcome_unknown());
+        let path = "/api/v1/pods?watch=1&timeoutSeconds=417".to_owned();
+        let refused = ApiError::Transport { method: "GET".to_owned(), path, cause: "connection refused".to_owned() };
+        assert_eq!(refused.without_query(), "GET /api/v1/pods: connection refused");
     }
 }

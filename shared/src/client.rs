@@ -66,18 +66,31 @@ impl PatchType {
 pub enum Accept {
     /// The object as it is.
     Object,
-    /// Its metadata only.
+    /// Its metadata only: of one object, or of the objects of a watch.
     Metadata,
+    /// The metadata only, of a list. The server takes the first form it knows and then refuses what does not fit it, so
+    /// that one header cannot ask for both.
+    MetadataList,
+    /// Of `/api` and `/apis`: all groups, versions and resources in one document.
+    Discovery,
 }
 
 impl Accept {
+    /// How a list of such objects is asked for.
+    #[must_use]
+    pub fn of_list(self) -> Self {
+        match self {
+            Self::Metadata => Self::MetadataList,
+            Self::Object | Self::MetadataList | Self::Discovery => self,
+        }
+    }
+
     fn media_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Object => "application/json",
-            Self::Metadata => {
-                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
-                 application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-            }
+            Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+            Self::MetadataList => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+            Self::Discovery => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
         })
     }
 }

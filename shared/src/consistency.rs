@@ -29,6 +29,13 @@ pub struct Follow {
     pub(crate) health: Arc<Health>,
 }
 
+impl Follow {
+    /// Whether the informer still runs: one that was stopped has nothing more to tell.
+    pub(crate) fn is_running(&self) -> bool {
+        self.progress.has_changed().is_ok()
+    }
+}
+
 /// Names one followed informer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source(usize);

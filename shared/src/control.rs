@@ -3,6 +3,8 @@
 //! A write names what it was decided on: a delete carries the uid it means, a patch its own preconditions in its body.
 //! Left out: deciding anything, retries (the queue's), and leases and events, which have modules of their own.
 
+mod metadata;
+
 use std::sync::Arc;
 
 use anyhow::anyhow;

@@ -6,6 +6,7 @@
 //! Left out: periodic resyncs. What upstream's resync heals (a lost timer, an expectation that expired) has its own
 //! wake-up here.
 
+mod feed;
 mod reflector;
 
 use std::borrow::Cow;
@@ -18,22 +19,88 @@ use tokio::sync::Notify;
 use crate::cache::{Cache, Change, IndexId, IndexValue, Indices};
 use crate::client::{Accept, Client};
 use crate::consistency::Follow;
-use crate::object::{Key, Kind, Object};
+use crate::object::{Key, Kind, Object, ResourceVersion};
 use crate::resource::Resource;
+pub use feed::{Feeder, Running};
 
 /// Told of each change after the cache has it; it only enqueues keys, so it must be quick and must not block.
 pub type Handler<T> = Box<dyn Fn(Change<'_, T>) + Send + Sync>;
 
-/// One resource to follow: declare indices, take the cache, add handlers, then hand it to
-/// [`crate::run::Setup::watch`].
-pub struct Informer<T> {
+/// Where what is listed and watched goes: a [`Cache`] with its handlers, or an operator's own structure.
+///
+/// All calls come from one task, in the server's order; they must be quick and must not block.
+pub trait Sink<T>: Send + Sync + 'static {
+    /// A new state of an object, known or not.
+    fn apply(&self, object: Arc<T>);
+    /// An object is gone; this is its last state.
+    fn delete(&self, last: Arc<T>);
+    /// An object is gone whose last state this build cannot read.
+    fn delete_unread(&self, key: &Key);
+    /// `live` is all there is, and `unreadable` too, whose last readable state stays.
+    fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
+    /// After a reset: the version of the list, and its number among those somebody asked for.
+    fn listed(&self, _version: ResourceVersion, _list: u64) {}
+    /// Everything up to this version has been told.
+    fn advance(&self, _version: ResourceVersion) {}
+}
+
+/// What is followed.
+pub(crate) struct Source {
     pub(crate) resource: Resource,
     pub(crate) accept: Accept,
     pub(crate) field_selector: Cow<'static, str>,
     pub(crate) label_selector: Cow<'static, str>,
-    pub(crate) cache: Arc<Cache<T>>,
-    pub(crate) handlers: Vec<Handler<T>>,
     pub(crate) health: Arc<Health>,
+}
+
+/// One resource to follow: declare indices, take the cache, add handlers, then hand it to
+/// [`crate::run::Setup::watch`].
+pub struct Informer<T> {
+    source: Source,
+    cached: Cached<T>,
+}
+
+struct Cached<T> {
+    cache: Arc<Cache<T>>,
+    handlers: Vec<Handler<T>>,
+}
+
+impl<T: Object> Cached<T> {
+    fn notify(&self, change: Change<'_, T>) {
+        for handler in &self.handlers {
+            handler(change);
+        }
+    }
+}
+
+impl<T: Object> Sink<T> for Cached<T> {
+    fn apply(&self, object: Arc<T>) {
+        self.cache.apply(&object, |change| self.notify(change));
+    }
+
+    fn delete(&self, last: Arc<T>) {
+        self.cache.delete(&last, |change| self.notify(change));
+    }
+
+    fn delete_unread(&self, key: &Key) {
+        if let Some(last) = self.cache.get(key) {
+            self.cache.delete(&last, |change| self.notify(change));
+        }
+    }
+
+    fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>) {
+        let kept = unreadable.keys().filter_map(|key| self.cache.get(key));
+        let live = live.into_iter().chain(kept).collect();
+        self.cache.reset(live, |change| self.notify(change));
+    }
+
+    fn listed(&self, version: ResourceVersion, list: u64) {
+        self.cache.listed(version, list);
+    }
+
+    fn advance(&self, version: ResourceVersion) {
+        self.cache.advance(version);
+    }
 }
 
 /// What an informer watches, before its cache exists.
@@ -111,34 +178,35 @@ impl<T: Object> InformerBuilder<T> {
         let Self { resource, accept, field_selector, label_selector, indices } = self;
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
-        Informer { resource, accept, field_selector, label_selector, cache, handlers: Vec::new(), health }
+        let source = Source { resource, accept, field_selector, label_selector, health };
+        Informer { source, cached: Cached { cache, handlers: Vec::new() } }
     }
 }
 
 impl<T: Object> Informer<T> {
     /// The cache that this informer fills.
     pub fn cache(&self) -> Arc<Cache<T>> {
-        Arc::clone(&self.cache)
+        Arc::clone(&self.cached.cache)
     }
 
     /// Adds a handler of changes.
     pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
-        self.handlers.push(Box::new(handler));
+        self.cached.handlers.push(Box::new(handler));
     }
 
     /// To follow how far the cache has come.
     pub fn follow(&self) -> Follow {
-        Follow { progress: self.cache.subscribe(), health: self.health() }
+        Follow { progress: self.cached.cache.subscribe(), health: self.health() }
     }
 
     /// What is known of this informer's health.
     pub fn health(&self) -> Arc<Health> {
-        Arc::clone(&self.health)
+        Arc::clone(&self.source.health)
     }
 
     /// Follows the resource for as long as the future is polled.
     pub async fn run(self, client: Client) {
-        reflector::run(self, client).await;
+        reflector::run(self.source, self.cached, client).await;
     }
 }
 

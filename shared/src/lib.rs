@@ -5,7 +5,7 @@
 //!
 //! Invariants, each held by a lint, a test of `tidy`, or a signature:
 //! - This crate knows no operator.
-//! - Operators never name `kube::Api`; only [`informer`] watches; only [`control`], [`events`] and [`leader`] write.
+//! - Operators never name `kube::Api`; only [`informer`] watches (and [`leader`] its one Lease); only [`control`], [`events`] and [`leader`] write.
 //! - The pure modules import no tokio, no client, no clock.
 //!
 //! Left out on purpose: a generic reconcile loop that hides the key or the queue, and any code that has one user only.
@@ -34,6 +34,7 @@ pub mod api_error;
 pub mod cache;
 pub mod client;
 pub mod clock;
+pub mod discovery;
 pub mod informer;
 
 // Deciding once per key.

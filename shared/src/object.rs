@@ -24,6 +24,24 @@ pub trait Object: DeserializeOwned + Send + Sync + 'static {
     fn meta(&self) -> &Meta<Self::Annotations>;
 }
 
+/// What can be followed without being cached: something with a key and a version.
+pub trait Versioned: DeserializeOwned + Send + Sync + 'static {
+    /// Namespace and name.
+    fn key(&self) -> &Key;
+    /// The version of this state.
+    fn resource_version(&self) -> ResourceVersion;
+}
+
+impl<T: Object> Versioned for T {
+    fn key(&self) -> &Key {
+        &self.meta().key
+    }
+
+    fn resource_version(&self) -> ResourceVersion {
+        self.meta().resource_version
+    }
+}
+
 /// A view of a kind that is known at build time.
 pub trait Kind: Object {
     /// Where the apiserver serves it.

@@ -13,6 +13,7 @@ use futures::future::{BoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::Receiver;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::cache::Progress;
 use crate::client::{self, Client, ClientOptions};
@@ -22,12 +23,12 @@ use crate::control::Control;
 use crate::decisions::Decisions;
 use crate::events::{Events, Recorder};
 use crate::flags::{self, KUBERNETES_VERSION, OperatorFlags, SharedFlags, VERSION};
-use crate::informer::Informer;
+use crate::informer::{Feeder, Informer};
 use crate::leader::{Election, Elector, Lost};
 use crate::metrics::{self, Metrics};
 use crate::object::Object;
 use crate::queue::{Backoff, Queue};
-use crate::serving::{Checks, Probe, Server, Site};
+use crate::serving::{Checks, Probe, Query, Server, Site};
 use crate::telemetry::{self, Telemetry};
 use crate::worker::{self, Controller};
 
@@ -69,7 +70,11 @@ pub struct Setup {
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
     workers: Vec<BoxFuture<'static, ()>>,
+    pages: Vec<OwnPage>,
 }
+
+/// Path, content type, and what reads it.
+type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
 
 impl Setup {
     /// The writer.
@@ -113,6 +118,40 @@ impl Setup {
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
         self.informers.push(Box::pin(informer.run(self.client.clone())));
+    }
+
+    /// To discover resources and to start and stop following them while the operator runs.
+    /// A resource that cannot be followed is noted by `/readyz`, and fails nothing.
+    pub fn feeder(&self) -> Feeder {
+        let feeder = Feeder::new(self.client.clone(), self.metrics.clone());
+        let feeds = feeder.clone();
+        self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
+        feeder
+    }
+
+    /// Serves a page of the operator's own, to those who may GET its path.
+    pub fn page(
+        &mut self,
+        path: &'static str,
+        content_type: &'static str,
+        read: impl Fn(&Query) -> String + Send + Sync + 'static,
+    ) {
+        self.pages.push((path, content_type, Box::new(read)));
+    }
+
+    /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
+    /// fails under this name.
+    pub fn run(
+        &mut self,
+        name: &'static str,
+        ready: Receiver<Progress>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let is_ready = ready.clone();
+        let check = move || if is_ready.borrow().synced { Ok(()) } else { Err("not ready yet".to_owned()) };
+        self.checks.add(&[Probe::Readyz], name, check);
+        self.progress.push(ready);
+        self.informers.push(Box::pin(task));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
@@ -175,11 +214,13 @@ async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
         progress: Vec::new(),
         queues: Vec::new(),
         workers: Vec::new(),
+        pages: Vec::new(),
     };
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     O::set_up(flags, &mut setup);
     let elector = elector(O::NAMES, shared, &setup)?;
-    let _server = serve(shared, &setup, &telemetry).await?;
+    let pages = std::mem::take(&mut setup.pages);
+    let _server = serve(shared, &setup, pages, &telemetry).await?;
     let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
     events.stop(FLUSH_MAX).await;
     telemetry.flush(FLUSH_MAX).await;
@@ -211,56 +252,74 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     Ok(Some(elector))
 }
 
-async fn serve(shared: &SharedFlags, setup: &Setup, telemetry: &Telemetry) -> anyhow::Result<Option<Server>> {
+async fn serve(
+    shared: &SharedFlags,
+    setup: &Setup,
+    pages: Vec<OwnPage>,
+    telemetry: &Telemetry,
+) -> anyhow::Result<Option<Server>> {
     let (metrics, decisions) = (setup.metrics.clone(), setup.decisions.clone());
     let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
+    let site = pages.into_iter().fold(site, |site, (path, content_type, read)| site.page(path, content_type, read));
     Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
 }
 
 /// Follows, waits to lead, works, and ends: when told to, or when somebody else leads.
-async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
+async fn work(setup: Setup, mut elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { informers, progress, queues, workers, .. } = setup;
     let mut stopped = Box::pin(stop_signal()?);
     for informer in informers {
         tokio::spawn(informer);
     }
-    let mut elector = elector;
     if let Some(elector) = &mut elector {
         tokio::select! {
             () = elector.acquire() => {}
             () = &mut stopped => return Ok(()),
         }
     }
-    let working = tokio::spawn(async move {
-        for mut cache in progress {
-            // The informers run for as long as the process: their caches are not dropped.
-            let _ = cache.wait_for(|progress| progress.synced).await;
-        }
-        tracing::info!("caches are synced, workers start");
-        join_all(workers).await;
-    });
-    let lost = tokio::select! {
-        () = &mut stopped => None,
-        lost = keep_leading(elector.as_mut()) => Some(lost),
-    };
-    if let Some(lost) = lost {
+    tokio::select! {
+        () = all_synced(progress) => tracing::info!("caches are synced, workers start"),
+        () = &mut stopped => return end(elector).await,
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+    }
+    let mut working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
+    tokio::select! {
+        () = &mut stopped => {}
         // Somebody else may work already: what is under way is dropped, not finished.
-        working.abort();
-        return Err(anyhow!(lost).context("leaderelection lost"));
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
     tracing::info!("stopping");
     for queue in &queues {
         queue.shut_down();
     }
-    if timeout(shutdown_limit, working).await.is_err() {
-        tracing::warn!(limit = ?shutdown_limit, "workers have not ended in time");
+    // The Lease is renewed until the last sync has ended.
+    tokio::select! {
+        ended = timeout(shutdown_limit, &mut working) => if ended.is_err() {
+            tracing::warn!(limit = ?shutdown_limit, "workers have not ended in time");
+        },
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
+    end(elector).await
+}
+
+async fn all_synced(caches: Vec<Receiver<Progress>>) {
+    for mut cache in caches {
+        // The informers run for as long as the process: their caches are not dropped.
+        let _ = cache.wait_for(|progress| progress.synced).await;
+    }
+}
+
+async fn end(elector: Option<Elector>) -> anyhow::Result<()> {
     if let Some(elector) = elector {
         elector.release().await;
     }
     Ok(())
+}
+
+fn leadership_lost(lost: Lost) -> anyhow::Error {
+    anyhow!(lost).context("leaderelection lost")
 }
 
 async fn keep_leading(elector: Option<&mut Elector>) -> Lost {

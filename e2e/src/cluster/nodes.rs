@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{Cluster, Part, START_DEADLINE};
+use super::{Cluster, START_DEADLINE};
 
 /// The label kwok looks for. A node that loses it is a node whose kubelet died.
 const KUBELET_LABEL: &str = "node.e2e/kubelet";
@@ -33,15 +32,6 @@ impl Cluster {
         let nodes: Api<Node> = Api::all(self.client().await?);
         nodes.patch(node, &PatchParams::default(), &Patch::Merge(label)).await.context("label a node")?;
         Ok(())
-    }
-
-    /// Restarts kwok. Its leases carry its identity, so the new process could not take them before they expire.
-    pub async fn restart_kwok(&self) -> Result<()> {
-        self.stop(Part::Kwok).await?;
-        let leases: Api<Lease> = Api::namespaced(self.client().await?, "kube-node-lease");
-        let every = ListParams::default();
-        leases.delete_collection(&DeleteParams::default(), &every).await.context("delete the nodes' leases")?;
-        self.run(Part::Kwok)
     }
 
     async fn wait_nodes(&self, nodes: &Api<Node>) -> Result<()> {

@@ -97,7 +97,8 @@ impl PodSampler {
 
     /// What has been seen, all that has happened until now included.
     pub async fn finish(self) -> Result<PodHistory> {
-        wait_until("the pod sampler has seen all events", CATCH_UP_DEADLINE, async || self.check_caught_up().await).await?;
+        wait_until("the pod sampler has seen all events", CATCH_UP_DEADLINE, async || self.check_caught_up().await)
+            .await?;
         let record = lock(&self.record);
         Ok(PodHistory { samples: record.samples.clone(), pods: record.ever.len() })
     }
@@ -108,8 +109,11 @@ impl PodSampler {
         if let Some(error) = &record.broken {
             bail!("the watch is broken: {error}");
         }
-        let listed: BTreeMap<_, _> =
-            list.items.iter().map(|pod| (pod.uid().unwrap_or_default(), pod.resource_version().unwrap_or_default())).collect();
+        let listed: BTreeMap<_, _> = list
+            .items
+            .iter()
+            .map(|pod| (pod.uid().unwrap_or_default(), pod.resource_version().unwrap_or_default()))
+            .collect();
         let seen: BTreeMap<_, _> =
             record.present.iter().map(|(uid, seen)| (uid.clone(), seen.resource_version.clone())).collect();
         ensure!(listed == seen, "{} pods are listed, {} seen, or not their last state", listed.len(), seen.len());

@@ -18,20 +18,18 @@ const fn row(name: &'static str, event_source: &'static str, queues: &'static [&
 }
 
 /// The controllers that have been looked up; one more with each operator.
-pub(crate) const CONTROLLERS: [Controller; 9] = [
+pub(crate) const CONTROLLERS: [Controller; 10] = [
     row("cronjob-controller", "cronjob-controller", &["cronjob"]),
     row("daemonset-controller", "daemonset-controller", &["daemonset", "daemonset-node-updates"]),
     row("deployment-controller", "deployment-controller", &["deployment"]),
     row(
         "garbage-collector-controller",
         "garbage-collector-controller",
-        &[
-            "garbage_collector_attempt_to_delete",
-            "garbage_collector_attempt_to_orphan",
-            "garbage_collector_graph_changes",
-        ],
+        // Upstream's third one, of graph changes, is a lock here.
+        &["garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan"],
     ),
     row("job-controller", "job-controller", &["job", "job_orphan_pod"]),
+    row("namespace-controller", "namespace-controller", &["namespace"]),
     row("replicaset-controller", "replicaset-controller", &["replicaset"]),
     row("replicationcontroller-controller", "replication-controller", &["replicationmanager"]),
     row("statefulset-controller", "statefulset-controller", &["statefulset"]),

@@ -4,6 +4,7 @@
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,12 +14,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
 
-use super::{Health, Informer};
+use super::{Health, Sink, Source};
 use crate::api_error::{ApiError, Status};
-use crate::cache::Change;
 use crate::client::Client;
 use crate::clock::jitter;
-use crate::object::{Key, Object, ResourceVersion};
+use crate::object::{Key, ResourceVersion, Versioned};
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
 const BACKOFF_FIRST: Duration = Duration::from_millis(800);
@@ -43,27 +43,28 @@ enum Stop {
 
 impl From<ApiError> for Stop {
     fn from(error: ApiError) -> Self {
-        if error.is_gone() { Self::Expired } else { Self::Failed(error.to_string()) }
+        if error.is_gone() { Self::Expired } else { Self::Failed(error.without_query()) }
     }
 }
 
-pub(super) async fn run<T: Object>(informer: Informer<T>, client: Client) {
-    let mut reflector = Reflector { informer, client, streaming: true, version: None, list: 0 };
+pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client: Client) {
+    let mut reflector =
+        Reflector { source, sink, objects: PhantomData, client, streaming: true, version: None, list: 0 };
     let mut backoff = BACKOFF_FIRST;
     loop {
         let stop = reflector.step(&mut backoff).await;
         match stop {
-            Stop::Ended if reflector.list < reflector.informer.health.wanted_list() => reflector.version = None,
+            Stop::Ended if reflector.list < reflector.source.health.wanted_list() => reflector.version = None,
             Stop::Ended => {}
             Stop::Expired => reflector.version = None,
             Stop::NoStreamingList => reflector.streaming = false,
             Stop::Failed(error) => {
-                if reflector.informer.health.fails(&error) {
-                    tracing::warn!(resource = %reflector.informer.resource, error, "cannot list or watch");
+                if reflector.source.health.fails(&error) {
+                    tracing::warn!(resource = %reflector.source.resource, error, "cannot list or watch");
                 }
                 tokio::select! {
                     () = sleep(jitter(backoff, 1.0)) => {}
-                    () = reflector.informer.health.reconnect.notified() => {}
+                    () = reflector.source.health.reconnect.notified() => {}
                 }
                 backoff = (backoff * 2).min(BACKOFF_MAX);
             }
@@ -71,8 +72,10 @@ pub(super) async fn run<T: Object>(informer: Informer<T>, client: Client) {
     }
 }
 
-struct Reflector<T> {
-    informer: Informer<T>,
+struct Reflector<T, S> {
+    source: Source,
+    sink: S,
+    objects: PhantomData<fn() -> T>,
     client: Client,
     /// Whether the server streams lists, as far as we know.
     streaming: bool,
@@ -82,7 +85,7 @@ struct Reflector<T> {
     list: u64,
 }
 
-impl<T: Object> Reflector<T> {
+impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     async fn step(&mut self, backoff: &mut Duration) -> Stop {
         if self.version.is_none() && !self.streaming {
             return match self.list().await {
@@ -96,9 +99,9 @@ impl<T: Object> Reflector<T> {
 
     fn path(&self, query: &[(&str, &str)]) -> String {
         let selectors =
-            [("fieldSelector", &*self.informer.field_selector), ("labelSelector", &*self.informer.label_selector)];
+            [("fieldSelector", &*self.source.field_selector), ("labelSelector", &*self.source.label_selector)];
         let pairs = query.iter().copied().chain(selectors).filter(|(_, value)| !value.is_empty());
-        let mut path = self.informer.resource.collection_path("");
+        let mut path = self.source.resource.collection_path("");
         for (at, (name, value)) in pairs.enumerate() {
             path.push(if at == 0 { '?' } else { '&' });
             path.push_str(name);
@@ -110,12 +113,12 @@ impl<T: Object> Reflector<T> {
 
     /// A whole list in pages.
     async fn list(&mut self) -> Result<(), Stop> {
-        self.list = self.informer.health.begins_list();
+        self.list = self.source.health.begins_list();
         let limit = PAGE.to_string();
         let (mut live, mut token) = (Vec::new(), String::new());
         loop {
             let path = self.path(&[("limit", &limit), ("continue", &token)]);
-            let body = self.client.get_bytes(&path, self.informer.accept).await?;
+            let body = self.client.get_bytes(&path, self.source.accept.of_list()).await?;
             let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
             token = page.metadata.token;
@@ -133,12 +136,12 @@ impl<T: Object> Reflector<T> {
         let (version, timeout_seconds) = (self.version.unwrap_or_default().to_string(), seconds.to_string());
         let mut query = vec![("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", &timeout_seconds)];
         if initial {
-            self.list = self.informer.health.begins_list();
+            self.list = self.source.health.begins_list();
             query.extend([("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]);
         } else {
             query.push(("resourceVersion", &version));
         }
-        let stream = self.client.stream(&self.path(&query), self.informer.accept).await;
+        let stream = self.client.stream(&self.path(&query), self.source.accept).await;
         let stream = stream.map_err(|error| match error {
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
@@ -146,7 +149,7 @@ impl<T: Object> Reflector<T> {
         let mut lines = Lines { stream, buffer: BytesMut::new() };
         let mut listing = initial.then(Vec::new);
         let idle = Duration::from_secs(seconds) + WATCH_GRACE;
-        let health = Arc::clone(&self.informer.health);
+        let health = Arc::clone(&self.source.health);
         loop {
             let line = tokio::select! {
                 line = timeout(idle, lines.next()) => line,
@@ -156,7 +159,7 @@ impl<T: Object> Reflector<T> {
             self.event(&line, &mut listing)?;
             *backoff = BACKOFF_FIRST;
             if listing.is_none() && health.works() {
-                tracing::info!(resource = %self.informer.resource, "lists and watches again");
+                tracing::info!(resource = %self.source.resource, "lists and watches again");
             }
         }
     }
@@ -189,22 +192,23 @@ impl<T: Object> Reflector<T> {
         }
         let object = match self.decode(event.object) {
             Ok(object) => object,
-            Err(key) if event.kind == "DELETED" => {
-                self.informer.health.can_read(&key);
-                let Some(last) = self.informer.cache.get(&key) else { return Ok(()) };
-                last
+            Err(key) => {
+                if event.kind == "DELETED" && listing.is_none() {
+                    self.source.health.can_read(&key);
+                    self.sink.delete_unread(&key);
+                }
+                return Ok(());
             }
-            Err(_) => return Ok(()),
         };
-        let version = object.meta().resource_version;
+        let version = object.resource_version();
         match (listing, event.kind) {
             (Some(live), _) => live.push(object),
             (None, "DELETED") => {
-                self.informer.cache.delete(&object, |change| notify(&self.informer, change));
+                self.sink.delete(object);
                 self.seen(version);
             }
             (None, _) => {
-                self.informer.cache.apply(&object, |change| notify(&self.informer, change));
+                self.sink.apply(object);
                 self.seen(version);
             }
         }
@@ -212,31 +216,26 @@ impl<T: Object> Reflector<T> {
     }
 
     fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
-        let informer = &self.informer;
-        // What cannot be read is not gone: its last readable state stays.
-        let unreadable = informer.health.unreadable();
-        let kept = unreadable.keys().filter_map(|key| informer.cache.get(key));
-        let live = live.into_iter().chain(kept).collect();
-        informer.cache.reset(live, |change| notify(informer, change));
+        self.sink.reset(live, &self.source.health.unreadable());
         self.version = Some(version);
-        self.informer.cache.listed(version, self.list);
-        if self.informer.health.works() {
-            tracing::info!(resource = %self.informer.resource, "lists again");
+        self.sink.listed(version, self.list);
+        if self.source.health.works() {
+            tracing::info!(resource = %self.source.resource, "lists again");
         }
     }
 
     fn seen(&mut self, version: ResourceVersion) {
         self.version = Some(version.max(self.version.unwrap_or_default()));
-        self.informer.cache.advance(version);
+        self.sink.advance(version);
     }
 
     /// The object, or the key of one that this build cannot read.
     fn decode(&mut self, raw: &RawValue) -> Result<Arc<T>, Key> {
-        let health: &Health = &self.informer.health;
+        let health: &Health = &self.source.health;
         match serde_json::from_str::<T>(raw.get()) {
             Ok(object) => {
                 if health.decode_errors() > 0 {
-                    health.can_read(&object.meta().key);
+                    health.can_read(object.key());
                 }
                 Ok(Arc::new(object))
             }
@@ -252,12 +251,6 @@ impl<T: Object> Reflector<T> {
                 Err(key)
             }
         }
-    }
-}
-
-fn notify<T>(informer: &Informer<T>, change: Change<'_, T>) {
-    for handler in &informer.handlers {
-        handler(change);
     }
 }
 

@@ -53,7 +53,8 @@ impl State {
 
 impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let sources = self.sources();
+        let mut sources = self.sources();
+        sources.informers.retain(Follow::is_running);
         let Sources { queues, informers, panics } = &*sources;
         let running: Vec<(&str, Vec<Duration>)> = queues.iter().map(|queue| (queue.name(), queue.running())).collect();
         let sums = running.iter().map(|(name, times)| (*name, seconds(times.iter().sum())));

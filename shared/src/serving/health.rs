@@ -45,6 +45,8 @@ struct Check {
     probes: Vec<Probe>,
     name: String,
     ask: Ask,
+    /// Whether the probe fails with it.
+    is_fatal: bool,
 }
 
 /// Named checks, asked for each probe anew; cheap to clone. `ping`, which never fails, is always among them.
@@ -53,7 +55,8 @@ pub struct Checks(Arc<Mutex<Vec<Check>>>);
 
 impl Default for Checks {
     fn default() -> Self {
-        let ping = Check { probes: Probe::ALL.to_vec(), name: "ping".to_owned(), ask: Box::new(|| Ok(())) };
+        let ping =
+            Check { probes: Probe::ALL.to_vec(), name: "ping".to_owned(), ask: Box::new(|| Ok(())), is_fatal: true };
         Self(Arc::new(Mutex::new(vec![ping])))
     }
 }
@@ -66,7 +69,21 @@ impl Checks {
         name: impl Into<String>,
         ask: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
-        self.checks().push(Check { probes: probes.to_vec(), name: name.into(), ask: Box::new(ask) });
+        self.push(probes, name.into(), Box::new(ask), true);
+    }
+
+    /// Adds a check that is told but fails no probe: the process is of use although something is not well.
+    pub fn add_note(
+        &self,
+        probes: &[Probe],
+        name: impl Into<String>,
+        ask: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        self.push(probes, name.into(), Box::new(ask), false);
+    }
+
+    fn push(&self, probes: &[Probe], name: String, ask: Ask, is_fatal: bool) {
+        self.checks().push(Check { probes: probes.to_vec(), name, ask, is_fatal });
     }
 
     fn checks(&self) -> MutexGuard<'_, Vec<Check>> {
@@ -77,11 +94,13 @@ impl Checks {
     pub(super) fn answer(&self, probe: Probe, query: &Query) -> Answer {
         let mut unknown: Vec<&str> = query.values("exclude").collect();
         let (mut lines, mut failures) = (String::new(), String::new());
-        for Check { name, ask, .. } in self.checks().iter().filter(|check| check.probes.contains(&probe)) {
+        for Check { name, ask, is_fatal, .. } in self.checks().iter().filter(|check| check.probes.contains(&probe)) {
             // Writing to a string cannot fail.
             let _ = if unknown.contains(&name.as_str()) || query.values("exclude").any(|excluded| excluded == name) {
                 unknown.retain(|excluded| excluded != name);
                 writeln!(lines, "[+]{name} excluded: ok")
+            } else if !is_fatal {
+                writeln!(lines, "[+]{name} {}", if ask().is_ok() { "ok" } else { "degraded: reason withheld" })
             } else if let Err(reason) = ask() {
                 let _ = writeln!(failures, "[-]{name} failed: {reason}");
                 writeln!(lines, "[-]{name} failed: reason withheld")
@@ -113,6 +132,7 @@ impl Checks {
         let check = checks.iter().find(|check| check.name == name && check.probes.contains(&probe))?;
         Some(match (check.ask)() {
             Ok(()) => Answer::text(StatusCode::OK, "ok"),
+            Err(reason) if !check.is_fatal => Answer::text(StatusCode::OK, format!("degraded: {reason}\n")),
             Err(reason) => {
                 Answer::text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n"))
             }
@@ -152,6 +172,17 @@ mod tests {
         let unknown = "[+]ping ok\n[+]leaderElection excluded: ok\n\
                        warn: some health checks cannot be excluded: no matches for \"a\",\"b\"\nlivez check passed\n";
         check(Probe::Livez, "verbose&exclude=b&exclude=leaderElection&exclude=a", 200, unknown);
+    }
+
+    #[test]
+    fn a_note_fails_no_probe() {
+        let checks = Checks::default();
+        checks.add_note(&[Probe::Readyz], "feeds", || Err("widgets: forbidden".to_owned()));
+        let answer = checks.answer(Probe::Readyz, &Query::new("verbose"));
+        let lines = "[+]ping ok\n[+]feeds degraded: reason withheld\nreadyz check passed\n";
+        assert_eq!((answer.code.as_u16(), answer.body.as_str()), (200, lines));
+        let alone = checks.answer_one(Probe::Readyz, "feeds").unwrap();
+        assert_eq!((alone.code.as_u16(), alone.body.as_str()), (200, "degraded: widgets: forbidden\n"));
     }
 
     #[test]

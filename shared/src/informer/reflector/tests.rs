@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use futures::stream;
 
 use super::*;
-use crate::cache::Progress;
+use crate::cache::{Change, Progress};
 use crate::client::ClientOptions;
-use crate::informer::InformerBuilder;
-use crate::object::{Meta, NoAnnotations};
+use crate::informer::{Cached, Informer, InformerBuilder};
+use crate::object::{Meta, NoAnnotations, Object};
 use crate::resource::PODS;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ impl Object for Thing {
 }
 
 struct Scene {
-    reflector: Reflector<Thing>,
+    reflector: Reflector<Thing, Cached<Thing>>,
     listing: Option<Vec<Arc<Thing>>>,
     changes: Arc<Mutex<Vec<String>>>,
 }
@@ -49,7 +49,9 @@ impl Scene {
             let meta = &change.latest().metadata;
             seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
         });
-        let reflector = Reflector { informer, client, streaming: true, version: None, list: 0 };
+        let Informer { source, cached: sink } = informer;
+        let objects = PhantomData;
+        let reflector = Reflector { source, sink, objects, client, streaming: true, version: None, list: 0 };
         Self { reflector, listing: Some(Vec::new()), changes }
     }
 
@@ -75,7 +77,7 @@ impl Scene {
     #[track_caller]
     fn check(&mut self, changes: &[&str], version: u64) {
         assert_eq!(std::mem::take(&mut *self.changes.lock().unwrap()), changes);
-        assert_eq!(self.reflector.informer.cache.progress().resource_version, ResourceVersion(version));
+        assert_eq!(self.reflector.sink.cache.progress().resource_version, ResourceVersion(version));
     }
 }
 
@@ -91,7 +93,7 @@ async fn a_streamed_list_is_one_reset_when_its_end_is_marked() {
     scene.bookmark(9, true);
     scene.check(&["+a@3", "+b@2"], 9);
     assert_eq!(
-        scene.reflector.informer.cache.progress(),
+        scene.reflector.sink.cache.progress(),
         Progress { synced: true, resource_version: ResourceVersion(9), list: 0 }
     );
 }
@@ -118,7 +120,7 @@ async fn an_object_that_does_not_decode_is_named_and_stops_nobody() {
     scene.object("MODIFIED", "a", 3, r#","spec":17"#);
     scene.object("ADDED", "b", 4, OK);
     scene.check(&["+a@2", "+b@4"], 4);
-    let health = scene.reflector.informer.health();
+    let health = Arc::clone(&scene.reflector.source.health);
     assert_eq!(health.decode_errors(), 1);
     let unreadable = health.unreadable();
     assert!(unreadable[&Key::new("ns", "a")].contains("expected a string"), "{unreadable:?}");
@@ -140,7 +142,7 @@ async fn what_cannot_be_read_in_a_list_is_not_taken_for_deleted() {
     scene.object("ADDED", "a", 7, "");
     scene.bookmark(8, true);
     scene.check(&["-b@2"], 8);
-    assert!(scene.reflector.informer.cache.get(&Key::new("ns", "a")).is_some());
+    assert!(scene.reflector.sink.cache.get(&Key::new("ns", "a")).is_some());
 }
 
 #[tokio::test]
@@ -157,7 +159,7 @@ async fn an_expired_version_asks_for_a_new_list_and_other_errors_do_not() {
 #[tokio::test]
 async fn paths_carry_selectors_in_the_form_of_a_query() {
     let mut scene = Scene::new();
-    scene.reflector.informer.field_selector = "spec.nodeName=a b,status.phase!=Failed".into();
+    scene.reflector.source.field_selector = "spec.nodeName=a b,status.phase!=Failed".into();
     assert_eq!(
         scene.reflector.path(&[("watch", "1"), ("continue", "")]),
         "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Da%20b%2Cstatus.phase%21%3DFailed"

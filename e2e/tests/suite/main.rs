@@ -1,0 +1,18 @@
+//! The e2e suite: what a person does with kubectl, and what must then be true, on a real apiserver with the operators at
+//! work under their own accounts and roles.
+//!
+//! Most tests share one cluster, each in a namespace of its own; those that stop or replace something start a cluster for
+//! themselves. With `E2E_EXTERNAL` set the cluster of `KUBECONFIG` is used, with the operators installed there, and tests
+//! that need a cluster of their own pass over it.
+//! Left out: what tables over plans can show, and what needs kubelets.
+
+#![cfg(test)]
+
+mod bad_input;
+mod deployment;
+mod leader;
+mod privilege;
+mod replicas;
+mod side_by_side;
+mod support;
+mod takeover;

@@ -1,0 +1,226 @@
+//! The same manifests under kube-controller-manager and under the operators: what is left must be the same.
+//!
+//! Every rollout here goes one pod at a time, so that each of its steps is the same whoever is faster.
+//! Left out: who wrote (managedFields, the events' hosts), when, the order of events, and the value of pod-template-hash,
+//! which is each implementation's own.
+
+use anyhow::{Result, ensure};
+use e2e::cluster::{ClusterOptions, ControllerManager};
+use e2e::operator::upstream_controller;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Event, Pod, ReplicationController};
+use kube::ResourceExt;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::support::objects::{condition, revision};
+use crate::support::scene::Namespaced;
+use crate::support::{DEADLINE, OPERATORS, Scene, deployment, start_operators, template, with_cluster};
+
+/// What differs between any two runs.
+const MASKED: [&str; 10] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "managedFields",
+    "namespace",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "startTime",
+    "nodeName",
+    "topology.kubernetes.io/zone",
+];
+
+fn mask(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for name in MASKED {
+                fields.remove(name);
+            }
+            fields.values_mut().for_each(mask);
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The hash of each template, and what to call it: the Deployment and the revision it belongs to.
+async fn hashes(scene: &Scene) -> Result<Vec<(String, String)>> {
+    let sets: Vec<ReplicaSet> = scene.list("").await?;
+    let named = |set: &ReplicaSet| {
+        let label = |name: &str| set.labels().get(name).cloned().unwrap_or_default();
+        (label("pod-template-hash"), format!("<{} {}>", label("app"), revision(set)))
+    };
+    Ok(sets.iter().map(named).collect())
+}
+
+/// These lines with each hash under its other name, in order.
+fn without_hashes(lines: Vec<String>, hashes: &[(String, String)]) -> Vec<String> {
+    let replace = |line: String| hashes.iter().fold(line, |line, (hash, name)| line.replace(hash, name));
+    let mut lines: Vec<String> = lines.into_iter().map(replace).collect();
+    lines.sort();
+    lines
+}
+
+async fn all<K: Namespaced + Serialize>(scene: &Scene) -> Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for object in scene.list::<K>("").await? {
+        let mut object = serde_json::to_value(object)?;
+        mask(&mut object);
+        objects.push(object);
+    }
+    Ok(objects)
+}
+
+/// A line for each of what is left.
+async fn left(scene: &Scene) -> Result<Vec<String>> {
+    let mut objects = all::<Deployment>(scene).await?;
+    objects.extend(all::<ReplicaSet>(scene).await?);
+    objects.extend(all::<ReplicationController>(scene).await?);
+    let mut lines = Vec::new();
+    for object in objects {
+        lines.push(serde_json::to_string_pretty(&object)?);
+    }
+    let pods: Vec<Pod> = scene.list("").await?;
+    for pod in &pods {
+        let mut meta = serde_json::to_value(&pod.metadata)?;
+        mask(&mut meta);
+        meta["name"] = json!("?");
+        lines.push(format!("Pod {meta}"));
+    }
+    Ok(without_hashes(lines, &hashes(scene).await?))
+}
+
+/// The events that controllers have posted, in the order of their words.
+async fn events(scene: &Scene) -> Result<Vec<String>> {
+    let events: Vec<Event> = scene.list("").await?;
+    let of_controllers = ["deployment-controller", "replicaset-controller", "replication-controller"];
+    let mut lines = Vec::new();
+    for event in events {
+        let component = event.source.clone().and_then(|source| source.component).unwrap_or_default();
+        if !of_controllers.contains(&component.as_str()) {
+            continue;
+        }
+        let about = &event.involved_object;
+        let message = event.message.clone().unwrap_or_default();
+        // "Created pod: web-5c6f8-x7k2p": the last five letters are random.
+        let message = match message.split_once(" pod: ").and_then(|(_, pod)| pod.rsplit_once('-')) {
+            Some((_, random)) => message.trim_end_matches(random).to_owned(),
+            None => message,
+        };
+        lines.push(format!(
+            "{component} {:?} {:?} {:?} {:?} {:?} {} {message}",
+            about.api_version,
+            about.kind,
+            about.name,
+            event.type_,
+            event.reason,
+            event.count.unwrap_or(0).min(2),
+        ));
+    }
+    Ok(without_hashes(lines, &hashes(scene).await?))
+}
+
+/// Deployments that finished, that stalled, that are paused, and a ReplicationController.
+async fn live(scene: &Scene) -> Result<()> {
+    let mut web = deployment("web", 2);
+    web["spec"]["strategy"]["rollingUpdate"] = json!({"maxSurge": 1, "maxUnavailable": 0});
+    scene.apply(&web).await?;
+    scene.rolled_out("web").await?;
+    scene.kubectl("set env deployment/web STEP=2").await?;
+    scene.rolled_out("web").await?;
+    scene.kubectl("rollout undo deployment/web").await?;
+    scene.rolled_out("web").await?;
+    scene.kubectl("scale deployment/web --replicas=3").await?;
+    scene.rolled_out("web").await?;
+
+    let mut stalled = deployment("stalled", 1);
+    stalled["spec"]["progressDeadlineSeconds"] = json!(1);
+    stalled["spec"]["template"]["metadata"]["annotations"] = json!({"pods.e2e/becomes": "never-started"});
+    scene.apply(&stalled).await?;
+    waits_for(scene, "stalled", ("False", "ProgressDeadlineExceeded")).await?;
+
+    let mut recreated = deployment("recreated", 2);
+    recreated["spec"]["strategy"] = json!({"type": "Recreate"});
+    scene.apply(&recreated).await?;
+    scene.rolled_out("recreated").await?;
+    scene.kubectl("set env deployment/recreated STEP=2").await?;
+    scene.rolled_out("recreated").await?;
+    scene.kubectl("rollout pause deployment/recreated").await?;
+    waits_for(scene, "recreated", ("Unknown", "DeploymentPaused")).await?;
+
+    scene
+        .apply(&json!({
+            "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "plain"},
+            "spec": {"replicas": 2, "selector": {"app": "plain"}, "template": template("plain")},
+        }))
+        .await?;
+    scene
+        .wait_until("the ReplicationController is ready and its events are posted", DEADLINE, async || {
+            let plain: ReplicationController = scene.fetch("plain").await?;
+            ensure!(plain.status.is_some_and(|status| status.available_replicas == Some(2)), "not yet");
+            let created = scene.events("SuccessfulCreate").await?;
+            let created = created.iter().filter(|event| event.involved_object.name.as_deref() == Some("plain")).count();
+            ensure!(created == 2, "{created} events");
+            Ok(())
+        })
+        .await
+}
+
+async fn waits_for(scene: &Scene, name: &str, progressing: (&str, &str)) -> Result<()> {
+    scene
+        .wait_until(&format!("{name} is {progressing:?}"), DEADLINE, async || {
+            let seen: Deployment = scene.fetch(name).await?;
+            let found = condition(&seen, "Progressing");
+            ensure!(found == Some(progressing), "{} is {found:?}", seen.name_any());
+            Ok(())
+        })
+        .await
+}
+
+#[test]
+fn the_operators_leave_what_upstream_leaves() -> Result<()> {
+    with_cluster(ClusterOptions::default(), async |scene| {
+        let upstream = scene.beside("upstream").await?;
+        live(&upstream).await?;
+        scene.cluster.stop_controller_manager().await?;
+        scene.cluster.start_controller_manager(ControllerManager::without(OPERATORS.map(upstream_controller)))?;
+        let _operators = start_operators(&scene.cluster, OPERATORS).await?;
+        let ours = scene.beside("ours").await?;
+        live(&ours).await?;
+
+        let expected = left(&upstream).await?;
+        assert!(expected.len() > 10, "{expected:?}");
+        scene
+            .wait_until("the same objects are left", DEADLINE, async || {
+                let found = left(&ours).await?;
+                ensure!(found == expected, "{}", difference(&expected, &found));
+                Ok(())
+            })
+            .await?;
+        let expected = events(&upstream).await?;
+        assert!(expected.len() > 10, "{expected:?}");
+        scene
+            .wait_until("the same events are posted", DEADLINE, async || {
+                let found = events(&ours).await?;
+                ensure!(found == expected, "{}", difference(&expected, &found));
+                Ok(())
+            })
+            .await
+    })
+}
+
+/// The lines that only one of two has.
+fn difference(expected: &[String], found: &[String]) -> String {
+    let lines =
+        |entries: &[String]| entries.iter().flat_map(|entry| entry.lines().map(str::to_owned)).collect::<Vec<_>>();
+    let (expected, mut found) = (lines(expected), lines(found));
+    let mut only_expected = Vec::new();
+    for line in expected {
+        match found.iter().position(|other| *other == line) {
+            Some(at) => drop(found.remove(at)),
+            None => only_expected.push(line),
+        }
+    }
+    format!("only upstream:\n{}\nonly ours:\n{}", only_expected.join("\n"), found.join("\n"))
+}

@@ -1,0 +1,11 @@
+//! What a test is written with.
+
+pub(crate) mod clusters;
+mod dump;
+pub(crate) mod objects;
+pub(crate) mod sampler;
+pub(crate) mod scene;
+
+pub(crate) use clusters::{OPERATORS, start_operators, with_cluster};
+pub(crate) use objects::{deployment, image, template, uid};
+pub(crate) use scene::{DEADLINE, Scene, on_shared_cluster, without_kubelets};

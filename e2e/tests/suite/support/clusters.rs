@@ -1,0 +1,93 @@
+//! Which cluster a test gets: the one that tests share, or one of its own.
+//! Left out: ending the shared one. Nothing outlives the process, which the cluster's guard sees to.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use anyhow::{Context, Result};
+use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
+use e2e::operator::{Operator, OperatorSpec, upstream_controller};
+use futures::future::try_join_all;
+
+use super::scene::{self, Scene};
+
+/// The operators that the suite is about.
+pub(crate) const OPERATORS: [&str; 3] =
+    ["deployment-operator", "replicaset-operator", "replicationcontroller-operator"];
+
+/// The cluster shared by all tests of this process, with every operator at work. It lives in a thread with a runtime of
+/// its own, as each test's runtime ends with the test.
+pub(crate) fn shared() -> Result<Arc<Cluster>> {
+    static SHARED: OnceLock<Result<Arc<Cluster>, String>> = OnceLock::new();
+    let started = SHARED.get_or_init(|| {
+        let thread = thread::Builder::new().name("shared-cluster".to_owned()).spawn(|| {
+            scene::runtime()?.block_on(async {
+                if is_external() {
+                    return Ok(Arc::new(Cluster::external(None)?));
+                }
+                let cluster = Cluster::start(without_controllers(OPERATORS)).await?;
+                for operator in start_operators(&cluster, OPERATORS).await? {
+                    // Dropped it would be killed; the guard ends it with the process.
+                    std::mem::forget(operator);
+                }
+                Ok(Arc::new(cluster))
+            })
+        });
+        let joined = thread.map_err(|error| error.to_string())?.join();
+        joined.unwrap_or_else(|_| anyhow::bail!("starting the cluster panicked")).map_err(|error| format!("{error:#}"))
+    });
+    started.clone().map_err(anyhow::Error::msg).context("start the shared cluster")
+}
+
+/// Whether the cluster of `KUBECONFIG` is to be tested.
+pub(crate) fn is_external() -> bool {
+    std::env::var_os("E2E_EXTERNAL").is_some_and(|value| !value.is_empty())
+}
+
+/// A local cluster whose kube-controller-manager leaves out what these operators do.
+pub(crate) fn without_controllers<'a>(operators: impl IntoIterator<Item = &'a str>) -> ClusterOptions {
+    let controllers = ControllerManager::without(operators.into_iter().map(upstream_controller));
+    ClusterOptions { controller_manager: Some(controllers), ..ClusterOptions::default() }
+}
+
+/// Runs a test on a cluster of its own; there is none where an external one is tested.
+pub(crate) fn with_cluster(options: ClusterOptions, test: impl AsyncFnOnce(&Scene) -> Result<()>) -> Result<()> {
+    if is_external() {
+        eprintln!("passed over: it needs a cluster of its own");
+        return Ok(());
+    }
+    scene::runtime()?.block_on(async {
+        let cluster = Arc::new(Cluster::start(options).await?);
+        scene::play(cluster, test).await
+    })
+}
+
+/// Installs the permissions of these operators and starts them, as leaders.
+pub(crate) async fn start_operators<'a>(
+    cluster: &Cluster,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<Operator>> {
+    try_join_all(names.into_iter().map(async |name| {
+        let mut operator = cluster.start_operator(&spec(cluster, name).await?).await?;
+        operator.wait_ready().await?;
+        Ok(operator)
+    }))
+    .await
+}
+
+/// An operator, its permissions installed, still to be started.
+pub(crate) async fn spec(cluster: &Cluster, name: &str) -> Result<OperatorSpec> {
+    let account = cluster.install(&manifests(name)).await?;
+    Ok(OperatorSpec::new(name, binary(name), &account))
+}
+
+/// The folder of an operator's manifests.
+pub(crate) fn manifests(operator: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests").join(operator)
+}
+
+/// Cargo puts the programs of a profile next to each other.
+pub(crate) fn binary(operator: &str) -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_e2e")).with_file_name(operator)
+}

@@ -1,0 +1,70 @@
+//! Objects as tests write them, and the few fields that tests read again and again.
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+/// A pod template with one container, labelled `app=NAME`.
+pub(crate) fn template(name: &str) -> Value {
+    json!({
+        "metadata": {"labels": {"app": name}},
+        // Tests that delete pods on a real kubelet should not wait for them.
+        "spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}],
+        },
+    })
+}
+
+/// A Deployment as people write them; its pods are labelled `app=NAME`.
+pub(crate) fn deployment(name: &str, replicas: i32) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "progressDeadlineSeconds": 600,
+            "revisionHistoryLimit": 10,
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
+            "template": template(name),
+        },
+    })
+}
+
+pub(crate) fn uid<K: Resource>(object: &K) -> String {
+    object.meta().uid.clone().unwrap_or_default()
+}
+
+/// Ready, and nobody has deleted it.
+pub(crate) fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let ready = conditions
+        .is_some_and(|all| all.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"));
+    ready && pod.metadata.deletion_timestamp.is_none()
+}
+
+/// What a ReplicaSet is told to have.
+pub(crate) fn replicas_of(set: &ReplicaSet) -> i32 {
+    set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0)
+}
+
+/// The revision that a Deployment or ReplicaSet is at.
+pub(crate) fn revision<K: Resource>(object: &K) -> &str {
+    object.annotations().get("deployment.kubernetes.io/revision").map_or("", String::as_str)
+}
+
+/// The image of the only container.
+pub(crate) fn image(deployment: &Deployment) -> &str {
+    let spec = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+    spec.and_then(|spec| spec.containers.first()).and_then(|container| container.image.as_deref()).unwrap_or("")
+}
+
+/// Status and reason of a Deployment's condition.
+pub(crate) fn condition<'a>(deployment: &'a Deployment, type_: &str) -> Option<(&'a str, &'a str)> {
+    let conditions = deployment.status.as_ref()?.conditions.as_ref()?;
+    let condition = conditions.iter().find(|condition| condition.type_ == type_)?;
+    Some((condition.status.as_str(), condition.reason.as_deref().unwrap_or("")))
+}

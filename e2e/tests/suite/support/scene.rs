@@ -1,0 +1,202 @@
+//! A test's namespace, and how it looks at the cluster and acts on it.
+
+use std::fmt::Debug;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{panic, thread};
+
+use anyhow::{Context, Result, ensure};
+use e2e::apply::apply;
+use e2e::cluster::Cluster;
+use futures::FutureExt;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Event, Namespace, ServiceAccount};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::time::{Instant, sleep};
+
+use super::dump::dump;
+use super::{clusters, sampler};
+
+/// How long anything may take that is expected to happen. Far more than it takes: only failures wait so long.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+/// How often a test looks again.
+const POLL: Duration = Duration::from_millis(30);
+
+/// A namespace in a cluster.
+pub(crate) struct Scene {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+}
+
+/// Kinds of Kubernetes that live in a namespace.
+pub(crate) trait Namespaced:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
+{
+}
+
+impl<K> Namespaced for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
+{
+}
+
+/// Runs a test in a namespace of the shared cluster.
+pub(crate) fn on_shared_cluster(test: impl AsyncFnOnce(&Scene) -> Result<()>) -> Result<()> {
+    let cluster = clusters::shared()?;
+    runtime()?.block_on(play(cluster, test))
+}
+
+/// As [`on_shared_cluster`], for a test that writes what only a kubelet writes: not where there are kubelets.
+pub(crate) fn without_kubelets(test: impl AsyncFnOnce(&Scene) -> Result<()>) -> Result<()> {
+    if clusters::is_external() {
+        eprintln!("passed over: a kubelet would contradict it");
+        return Ok(());
+    }
+    on_shared_cluster(test)
+}
+
+pub(crate) fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("start a runtime")
+}
+
+/// Runs a test in a new namespace; if it fails, what is in there and the end of each log is printed.
+pub(crate) async fn play(cluster: Arc<Cluster>, test: impl AsyncFnOnce(&Scene) -> Result<()>) -> Result<()> {
+    let client = cluster.client().await?;
+    let scene = Scene { cluster, client, namespace: namespace_name() };
+    scene.create_namespace().await?;
+    let ended = AssertUnwindSafe(test(&scene)).catch_unwind().await;
+    if !matches!(ended, Ok(Ok(()))) {
+        eprintln!("{}", dump(&scene).await);
+        scene.cluster.keep_logs();
+    }
+    match ended {
+        Ok(result) => {
+            let namespaces: Api<Namespace> = Api::all(scene.client.clone());
+            let _ = namespaces.delete(&scene.namespace, &DeleteParams::background()).await;
+            result
+        }
+        Err(panicked) => panic::resume_unwind(panicked),
+    }
+}
+
+/// The test's own name, so that logs and dumps tell which test they are about.
+fn namespace_name() -> String {
+    let test = thread::current().name().unwrap_or("test").replace("::", "-").replace('_', "-");
+    let start = test.len().saturating_sub(50);
+    format!("{}-{}", test[start..].trim_matches('-'), std::process::id() % 100_000)
+}
+
+impl Scene {
+    async fn create_namespace(&self) -> Result<()> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        apply(&self.client, "", &namespace).await?;
+        // A pod is admitted only once its namespace has a service account; not every cluster has someone to create it.
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        self.apply(&account).await?;
+        self.wait_until("the namespace has a service account", DEADLINE, async || {
+            self.fetch::<ServiceAccount>("default").await.map(drop)
+        })
+        .await
+    }
+
+    /// Another namespace of the same cluster, if this one may be broken.
+    pub(crate) async fn beside(&self, suffix: &str) -> Result<Self> {
+        let mut namespace = self.namespace.clone();
+        namespace.truncate(50);
+        let beside = Self {
+            cluster: Arc::clone(&self.cluster),
+            client: self.client.clone(),
+            namespace: format!("{namespace}-{suffix}"),
+        };
+        beside.create_namespace().await?;
+        Ok(beside)
+    }
+
+    pub(crate) fn api<K: Namespaced>(&self) -> Api<K> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub(crate) async fn fetch<K: Namespaced>(&self, name: &str) -> Result<K> {
+        self.api().get(name).await.with_context(|| format!("get {} {name}", K::kind(&())))
+    }
+
+    /// The objects that `selector` selects; all if it is empty.
+    pub(crate) async fn list<K: Namespaced>(&self, selector: &str) -> Result<Vec<K>> {
+        let list = self.api().list(&ListParams::default().labels(selector)).await;
+        Ok(list.with_context(|| format!("list {}", K::plural(&())))?.items)
+    }
+
+    /// Server-side apply.
+    pub(crate) async fn apply(&self, object: &Value) -> Result<DynamicObject> {
+        apply(&self.client, &self.namespace, object).await
+    }
+
+    /// A merge patch.
+    pub(crate) async fn patch<K: Namespaced>(&self, name: &str, patch: &Value) -> Result<K> {
+        let patched = self.api().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        patched.with_context(|| format!("patch {} {name}", K::kind(&())))
+    }
+
+    /// A merge patch of the status.
+    pub(crate) async fn patch_status<K: Namespaced>(&self, name: &str, patch: &Value) -> Result<K> {
+        let patched = self.api().patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        patched.with_context(|| format!("patch the status of {} {name}", K::kind(&())))
+    }
+
+    /// What a person types, in this namespace; words are split at blanks.
+    pub(crate) async fn kubectl(&self, line: &str) -> Result<String> {
+        let namespace = ["--namespace", &self.namespace];
+        self.cluster.kubectl(namespace.into_iter().chain(line.split_whitespace())).await
+    }
+
+    /// Looks until `look` finds what it wants. Its error says what it saw instead; it is the test's once time is up.
+    pub(crate) async fn wait_until<T>(
+        &self,
+        what: &str,
+        deadline: Duration,
+        mut look: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        let end = Instant::now() + deadline;
+        loop {
+            match look().await {
+                Ok(found) => return Ok(found),
+                Err(seen) if Instant::now() >= end => {
+                    return Err(seen).with_context(|| format!("not within {} s: {what}", deadline.as_secs_f32()));
+                }
+                Err(_) => sleep(POLL).await,
+            }
+        }
+    }
+
+    /// Waits as a person does, by `kubectl rollout status`.
+    pub(crate) async fn rolled_out(&self, deployment: &str) -> Result<()> {
+        self.kubectl(&format!("rollout status deployment/{deployment} --timeout=60s")).await.map(drop)
+    }
+
+    /// The events of this namespace with this reason.
+    pub(crate) async fn events(&self, reason: &str) -> Result<Vec<Event>> {
+        let mut events: Vec<Event> = self.list("").await?;
+        events.retain(|event| event.reason.as_deref() == Some(reason));
+        Ok(events)
+    }
+
+    /// As [`Self::events`], once there are some: they are posted after the fact.
+    pub(crate) async fn told(&self, reason: &str) -> Result<Vec<Event>> {
+        self.wait_until(&format!("an event {reason}"), DEADLINE, async || {
+            let events = self.events(reason).await?;
+            ensure!(!events.is_empty(), "there is none");
+            Ok(events)
+        })
+        .await
+    }
+
+    /// Starts noting what pods and ReplicaSets with these labels there are.
+    pub(crate) async fn sample(&self, selector: &str) -> Result<sampler::Sampler> {
+        sampler::Sampler::start(self, selector).await
+    }
+}

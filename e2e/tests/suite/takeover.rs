@@ -1,0 +1,108 @@
+//! A controller handed over on a live cluster, in both directions.
+
+use anyhow::{Result, ensure};
+use e2e::cluster::{ClusterOptions, ControllerManager};
+use e2e::operator::upstream_controller;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Pod, ReplicationController};
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::support::scene::Namespaced;
+use crate::support::{DEADLINE, OPERATORS, Scene, deployment, start_operators, template, with_cluster};
+
+/// Kind, name and resourceVersion of everything there is in a namespace: equal if nobody has written anything.
+async fn versions(scene: &Scene) -> Result<Vec<String>> {
+    async fn of<K: Namespaced>(scene: &Scene) -> Result<Vec<String>> {
+        let all: Vec<K> = scene.list("").await?;
+        let line = |object: &K| {
+            let (uid, version) = (object.uid(), object.resource_version());
+            format!("{} {} {uid:?} {version:?}", K::kind(&()), object.name_any())
+        };
+        Ok(all.iter().map(line).collect())
+    }
+    let mut all = of::<Deployment>(scene).await?;
+    all.extend(of::<ReplicaSet>(scene).await?);
+    all.extend(of::<ReplicationController>(scene).await?);
+    all.extend(of::<Pod>(scene).await?);
+    Ok(all)
+}
+
+/// Finished work of all three kinds, which has nothing to gain from anybody.
+async fn finish_some_work(scene: &Scene) -> Result<()> {
+    let controller = json!({
+        "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "plain"},
+        "spec": {"replicas": 2, "selector": {"app": "plain"}, "template": template("plain")},
+    });
+    scene.apply(&controller).await?;
+    scene.apply(&deployment("web", 3)).await?;
+    scene.rolled_out("web").await?;
+    scene.kubectl("set env deployment/web STEP=2").await?;
+    scene.rolled_out("web").await
+}
+
+/// What there is once the last status has been written: the one that no longer counts a pod as terminating.
+async fn finished(scene: &Scene) -> Result<Vec<String>> {
+    scene
+        .wait_until("all is quiet", DEADLINE, async || {
+            let plain = scene.fetch::<ReplicationController>("plain").await?.status.unwrap_or_default();
+            ensure!(plain.available_replicas == Some(2), "{plain:?}");
+            let web = scene.fetch::<Deployment>("web").await?.status.unwrap_or_default();
+            ensure!(web.replicas == Some(3) && web.terminating_replicas.unwrap_or(0) == 0, "{web:?}");
+            let pods = scene.list::<Pod>("").await?;
+            ensure!(pods.len() == 5, "{} pods", pods.len());
+            Ok(())
+        })
+        .await?;
+    versions(scene).await
+}
+
+/// Starts a rollout and returns in its middle: pods take half a second to be ready, so there is time.
+async fn roll_half(scene: &Scene, step: u32) -> Result<()> {
+    let environment = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "main", "image": "registry.k8s.io/pause:3.10", "env": [{"name": "STEP", "value": step.to_string()}]},
+    ]}}}});
+    scene.patch::<Deployment>("moving", &environment).await?;
+    scene
+        .wait_until("the rollout is in its middle", DEADLINE, async || {
+            let moving: Deployment = scene.fetch("moving").await?;
+            let updated = moving.status.and_then(|status| status.updated_replicas).unwrap_or(0);
+            ensure!((3..18).contains(&updated), "{updated} pods are updated");
+            Ok(())
+        })
+        .await
+}
+
+#[test]
+fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> {
+    with_cluster(ClusterOptions::default(), async |scene| {
+        let rest = ControllerManager::without(OPERATORS.map(upstream_controller));
+        let moves = scene.beside("moves").await?;
+        let mut moving = deployment("moving", 20);
+        moving["spec"]["template"]["metadata"]["annotations"] =
+            json!({"pods.e2e/becomes": "ready-later", "pods.e2e/after": "500ms"});
+        finish_some_work(scene).await?;
+        moves.apply(&moving).await?;
+        moves.rolled_out("moving").await?;
+        let finished = finished(scene).await?;
+
+        roll_half(&moves, 2).await?;
+        scene.cluster.stop_controller_manager().await?;
+        scene.cluster.start_controller_manager(rest)?;
+        let mut operators = start_operators(&scene.cluster, OPERATORS).await?;
+        moves.rolled_out("moving").await?;
+        assert_eq!(versions(scene).await?, finished, "the operators wrote what needed no write");
+
+        roll_half(&moves, 3).await?;
+        for operator in &mut operators {
+            operator.terminate().await?;
+        }
+        scene.cluster.stop_controller_manager().await?;
+        scene.cluster.start_controller_manager(ControllerManager::all())?;
+        moves.rolled_out("moving").await?;
+        assert_eq!(versions(scene).await?, finished, "what the operators left was not what upstream expects");
+        let sets: Vec<ReplicaSet> = moves.list("app=moving").await?;
+        assert_eq!(sets.len(), 3, "one ReplicaSet a template, whoever made it");
+        Ok(())
+    })
+}

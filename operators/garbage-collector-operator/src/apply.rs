@@ -1,0 +1,166 @@
+//! Carries a plan out; every write says which object, and in which state, it means.
+//!
+//! Left out: deciding. A write that meets another state than the planned one gives an error, and the next attempt
+//! plans anew.
+
+pub mod orphan;
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use shared::api_error::ApiError;
+use shared::client::PatchType;
+use shared::control::{Control, json};
+use shared::object::Key;
+use shared::resource::Resource;
+
+use crate::controller::collector::{Collector, Followed};
+use crate::graph::Event;
+use crate::objects::Identity;
+use crate::observe::{Got, get, key_in};
+use crate::plan::patches::{Patch, delete_options, remove_finalizer};
+use crate::plan::{Action, Delete, Plan};
+
+/// client-go's `DefaultBackoff`: four tries in all.
+const CONFLICT_WAITS: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
+
+/// Gives whether the object is to be looked at again.
+///
+/// # Errors
+/// When a write failed, or met another state.
+pub async fn apply(collector: &Collector, control: &Control, plan: Plan) -> anyhow::Result<bool> {
+    let Plan { identity, action, reason: _, look_again } = plan;
+    match action {
+        Action::Nothing => {}
+        Action::TellAbsent => return Ok(tell_absent(collector, &identity)),
+        Action::Attempt(uids) => collector.attempt(&uids),
+        Action::RemoveFinalizer(resource, finalizer) => {
+            without_finalizer(collector, control, &resource, &identity, finalizer).await?;
+        }
+        Action::Patch(resource, patch) => {
+            let key = key_in(&resource, &identity.namespace, &identity.object.name);
+            patch_either(control, &resource, &key, &patch)
+                .await
+                .with_context(|| format!("drop owners of {identity}"))?;
+        }
+        Action::Delete(planned) => {
+            if delete(collector, control, &identity, *planned).await? == Deleted::WasAbsent {
+                return Ok(tell_absent(collector, &identity));
+            }
+        }
+    }
+    Ok(look_again)
+}
+
+/// Gives whether another claim about the same uid is to be looked into, later.
+fn tell_absent(collector: &Collector, identity: &Identity) -> bool {
+    collector.update(Event::Absent(identity)) == Followed::LookAgain
+}
+
+#[derive(PartialEq, Eq)]
+enum Deleted {
+    Done,
+    WasAbsent,
+}
+
+async fn delete(
+    collector: &Collector,
+    control: &Control,
+    identity: &Identity,
+    planned: Delete,
+) -> anyhow::Result<Deleted> {
+    let Delete { resource, live, policy, unblock } = planned;
+    let key = key_in(&resource, &identity.namespace, &identity.object.name);
+    if let Some(patch) = unblock {
+        patch_either(control, &resource, &key, &patch)
+            .await
+            .with_context(|| format!("unblock owners of {identity}"))?;
+    }
+    let options = |version| json(&delete_options(&live.uid, version, policy));
+    let outcome = control.delete_with(&resource, &key, options(Some(&live.resource_version))).await;
+    let outcome = match outcome {
+        Err(conflict) if conflict.is_conflict() => {
+            // Something else changed. If its owners did not, what was decided still holds.
+            match get(collector, control, &resource, &key).await {
+                Got::Absent => return Ok(Deleted::WasAbsent),
+                Got::Object(now) if now.metadata.uid != live.uid => return Ok(Deleted::WasAbsent),
+                Got::Object(now)
+                    if now.metadata.resource_version != live.resource_version
+                        && now.metadata.owner_references == live.owner_references =>
+                {
+                    control.delete_with(&resource, &key, options(None)).await
+                }
+                Got::Object(_) | Got::Unserved | Got::Failed(_) => Err(conflict),
+            }
+        }
+        other => other,
+    };
+    match outcome {
+        Ok(()) => {
+            tracing::info!(object = %identity, uid = live.uid, ?policy, "deleted");
+            Ok(Deleted::Done)
+        }
+        Err(error) if error.is_object_not_found() => Ok(Deleted::WasAbsent),
+        Err(error) => Err(anyhow::Error::new(error).context(format!("delete {identity}"))),
+    }
+}
+
+/// Upstream: `patch`, `pkg/controller/garbagecollector/patch.go`.
+async fn patch_either(control: &Control, resource: &Resource, key: &Key, patch: &Patch) -> Result<(), ApiError> {
+    match send(control, resource, key, PatchType::StrategicMerge, &patch.strategic).await {
+        Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {
+            send(control, resource, key, PatchType::Merge, &patch.merge).await
+        }
+        outcome => outcome,
+    }
+}
+
+pub(crate) const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
+
+pub(crate) async fn send(
+    control: &Control,
+    resource: &Resource,
+    key: &Key,
+    kind: PatchType,
+    patch: &Value,
+) -> Result<(), ApiError> {
+    control.patch(resource, key, "", kind, json(patch)).await.map(|_| ())
+}
+
+/// Takes one finalizer from exactly this object; those that others add meanwhile stay.
+///
+/// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
+pub(crate) async fn without_finalizer(
+    collector: &Collector,
+    control: &Control,
+    resource: &Resource,
+    identity: &Identity,
+    finalizer: &str,
+) -> anyhow::Result<()> {
+    let key = key_in(resource, &identity.namespace, &identity.object.name);
+    let mut waits = CONFLICT_WAITS.into_iter();
+    loop {
+        let live = match get(collector, control, resource, &key).await {
+            Got::Object(live) if live.uid() == identity.object.uid => live,
+            Got::Object(_) | Got::Absent => return Ok(()),
+            Got::Unserved => bail!("{resource} is not served"),
+            Got::Failed(error) => bail!(error),
+        };
+        let Some(patch) = remove_finalizer(&live.metadata, finalizer) else { return Ok(()) };
+        match send(control, resource, &key, PatchType::Merge, &patch).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => {
+                let wait = waits.next().filter(|_| error.is_conflict());
+                let Some(wait) = wait else {
+                    return Err(
+                        anyhow::Error::new(error).context(format!("remove finalizer {finalizer} of {identity}"))
+                    );
+                };
+                tokio::time::sleep(wait).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! One deletion that orphans: every dependent loses its reference, then the owner its finalizer.
+//!
+//! Left out: dependents that the graph has not seen yet. As upstream's, the promise holds for those it knows.
+//!
+//! Upstream: `processAttemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
+
+use anyhow::{anyhow, bail};
+use futures::{StreamExt, stream};
+use shared::client::PatchType;
+use shared::control::{Control, aggregate};
+use shared::object::Uid;
+
+use crate::apply::{UNSUPPORTED_MEDIA_TYPE, send, without_finalizer};
+use crate::controller::collector::Collector;
+use crate::objects::{Identity, ORPHAN};
+use crate::observe::{Got, get, key_in};
+use crate::plan::patches::{drop_owners_of, keep_other_owners};
+
+/// So many dependents at once.
+const AT_ONCE: usize = 20;
+
+/// Orphans the dependents of the object of this uid; gives how many there were, none if it is not known any more.
+///
+/// # Errors
+/// When a dependent could not be changed (the owner then waits), or the finalizer not be removed.
+pub async fn orphan(collector: &Collector, control: &Control, uid: Uid) -> anyhow::Result<Option<usize>> {
+    let known = collector.with_graph(|graph| {
+        let owner = graph.node(uid)?.identity.clone();
+        let dependents = graph.dependents(uid).map(|dependent| dependent.identity.clone());
+        Some((owner, dependents.collect::<Vec<_>>()))
+    });
+    let Some((owner, dependents)) = known else { return Ok(None) };
+    let count = dependents.len();
+    let releases = dependents.into_iter().map(|dependent| release(collector, control, &owner, dependent));
+    let outcomes: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
+    aggregate(outcomes.into_iter().filter_map(Result::err).collect())?;
+    let Some(resource) = collector.resource_of(&owner.object.kind) else {
+        bail!("{} of {owner} is not served", owner.object.kind.api_version)
+    };
+    without_finalizer(collector, control, &resource, &owner, ORPHAN).await?;
+    Ok(Some(count))
+}
+
+async fn release(
+    collector: &Collector,
+    control: &Control,
+    owner: &Identity,
+    dependent: Identity,
+) -> anyhow::Result<()> {
+    let failed = |error| anyhow::Error::new(error).context(format!("orphan {dependent}"));
+    let Some(resource) = collector.resource_of(&dependent.object.kind) else {
+        bail!("orphan {dependent}: {} is not served", dependent.object.kind.api_version)
+    };
+    let key = key_in(&resource, &dependent.namespace, &dependent.object.name);
+    let owners = [owner.object.uid.to_string()];
+    let strategic = drop_owners_of(&dependent.object.uid.to_string(), &owners);
+    match send(control, &resource, &key, PatchType::StrategicMerge, &strategic).await {
+        Ok(()) => return Ok(()),
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let live = match get(collector, control, &resource, &key).await {
+        Got::Object(live) if live.uid() == dependent.object.uid => live,
+        Got::Object(_) | Got::Absent => return Ok(()),
+        Got::Unserved => return Err(anyhow!("orphan {dependent}: {resource} is not served")),
+        Got::Failed(error) => return Err(anyhow!("orphan {dependent}: {error}")),
+    };
+    match send(control, &resource, &key, PatchType::Merge, &keep_other_owners(&live.metadata, &owners)).await {
+        Err(error) if !error.is_not_found() => Err(failed(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,102 @@
+//! Wiring, and one sync of each of the two queues.
+//!
+//! A key is a uid. Upstream's third queue, of graph changes, is the order in which the graph's lock is taken.
+
+pub mod collector;
+pub mod monitors;
+
+use std::sync::Arc;
+
+use prometheus_client::metrics::counter::Counter;
+use shared::clock::Clock;
+use shared::control::Control;
+use shared::decisions::Decisions;
+use shared::object::{Key, Uid};
+use shared::queue::Backoff;
+use shared::run::{Names, Operator, Setup};
+use shared::worker::{Controller, Requeue};
+
+use crate::apply::apply;
+use crate::apply::orphan::orphan;
+use crate::flags::Flags;
+use crate::graph::dot;
+use crate::observe::observe;
+use crate::plan::plan;
+use collector::{Collector, uid_of};
+use monitors::Monitors;
+
+/// Upstream's metric; `_total` is added.
+const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error";
+
+/// The operator as a process.
+pub struct GarbageCollectorOperator;
+
+impl Operator for GarbageCollectorOperator {
+    const NAMES: Names = Names {
+        operator: "garbage-collector-operator",
+        controller: "garbage-collector-controller",
+        event_source: "garbage-collector-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        if !flags.enable_garbage_collector {
+            tracing::warn!("--enable-garbage-collector=false: there is nothing to do");
+            return;
+        }
+        let deletes = setup.queue("garbage_collector_attempt_to_delete", Backoff::default());
+        let orphans = setup.queue("garbage_collector_attempt_to_orphan", Backoff::default());
+        let collector = Arc::new(Collector::new(deletes.clone(), orphans.clone(), setup.recorder()));
+
+        let errors = Counter::default();
+        setup.metrics().register(SYNC_ERRORS, "Number of garbage collector resources sync errors", errors.clone());
+        let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector), errors);
+        setup.run("monitors", ready, monitors.run());
+
+        let shown = Arc::clone(&collector);
+        setup.page("/debug/controllers/garbage-collector-controller/graph", dot::CONTENT_TYPE, move |query| {
+            shown.with_graph(|graph| dot::dot(graph, &query.values("uid").map(Uid::parse).collect::<Vec<_>>()))
+        });
+
+        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions(&deletes));
+        let deleter = AttemptToDelete { collector: Arc::clone(&collector), control: control.clone(), clock, decisions };
+        setup.work(Arc::new(deleter), &deletes, flags.concurrent_gc_syncs);
+        setup.work(Arc::new(AttemptToOrphan { collector, control }), &orphans, flags.concurrent_gc_syncs);
+    }
+}
+
+/// Deletes what nobody owns any more.
+pub struct AttemptToDelete {
+    collector: Arc<Collector>,
+    control: Control,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for AttemptToDelete {
+    /// Upstream: `attemptToDeleteWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(uid) = self.collector.with_graph(|graph| uid_of(graph, key)) else { return Ok(Requeue::Done) };
+        let Some(observed) = observe(&self.collector, &self.control, uid).await? else { return Ok(Requeue::Done) };
+        let plan = plan(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        let look_again = apply(&self.collector, &self.control, plan).await?;
+        Ok(if look_again { Requeue::RateLimited } else { Requeue::Done })
+    }
+}
+
+/// Orphans the dependents of what is deleted without them.
+pub struct AttemptToOrphan {
+    collector: Arc<Collector>,
+    control: Control,
+}
+
+impl Controller for AttemptToOrphan {
+    /// Upstream: `attemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        if let Some(dependents) = orphan(&self.collector, &self.control, Uid::parse(key.name())).await? {
+            tracing::info!(%key, dependents, "orphaned the dependents");
+        }
+        Ok(Requeue::Done)
+    }
+}

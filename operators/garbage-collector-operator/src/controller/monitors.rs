@@ -1,0 +1,163 @@
+//! One monitor for each kind that can be deleted, listed and watched; kinds come and go while the operator runs.
+//!
+//! A kind that cannot be listed has a monitor that tries on, by itself: it stops no other, and says nothing about its
+//! objects. Left out: asking about an owner's existence. A monitor that has seen nothing proves nothing.
+//!
+//! Upstream: `Sync`, `pkg/controller/garbagecollector/garbagecollector.go`, and `syncMonitors`, `graph_builder.go`.
+
+mod plan;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use prometheus_client::metrics::counter::Counter;
+use shared::cache::Progress;
+use shared::discovery::Discovery;
+use shared::informer::{Feeder, Running, Sink};
+use shared::object::Key;
+use shared::resource::Resource;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::controller::collector::Collector;
+use crate::graph::Event;
+use crate::objects::{ObjectKind, PartialObject};
+use plan::{Plan, plan};
+
+/// Upstream's: how often it is asked what is served, and how long new monitors may take before it goes on without.
+const PERIOD: Duration = Duration::from_secs(30);
+/// A new kind is served about this long after its definition has changed.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// All monitors.
+pub struct Monitors {
+    feeder: Feeder,
+    collector: Arc<Collector>,
+    running: BTreeMap<Resource, Running>,
+    failed: BTreeMap<String, String>,
+    definitions: Arc<Notify>,
+    ready: watch::Sender<Progress>,
+    errors: Counter,
+}
+
+impl Monitors {
+    /// No monitor yet; what comes with it says when the first ones have told what there is.
+    pub fn new(feeder: Feeder, collector: Arc<Collector>, errors: Counter) -> (Self, watch::Receiver<Progress>) {
+        let (ready, is_ready) = watch::channel(Progress::default());
+        let (running, failed, definitions) = (BTreeMap::new(), BTreeMap::new(), Arc::default());
+        (Self { feeder, collector, running, failed, definitions, ready, errors }, is_ready)
+    }
+
+    /// Follows what is served for as long as the future is polled.
+    pub async fn run(mut self) {
+        loop {
+            let changed = self.follow_served().await;
+            if changed && timeout(PERIOD, self.all_synced()).await.is_err() {
+                self.errors.inc();
+                let unsynced = self.running.iter().filter(|(_, monitor)| !monitor.is_synced());
+                let unsynced: Vec<String> = unsynced.map(|(resource, _)| resource.to_string()).collect();
+                tracing::warn!(?unsynced, "not all kinds could be listed in time; going on with the others");
+            }
+            if !self.running.is_empty() {
+                self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
+            }
+            tokio::select! {
+                () = sleep(PERIOD) => {}
+                () = self.definitions.notified() => sleep(SETTLE).await,
+            }
+        }
+    }
+
+    /// Gives whether monitors were started.
+    async fn follow_served(&mut self) -> bool {
+        let discovery = match self.feeder.discover().await {
+            Ok(discovery) => discovery,
+            Err(error) => {
+                self.errors.inc();
+                tracing::warn!(%error, "cannot discover what is served; the monitors stay as they are");
+                return false;
+            }
+        };
+        self.log_failed(&discovery);
+        let running = self.running.iter().map(|(resource, monitor)| (resource, monitor.is_synced())).collect();
+        let Some(Plan { start, stop }) = plan(&running, &discovery) else {
+            self.errors.inc();
+            return false;
+        };
+        self.collector.set_served(discovery);
+        for resource in &stop {
+            tracing::info!(%resource, version = &*resource.version, "monitor stops");
+            self.running.remove(resource);
+        }
+        let starts = !start.is_empty();
+        for resource in start {
+            tracing::debug!(%resource, version = &*resource.version, "monitor starts");
+            let monitor = self.start(&resource);
+            self.running.insert(resource, monitor);
+        }
+        starts
+    }
+
+    fn log_failed(&mut self, discovery: &Discovery) {
+        if self.failed != discovery.failed {
+            if let Some(failure) = discovery.failure() {
+                tracing::warn!(%failure, "some groups cannot be discovered");
+            } else {
+                tracing::info!("all groups can be discovered again");
+            }
+            self.failed.clone_from(&discovery.failed);
+        }
+    }
+
+    fn start(&self, resource: &Resource) -> Running {
+        let defines_kinds = matches!(&*resource.plural, "customresourcedefinitions" | "apiservices");
+        let sink = GraphSink {
+            collector: Arc::clone(&self.collector),
+            kind: ObjectKind::of(resource),
+            definitions: defines_kinds.then(|| Arc::clone(&self.definitions)),
+        };
+        self.feeder.follow_metadata(resource.clone(), sink)
+    }
+
+    async fn all_synced(&self) {
+        join_all(self.running.values().map(Running::synced)).await;
+    }
+}
+
+/// Tells the graph what one monitor sees.
+struct GraphSink {
+    collector: Arc<Collector>,
+    kind: Arc<ObjectKind>,
+    /// Woken by changes of what defines kinds.
+    definitions: Option<Arc<Notify>>,
+}
+
+impl GraphSink {
+    fn tell(&self, event: Event<'_>) {
+        self.collector.update(event);
+        if let Some(definitions) = &self.definitions {
+            definitions.notify_one();
+        }
+    }
+}
+
+impl Sink<PartialObject> for GraphSink {
+    fn apply(&self, object: Arc<PartialObject>) {
+        self.tell(Event::Observed(&self.kind, &object));
+    }
+
+    fn delete(&self, last: Arc<PartialObject>) {
+        self.tell(Event::Deleted(&self.kind, &last));
+    }
+
+    fn delete_unread(&self, key: &Key) {
+        self.tell(Event::DeletedUnread(&self.kind, key));
+    }
+
+    fn reset(&self, live: Vec<Arc<PartialObject>>, unreadable: &BTreeMap<Key, String>) {
+        let unreadable: BTreeSet<Key> = unreadable.keys().cloned().collect();
+        self.collector.update(Event::Listed(&self.kind, &live, &unreadable));
+    }
+}

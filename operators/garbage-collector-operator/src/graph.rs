@@ -1,0 +1,352 @@
+//! Who owns whom, over every kind: fed by the monitors, asked by the workers.
+//!
+//! Pure and incremental: [`Graph::update`] takes one event and gives what is worth an attempt now. An owner that no
+//! monitor has seen is a virtual node: its existence is a claim, which an attempt checks with the apiserver.
+//! Left out: deciding about an object ([`crate::plan`]); a graph may lag behind, so it never decides.
+//!
+//! Upstream: `pkg/controller/garbagecollector/graph_builder.go`.
+
+mod absent;
+pub mod dot;
+mod identity;
+mod node;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use shared::intern::Text;
+use shared::object::{Key, Uid};
+
+use crate::objects::{Coordinates, Identity, ObjectKind, OwnerReference, PartialObject};
+use absent::AbsentOwners;
+use identity::{compare, next_identity};
+use node::{Deleting, Dependents};
+pub use node::{Node, Stage};
+
+/// Something that became known.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A monitor saw a state of an object.
+    Observed(&'a Arc<ObjectKind>, &'a PartialObject),
+    /// A monitor saw an object go.
+    Deleted(&'a Arc<ObjectKind>, &'a PartialObject),
+    /// A monitor saw an object go whose last state this build cannot read.
+    DeletedUnread(&'a Arc<ObjectKind>, &'a Key),
+    /// A monitor has listed its kind: `live` is all there is, and what is under the keys of `unreadable` stays.
+    Listed(&'a Arc<ObjectKind>, &'a [Arc<PartialObject>], &'a BTreeSet<Key>),
+    /// The apiserver was asked: there is no such object. (Upstream: a virtual delete event.)
+    Absent(&'a Identity),
+}
+
+/// What is worth an attempt after an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Objects that may have to be deleted, or that wait for their dependents.
+    pub attempt_to_delete: Vec<Uid>,
+    /// As before, but not at once: the question was just answered, and is asked anew in another form.
+    pub attempt_to_delete_later: Vec<Uid>,
+    /// Objects whose dependents are to be orphaned.
+    pub attempt_to_orphan: Vec<Uid>,
+    /// References that cannot be valid: a dependent, and what it says of an owner that is in another namespace.
+    pub invalid_namespace: Vec<(Identity, Coordinates)>,
+}
+
+/// All objects that were observed or are referred to, by uid.
+#[derive(Debug, Default)]
+pub struct Graph {
+    nodes: BTreeMap<Uid, Node>,
+    absent: AbsentOwners,
+}
+
+impl Graph {
+    /// Takes one event.
+    ///
+    /// Upstream: `processGraphChanges`, `pkg/controller/garbagecollector/graph_builder.go`.
+    pub fn update(&mut self, event: Event<'_>) -> Effects {
+        let mut effects = Effects::default();
+        match event {
+            Event::Observed(kind, object) => {
+                let known = self.nodes.get(&object.uid).filter(|node| !node.is_virtual());
+                // Two monitors may follow one object in two versions, and one of them may lag.
+                if known.is_none_or(|node| node.resource_version <= object.resource_version) {
+                    self.observe(kind, object, &mut effects);
+                }
+            }
+            Event::Deleted(kind, object) => self.delete(kind, object, &mut effects),
+            Event::DeletedUnread(kind, key) => {
+                for uid in self.observed_of(kind, |node| node.identity.key() == *key) {
+                    self.remove(uid, &mut effects);
+                }
+            }
+            Event::Listed(kind, live, unreadable) => self.list(kind, live, unreadable, &mut effects),
+            Event::Absent(identity) => self.find_absent(identity, &mut effects),
+        }
+        effects
+    }
+
+    /// The node of this uid.
+    pub fn node(&self, uid: Uid) -> Option<&Node> {
+        self.nodes.get(&uid)
+    }
+
+    /// The dependents of the node of this uid, by uid.
+    pub fn dependents(&self, uid: Uid) -> impl Iterator<Item = &Node> {
+        let dependents = self.nodes.get(&uid).into_iter().flat_map(|node| node.dependents.iter());
+        dependents.filter_map(|dependent| self.nodes.get(&dependent))
+    }
+
+    /// All nodes, by uid.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// Whether this owner is known not to exist.
+    pub fn is_absent(&mut self, owner: &Identity) -> bool {
+        self.absent.contains(owner)
+    }
+
+    /// Notes that this owner does not exist.
+    pub fn note_absent(&mut self, owner: Identity) {
+        self.absent.add(owner);
+    }
+
+    fn observe(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, effects: &mut Effects) {
+        let is_first = self.settle_identity(kind, object, effects);
+        let uid = object.uid;
+        let deleting = Deleting::from(object);
+        let stage = match (deleting.foreground && is_first, object.is_being_deleted) {
+            (true, _) => Stage::DeletingDependents,
+            (false, true) => Stage::BeingDeleted,
+            (false, false) => Stage::Live,
+        };
+        let previous = if let Some(node) = self.nodes.get_mut(&uid) {
+            node.stage = node.stage.max(stage);
+            node.resource_version = object.resource_version;
+            let previous = std::mem::replace(&mut node.was, deleting);
+            if node.owners != object.owners {
+                self.change_owners(uid, object, effects);
+            }
+            previous
+        } else {
+            let node = Node {
+                identity: identity_of(kind, object),
+                stage,
+                resource_version: object.resource_version,
+                was: deleting,
+                owners: object.owners.clone(),
+                dependents: Dependents::None,
+            };
+            self.nodes.insert(uid, node);
+            self.add_to_owners(uid, &object.owners, effects);
+            Deleting::default()
+        };
+        self.start_deleting(uid, previous, deleting, effects);
+    }
+
+    /// What an observation says of a node's identity goes before what references said, and before what another version
+    /// of its kind said. Gives whether this is the first observation.
+    fn settle_identity(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, effects: &mut Effects) -> bool {
+        let Some(node) = self.nodes.get_mut(&object.uid) else { return true };
+        if !node.is_virtual() {
+            if node.identity.object.kind != *kind {
+                node.identity.object.kind = Arc::clone(kind);
+            }
+            return false;
+        }
+        node.stage = Stage::Live;
+        let observed = identity_of(kind, object);
+        if node.identity == observed {
+            return true;
+        }
+        node.identity = observed.clone();
+        for dependent in self.dependents(object.uid) {
+            if !compare(dependent, &observed).disagrees {
+                continue;
+            }
+            if !observed.namespace.is_empty() && dependent.identity.namespace != observed.namespace {
+                effects.report_invalid_namespace(dependent, object.uid);
+            }
+            effects.attempt_to_delete.push(dependent.identity.object.uid);
+        }
+        true
+    }
+
+    fn change_owners(&mut self, uid: Uid, object: &PartialObject, effects: &mut Effects) {
+        let Some(node) = self.nodes.get_mut(&uid) else { return };
+        let old = std::mem::replace(&mut node.owners, object.owners.clone());
+        // As upstream, where several references have one uid the last counts.
+        let by_uid = |references: &[Arc<OwnerReference>]| -> BTreeMap<Uid, Arc<OwnerReference>> {
+            references.iter().map(|reference| (reference.owner.uid, Arc::clone(reference))).collect()
+        };
+        let (before, after) = (by_uid(&old), by_uid(&object.owners));
+        for (owner, reference) in &before {
+            let still_blocks = after.get(owner).is_some_and(|reference| reference.blocks());
+            if reference.blocks() && !still_blocks && self.nodes.contains_key(owner) {
+                effects.attempt_to_delete.push(*owner);
+            }
+        }
+        let added: Vec<_> =
+            object.owners.iter().filter(|reference| !before.contains_key(&reference.owner.uid)).cloned().collect();
+        self.add_to_owners(uid, &added, effects);
+        for owner in before.keys().filter(|owner| !after.contains_key(owner)) {
+            if let Some(owner) = self.nodes.get_mut(owner) {
+                owner.dependents.remove(uid);
+            }
+        }
+    }
+
+    /// Upstream: `addDependentToOwners`, `pkg/controller/garbagecollector/graph_builder.go`.
+    fn add_to_owners(&mut self, uid: Uid, owners: &[Arc<OwnerReference>], effects: &mut Effects) {
+        let Some(namespace) = self.nodes.get(&uid).map(|node| node.identity.namespace.clone()) else { return };
+        let mut is_suspicious = false;
+        for reference in owners {
+            let owner_uid = reference.owner.uid;
+            let Some(owner) = self.nodes.get_mut(&owner_uid) else {
+                self.nodes.insert(owner_uid, virtual_node(&reference.owner, &namespace, uid));
+                effects.attempt_to_delete.push(owner_uid);
+                continue;
+            };
+            owner.dependents.insert(uid);
+            if is_suspicious {
+                continue;
+            }
+            let (identity, is_virtual) = (&owner.identity, owner.is_virtual());
+            let elsewhere = identity.namespace != namespace;
+            let is_namespaced = !identity.namespace.is_empty();
+            is_suspicious = reference.owner != identity.object || (elsewhere && (is_namespaced || is_virtual));
+            if is_namespaced
+                && elsewhere
+                && !is_virtual
+                && let Some(node) = self.nodes.get(&uid)
+            {
+                effects.report_invalid_namespace(node, owner_uid);
+            }
+        }
+        if is_suspicious {
+            effects.attempt_to_delete.push(uid);
+        }
+    }
+
+    /// Upstream: `processTransitions`, `pkg/controller/garbagecollector/graph_builder.go`.
+    fn start_deleting(&mut self, uid: Uid, before: Deleting, now: Deleting, effects: &mut Effects) {
+        if now.orphan && !before.orphan {
+            effects.attempt_to_orphan.push(uid);
+        } else if now.foreground && !before.foreground {
+            let Some(node) = self.nodes.get_mut(&uid) else { return };
+            node.stage = Stage::DeletingDependents;
+            effects.attempt_to_delete.extend(node.dependents.iter());
+            effects.attempt_to_delete.push(uid);
+        }
+    }
+
+    fn list(
+        &mut self,
+        kind: &Arc<ObjectKind>,
+        live: &[Arc<PartialObject>],
+        unreadable: &BTreeSet<Key>,
+        effects: &mut Effects,
+    ) {
+        let listed: BTreeSet<Uid> = live.iter().map(|object| object.uid).collect();
+        let gone = self.observed_of(kind, |node| {
+            !listed.contains(&node.identity.object.uid) && !unreadable.contains(&node.identity.key())
+        });
+        for uid in gone {
+            self.remove(uid, effects);
+        }
+        for object in live {
+            self.observe(kind, object, effects);
+        }
+    }
+
+    /// The observed objects of a kind, in whichever version they were observed.
+    fn observed_of(&self, kind: &ObjectKind, which: impl Fn(&Node) -> bool) -> Vec<Uid> {
+        let nodes = self.nodes.iter().filter(|(_, node)| !node.is_virtual() && is_same_kind(&node.identity, kind));
+        nodes.filter(|(_, node)| which(node)).map(|(uid, _)| *uid).collect()
+    }
+
+    fn delete(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, effects: &mut Effects) {
+        self.settle_identity(kind, object, effects);
+        self.remove(object.uid, effects);
+    }
+
+    fn remove(&mut self, uid: Uid, effects: &mut Effects) {
+        let Some(node) = self.nodes.remove(&uid) else { return };
+        for reference in &node.owners {
+            let Some(owner) = self.nodes.get_mut(&reference.owner.uid) else { continue };
+            owner.dependents.remove(uid);
+            if owner.stage == Stage::DeletingDependents {
+                effects.attempt_to_delete.push(reference.owner.uid);
+            }
+        }
+        if !node.dependents.is_empty() {
+            effects.attempt_to_delete.extend(node.dependents.iter());
+            self.absent.add(node.identity);
+        }
+    }
+
+    /// An object that was looked for does not exist. Dependents which mean another object by the same uid are left
+    /// alone, and then that other object is looked for.
+    fn find_absent(&mut self, absent: &Identity, effects: &mut Effects) {
+        let uid = absent.object.uid;
+        let Some(node) = self.nodes.get(&uid) else { return };
+        let is_this = node.identity == *absent;
+        if is_this && !node.is_virtual() {
+            return self.remove(uid, effects);
+        }
+        let (agree, disagree): (Vec<&Node>, Vec<&Node>) = {
+            let compared = || self.dependents(uid).map(|dependent| (dependent, compare(dependent, absent)));
+            let agree = compared().filter(|(_, found)| found.agrees).map(|(dependent, _)| dependent);
+            let disagree = compared().filter(|(_, found)| found.disagrees).map(|(dependent, _)| dependent);
+            (agree.collect(), disagree.collect())
+        };
+        if node.is_virtual() && disagree.is_empty() {
+            if let Some(node) = self.nodes.get_mut(&uid) {
+                node.identity = absent.clone();
+            }
+            return self.remove(uid, effects);
+        }
+        let next = (node.is_virtual() && is_this).then(|| next_identity(disagree, absent)).flatten();
+        if !agree.is_empty() {
+            effects.attempt_to_delete.extend(agree.iter().map(|dependent| dependent.identity.object.uid));
+            self.absent.add(absent.clone());
+        }
+        if let Some(next) = next
+            && let Some(node) = self.nodes.get_mut(&uid)
+        {
+            node.identity = next;
+            effects.attempt_to_delete_later.push(uid);
+        }
+    }
+}
+
+impl Effects {
+    fn report_invalid_namespace(&mut self, dependent: &Node, owner: Uid) {
+        let reference = dependent.references_to(owner).next();
+        let invalid = reference.map(|reference| (dependent.identity.clone(), reference.owner.clone()));
+        self.invalid_namespace.extend(invalid);
+    }
+}
+
+fn identity_of(kind: &Arc<ObjectKind>, object: &PartialObject) -> Identity {
+    let object_identity = Coordinates { kind: Arc::clone(kind), name: Arc::from(object.key.name()), uid: object.uid };
+    Identity { object: object_identity, namespace: Text::new(object.key.namespace()) }
+}
+
+fn virtual_node(owner: &Coordinates, namespace: &Text, dependent: Uid) -> Node {
+    let mut dependents = Dependents::None;
+    dependents.insert(dependent);
+    Node {
+        identity: Identity { object: owner.clone(), namespace: namespace.clone() },
+        stage: Stage::Virtual,
+        resource_version: shared::object::ResourceVersion::default(),
+        was: Deleting::default(),
+        owners: Box::default(),
+        dependents,
+    }
+}
+
+fn is_same_kind(identity: &Identity, kind: &ObjectKind) -> bool {
+    let known = &identity.object.kind;
+    let group = |kind: &ObjectKind| kind.api_version.rsplit_once('/').map(|(group, _)| Text::new(group));
+    **known == *kind || (known.kind == kind.kind && group(known) == group(kind))
+}

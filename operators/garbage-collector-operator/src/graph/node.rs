@@ -1,0 +1,123 @@
+//! One node of the graph: an object that was observed, or one that is only referred to.
+//!
+//! Left out: labels, annotations and finalizers. Twenty thousand nodes must fit into a few MiB.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use shared::object::{ResourceVersion, Uid};
+
+use crate::objects::{Identity, OwnerReference, PartialObject};
+
+/// How far an object's life has come; it never goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// No monitor has seen it: some dependent refers to it.
+    Virtual,
+    /// Observed.
+    Live,
+    /// Observed with deletionTimestamp.
+    BeingDeleted,
+    /// As before, and its dependents are deleted first.
+    DeletingDependents,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Who it is; of a virtual node, who a dependent says it is.
+    pub identity: Identity,
+    /// How far its life has come.
+    pub stage: Stage,
+    pub(super) resource_version: ResourceVersion,
+    /// Whether the last state was being deleted with the finalizer `orphan`, and with `foregroundDeletion`.
+    pub(super) was: Deleting,
+    /// Its owners.
+    pub owners: Box<[Arc<OwnerReference>]>,
+    pub(super) dependents: Dependents,
+}
+
+impl Node {
+    pub(super) fn is_virtual(&self) -> bool {
+        self.stage == Stage::Virtual
+    }
+
+    pub(super) fn references_to(&self, uid: Uid) -> impl Iterator<Item = &Arc<OwnerReference>> {
+        self.owners.iter().filter(move |reference| reference.owner.uid == uid)
+    }
+
+    /// Whether it holds a foreground deletion of this owner back.
+    pub fn blocks(&self, owner: Uid) -> bool {
+        self.references_to(owner).any(|reference| reference.blocks())
+    }
+}
+
+/// By which finalizers a deletion waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Deleting {
+    pub(super) orphan: bool,
+    pub(super) foreground: bool,
+}
+
+impl From<&PartialObject> for Deleting {
+    fn from(object: &PartialObject) -> Self {
+        let PartialObject { is_being_deleted, has_orphan_finalizer, has_foreground_finalizer, .. } = *object;
+        Self {
+            orphan: is_being_deleted && has_orphan_finalizer,
+            foreground: is_being_deleted && has_foreground_finalizer,
+        }
+    }
+}
+
+/// The dependents of a node. Most have none, and most others one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Dependents {
+    #[default]
+    None,
+    One(Uid),
+    #[expect(clippy::box_collection, reason = "a node stays smaller by two words, and few nodes have many dependents")]
+    Many(Box<BTreeSet<Uid>>),
+}
+
+impl Dependents {
+    pub(super) fn insert(&mut self, uid: Uid) {
+        match self {
+            Self::None => *self = Self::One(uid),
+            Self::One(only) if *only == uid => {}
+            Self::One(only) => *self = Self::Many(Box::new(BTreeSet::from([*only, uid]))),
+            Self::Many(many) => {
+                many.insert(uid);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, uid: Uid) {
+        match self {
+            Self::None => {}
+            Self::One(only) => {
+                if *only == uid {
+                    *self = Self::None;
+                }
+            }
+            Self::Many(many) => {
+                many.remove(&uid);
+                if many.is_empty() {
+                    *self = Self::None;
+                }
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::None
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Uid> + '_ {
+        let (one, many) = match self {
+            Self::None => (None, None),
+            Self::One(only) => (Some(*only), None),
+            Self::Many(many) => (None, Some(many.iter().copied())),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+}

@@ -1,0 +1,9 @@
+//! The garbage-collector-operator's process.
+
+use std::process::ExitCode;
+
+use garbage_collector_operator::controller::GarbageCollectorOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<GarbageCollectorOperator>()
+}

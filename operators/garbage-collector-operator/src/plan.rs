@@ -1,0 +1,318 @@
+//! What one attempt does, from what was read of the object and its owners.
+//!
+//! Left out: reading, and what an error while reading means (a new attempt, always).
+
+pub mod patches;
+
+use std::fmt;
+use std::sync::Arc;
+
+use shared::control::Propagation;
+use shared::object::Uid;
+use shared::resource::Resource;
+
+use crate::graph::{Node, Stage};
+use crate::objects::{FOREGROUND_DELETION, Identity, LiveMeta, LiveObject, ORPHAN, ObjectKind, OwnerReference};
+use crate::plan::patches::{Patch, drop_owners, unblock_owners};
+
+/// What was seen of one object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Who it is, as far as the graph knows.
+    pub identity: Identity,
+    /// How far the graph has seen its life come.
+    pub stage: Stage,
+    /// Its dependents, as the graph has them.
+    pub dependents: Dependents,
+    /// What the apiserver says.
+    pub live: Live,
+}
+
+/// What matters of an object's dependents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dependents {
+    /// Whether there are any.
+    pub any: bool,
+    /// Whether one of them deletes its own dependents first.
+    pub any_deletes_dependents: bool,
+    /// Whether one of them holds this object's foreground deletion back.
+    pub any_blocks: bool,
+    /// Those that hold it back and do not delete their own dependents yet.
+    pub blocking: Vec<Uid>,
+}
+
+impl Dependents {
+    /// Sums up the dependents of the object of this uid.
+    pub fn of<'a>(owner: Uid, dependents: impl Iterator<Item = &'a Node>) -> Self {
+        dependents.fold(Self::default(), |mut seen, dependent| {
+            let deletes_dependents = dependent.stage == Stage::DeletingDependents;
+            let blocks = dependent.blocks(owner);
+            seen.any = true;
+            seen.any_deletes_dependents |= deletes_dependents;
+            seen.any_blocks |= blocks;
+            if blocks && !deletes_dependents {
+                seen.blocking.push(dependent.identity.object.uid);
+            }
+            seen
+        })
+    }
+}
+
+/// What the apiserver says of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Live {
+    /// Nobody asked: it is being deleted already.
+    NotAsked,
+    /// Its kind is not served, at least not now.
+    Unserved,
+    /// The apiserver gave no answer to build on.
+    Unread(String),
+    /// Its kind lives in namespaces, but nobody says in which it is.
+    NoNamespace,
+    /// There is no such object.
+    Absent,
+    /// There is.
+    Present(Box<Present>),
+}
+
+/// An object that exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Present {
+    /// Where it is served.
+    pub resource: Resource,
+    /// As it was read.
+    pub live: LiveObject,
+    /// What is known of its owners.
+    pub owners: Owners,
+}
+
+/// What is known of an object's owners.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owners {
+    /// Nobody asked.
+    NotAsked,
+    /// Each reference, and what its owner is like.
+    Known(Vec<(Arc<OwnerReference>, Owner)>),
+    /// The kind of one is not served, at least not now.
+    Unserved(Arc<ObjectKind>),
+    /// Of one the apiserver gave no answer to build on.
+    Unread(String),
+    /// One cannot be: its kind lives in namespaces, and the object does not.
+    Namespaced(Arc<OwnerReference>),
+}
+
+/// What an owner is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// It exists and stays.
+    Solid,
+    /// It waits for its dependents to be deleted.
+    Waiting,
+    /// It does not exist.
+    Dangling,
+}
+
+/// What to do, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Whom it is about.
+    pub identity: Identity,
+    /// What to do.
+    pub action: Action,
+    /// Why.
+    pub reason: Reason,
+    /// Whether to look again later even if all goes well.
+    pub look_again: bool,
+}
+
+/// What to do with an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Leave it alone.
+    Nothing,
+    /// Tell the graph that it does not exist.
+    TellAbsent,
+    /// Attempt these first.
+    Attempt(Vec<Uid>),
+    /// Take this finalizer away.
+    RemoveFinalizer(Resource, &'static str),
+    /// Change its owners.
+    Patch(Resource, Patch),
+    /// Delete exactly this object, after a change of its owners if there is one.
+    Delete(Box<Delete>),
+}
+
+/// How an object is deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    /// Where it is served.
+    pub resource: Resource,
+    /// As it was read.
+    pub live: LiveMeta,
+    /// What becomes of its dependents.
+    pub policy: Propagation,
+    /// What breaks a circle of dependents that wait for each other.
+    pub unblock: Option<Patch>,
+}
+
+/// Why something is done, or nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is being deleted already.
+    BeingDeleted,
+    /// Its kind is not served.
+    Unserved,
+    /// The apiserver left a question open.
+    Unread(String),
+    /// It names no namespace.
+    NoNamespace,
+    /// It does not exist.
+    Absent,
+    /// Dependents hold it back.
+    WaitsForDependents,
+    /// No dependent holds it back.
+    DependentsGone,
+    /// It has no owners.
+    NoOwners,
+    /// An owner's kind is not served.
+    OwnerUnserved(Arc<ObjectKind>),
+    /// An owner cannot be.
+    OwnerNamespaced(Arc<OwnerReference>),
+    /// All its owners stay.
+    Owned,
+    /// Some of its owners stay, so many others do not.
+    OwnersGone(usize),
+    /// Its owners wait for it.
+    OwnersWait,
+    /// It has no owners any more.
+    AllOwnersGone,
+}
+
+/// Upstream: `attemptToDeleteItem`, `pkg/controller/garbagecollector/garbagecollector.go`.
+pub fn plan(observed: &Observed) -> Plan {
+    let (action, reason) = decide(observed);
+    let is_virtual = observed.stage == Stage::Virtual;
+    let look_again = match &reason {
+        Reason::Unserved | Reason::OwnerUnserved(_) | Reason::Unread(_) => true,
+        Reason::NoNamespace | Reason::OwnerNamespaced(_) | Reason::Absent => false,
+        // Until a monitor has seen it, or it is known to be absent.
+        Reason::BeingDeleted
+        | Reason::WaitsForDependents
+        | Reason::DependentsGone
+        | Reason::NoOwners
+        | Reason::Owned
+        | Reason::OwnersGone(_)
+        | Reason::OwnersWait
+        | Reason::AllOwnersGone => is_virtual,
+    };
+    Plan { identity: observed.identity.clone(), action, reason, look_again }
+}
+
+fn decide(observed: &Observed) -> (Action, Reason) {
+    let dependents = &observed.dependents;
+    let Present { resource, live, owners } = match &observed.live {
+        Live::NotAsked => return (Action::Nothing, Reason::BeingDeleted),
+        Live::Unserved => return (Action::Nothing, Reason::Unserved),
+        Live::Unread(error) => return (Action::Nothing, Reason::Unread(error.clone())),
+        Live::NoNamespace => return (Action::Nothing, Reason::NoNamespace),
+        Live::Absent => return (Action::TellAbsent, Reason::Absent),
+        Live::Present(present) => present.as_ref(),
+    };
+    if observed.stage == Stage::DeletingDependents {
+        return if dependents.any_blocks {
+            (Action::Attempt(dependents.blocking.clone()), Reason::WaitsForDependents)
+        } else {
+            (Action::RemoveFinalizer(resource.clone(), FOREGROUND_DELETION), Reason::DependentsGone)
+        };
+    }
+    match owners {
+        Owners::NotAsked => (Action::Nothing, Reason::NoOwners),
+        Owners::Unserved(kind) => (Action::Nothing, Reason::OwnerUnserved(Arc::clone(kind))),
+        Owners::Unread(error) => (Action::Nothing, Reason::Unread(error.clone())),
+        Owners::Namespaced(reference) => (Action::Nothing, Reason::OwnerNamespaced(Arc::clone(reference))),
+        Owners::Known(owners) if owners.is_empty() => (Action::Nothing, Reason::NoOwners),
+        Owners::Known(owners) => by_owners(resource, live, owners, dependents),
+    }
+}
+
+fn by_owners(
+    resource: &Resource,
+    live: &LiveObject,
+    owners: &[(Arc<OwnerReference>, Owner)],
+    dependents: &Dependents,
+) -> (Action, Reason) {
+    let is = |wanted: Owner| owners.iter().any(|(_, owner)| *owner == wanted);
+    if is(Owner::Solid) {
+        let gone = owners.iter().filter(|(_, owner)| *owner != Owner::Solid);
+        let gone: Vec<String> = gone.map(|(reference, _)| reference.uid_text().into_owned()).collect();
+        return if gone.is_empty() {
+            (Action::Nothing, Reason::Owned)
+        } else {
+            (Action::Patch(resource.clone(), drop_owners(&live.metadata, &gone)), Reason::OwnersGone(gone.len()))
+        };
+    }
+    let delete = |policy, unblock| {
+        Action::Delete(Box::new(Delete { resource: resource.clone(), live: live.metadata.clone(), policy, unblock }))
+    };
+    if is(Owner::Waiting) && dependents.any {
+        // A dependent that waits for its own dependents may, in a circle, be waiting for this object.
+        let unblock = dependents.any_deletes_dependents.then(|| unblock_owners(&live.metadata));
+        return (delete(Propagation::Foreground, unblock), Reason::OwnersWait);
+    }
+    // What was asked for when the object was deleted before stays as it was.
+    let policy = if live.has_finalizer(ORPHAN) {
+        Propagation::Orphan
+    } else if live.has_finalizer(FOREGROUND_DELETION) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    };
+    (delete(policy, None), if is(Owner::Waiting) { Reason::OwnersWait } else { Reason::AllOwnersGone })
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.identity)?;
+        match &self.action {
+            Action::Nothing => f.write_str("nothing")?,
+            Action::TellAbsent => f.write_str("forget")?,
+            Action::Attempt(dependents) => write!(f, "attempt {} dependents", dependents.len())?,
+            Action::RemoveFinalizer(_, finalizer) => write!(f, "remove finalizer {finalizer}")?,
+            Action::Patch(..) => f.write_str("drop owners")?,
+            Action::Delete(delete) => {
+                let unblock = if delete.unblock.is_some() { "unblock owners, " } else { "" };
+                write!(f, "{unblock}delete {:?}", delete.policy)?;
+            }
+        }
+        write!(f, " ({})", self.reason)?;
+        f.write_str(if self.look_again { ", look again" } else { "" })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeingDeleted => f.write_str("is being deleted"),
+            Self::Unserved => f.write_str("its kind is not served"),
+            Self::Unread(error) => f.write_str(error),
+            Self::NoNamespace => f.write_str("nobody says in which namespace it is"),
+            Self::Absent => f.write_str("does not exist"),
+            Self::WaitsForDependents => f.write_str("waits for dependents"),
+            Self::DependentsGone => f.write_str("no dependent holds it back"),
+            Self::NoOwners => f.write_str("has no owners"),
+            Self::OwnerUnserved(kind) => write!(f, "{} {} of an owner is not served", kind.api_version, kind.kind),
+            Self::OwnerNamespaced(reference) => {
+                let owner = &reference.owner;
+                write!(
+                    f,
+                    "cluster-scoped objects cannot refer to namespaced owners: {} {}",
+                    owner.kind.kind, owner.name
+                )
+            }
+            Self::Owned => f.write_str("is owned"),
+            Self::OwnersGone(count) => write!(f, "{count} of its owners are gone"),
+            Self::OwnersWait => f.write_str("its owners wait for it"),
+            Self::AllOwnersGone => f.write_str("all its owners are gone"),
+        }
+    }
+}

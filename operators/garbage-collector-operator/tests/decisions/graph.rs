@@ -1,0 +1,232 @@
+//! What one event after another is worth.
+
+use garbage_collector_operator::graph::dot;
+use garbage_collector_operator::objects::ObjectKind;
+
+use crate::fixtures::{Scene, thing, uid};
+
+#[test]
+fn a_deleted_owner_is_worth_an_attempt_on_each_dependent() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    assert_eq!(scene.observe(&owner), "");
+    assert_eq!(scene.observe(&thing("Pod", "ns/a").owned_by(&owner)), "");
+    assert_eq!(scene.observe(&thing("Pod", "ns/b").owned_by(&owner)), "");
+    assert_eq!(scene.delete(&owner), "delete: a b");
+    assert!(scene.graph.is_absent(&owner.identity()));
+    assert_eq!(scene.delete(&owner), "", "a second time there is nothing left to do");
+}
+
+#[test]
+fn an_owner_that_was_never_seen_is_looked_for() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    assert_eq!(scene.observe(&thing("Pod", "ns/a").owned_by(&owner)), "delete: rs");
+    assert_eq!(scene.observe(&thing("Pod", "ns/b").owned_by(&owner)), "", "it is looked for already");
+    assert_eq!(scene.nodes(), "(ReplicaSet ns/rs), Pod ns/a, Pod ns/b");
+    assert_eq!(scene.observe(&owner), "");
+    assert_eq!(scene.nodes(), "Pod ns/a, Pod ns/b, ReplicaSet ns/rs");
+    assert_eq!(scene.graph.dependents(owner.uid).count(), 2);
+}
+
+#[test]
+fn an_owner_that_does_not_exist_leaves_its_dependents_to_be_attempted() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    scene.observe(&thing("Pod", "ns/a").owned_by(&owner));
+    assert_eq!(scene.absent(&owner.identity()), "delete: a");
+    assert_eq!(scene.nodes(), "Pod ns/a");
+    assert!(scene.graph.is_absent(&owner.identity()));
+}
+
+#[test]
+fn a_foreground_deletion_starts_once() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    scene.observe(&owner);
+    scene.observe(&thing("Pod", "ns/a").blocking(&owner));
+    let deleting = owner.clone().deleting(&["foregroundDeletion"]);
+    assert_eq!(scene.observe(&deleting.clone().version(2)), "delete: a rs");
+    assert_eq!(scene.observe(&deleting.clone().version(3)), "");
+    assert_eq!(scene.delete(&thing("Pod", "ns/a")), "delete: rs", "a dependent that goes may let it go");
+}
+
+#[test]
+fn an_unblocked_owner_is_attempted() {
+    let owner = thing("ReplicaSet", "ns/rs");
+    let blocking = thing("Pod", "ns/a").blocking(&owner);
+    for unblocked in [
+        thing("Pod", "ns/a"),
+        thing("Pod", "ns/a").owned_by(&owner),
+        thing("Pod", "ns/a").reference(&owner.kind, "rs", owner.uid, Some(false)),
+    ] {
+        let mut scene = Scene::default();
+        scene.observe(&owner);
+        scene.observe(&blocking);
+        assert_eq!(scene.observe(&unblocked.version(2)), "delete: rs");
+        assert_eq!(scene.observe(&thing("Pod", "ns/a").blocking(&owner).version(3)), "");
+    }
+}
+
+#[test]
+fn orphaning_goes_before_a_foreground_deletion() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    scene.observe(&owner);
+    scene.observe(&thing("Pod", "ns/a").owned_by(&owner));
+    let both = owner.clone().deleting(&["orphan", "foregroundDeletion"]).version(2);
+    assert_eq!(scene.observe(&both), "orphan: rs");
+    assert_eq!(scene.observe(&both.clone().version(3)), "");
+}
+
+#[test]
+fn an_object_first_seen_while_it_is_deleted_starts_at_once() {
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&thing("ReplicaSet", "ns/a").deleting(&["orphan"])), "orphan: a");
+    assert_eq!(scene.observe(&thing("ReplicaSet", "ns/b").deleting(&["foregroundDeletion"])), "delete: b");
+    assert_eq!(scene.observe(&thing("ReplicaSet", "ns/c").deleting(&[])), "");
+}
+
+/// A dependent in one namespace, and the owner it names in another: both orders leave the good dependent alone.
+#[test]
+fn a_reference_across_namespaces_is_reported_and_attempted() {
+    let owner = thing("ConfigMap", "b/owner");
+    let (good, bad) = (thing("Secret", "b/good").owned_by(&owner), thing("Secret", "a/bad").owned_by(&owner));
+
+    let mut scene = Scene::default();
+    scene.observe(&owner);
+    assert_eq!(scene.observe(&good), "");
+    assert_eq!(scene.observe(&bad), "delete: bad; invalid: Secret a/bad of owner");
+
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&bad), "delete: owner");
+    assert_eq!(scene.observe(&good), "delete: good", "what the virtual owner is believed to be may be wrong");
+    assert_eq!(scene.observe(&owner), "delete: bad; invalid: Secret a/bad of owner");
+    assert_eq!(scene.nodes(), "ConfigMap b/owner, Secret a/bad, Secret b/good");
+}
+
+/// The bad dependent comes first, so that its claim is what is looked for, and does not exist.
+#[test]
+fn a_wrong_claim_does_not_make_the_real_owner_absent() {
+    let owner = thing("ConfigMap", "b/owner");
+    let pod = ObjectKind::shared("v1", "Pod");
+    let bad = thing("Secret", "a/bad").reference(&pod, "invalid", owner.uid, None);
+    let good = thing("Secret", "b/good").owned_by(&owner);
+    let mut scene = Scene::default();
+    scene.observe(&bad);
+    scene.observe(&good);
+    let claim = scene.graph.node(owner.uid).unwrap().identity.clone();
+    assert_eq!(claim.to_string(), "Pod a/invalid");
+    assert_eq!(scene.absent(&claim), "delete: bad; later: owner", "now the other claim is looked for");
+    assert!(scene.graph.is_absent(&claim) && !scene.graph.is_absent(&owner.identity()));
+    assert_eq!(scene.nodes(), "(ConfigMap b/owner), Secret a/bad, Secret b/good");
+    assert_eq!(scene.observe(&owner), "");
+    assert_eq!(scene.absent(&claim), "delete: bad", "the owner itself is real and stays");
+    assert_eq!(scene.nodes(), "ConfigMap b/owner, Secret a/bad, Secret b/good");
+}
+
+#[test]
+fn claims_are_tried_in_turn() {
+    let (target, kind) = (uid("target"), ObjectKind::shared("v1", "Pod"));
+    let dependent = |key: &str, name: &str| thing("Secret", key).reference(&kind, name, target, None);
+    let mut scene = Scene::default();
+    for (key, name) in [("a/x", "first"), ("a/y", "second"), ("b/z", "first")] {
+        scene.observe(&dependent(key, name));
+    }
+    let mut claims = Vec::new();
+    for _ in 0..4 {
+        let claim = scene.graph.node(target).unwrap().identity.clone();
+        scene.absent(&claim);
+        claims.push(claim.to_string());
+    }
+    assert_eq!(claims, ["Pod a/first", "Pod a/second", "Pod b/first", "Pod a/first"]);
+}
+
+#[test]
+fn a_cluster_scoped_owner_is_one_for_all_namespaces() {
+    let owner = thing("Node", "node");
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&thing("Pod", "a/x").owned_by(&owner)), "delete: node");
+    assert_eq!(scene.observe(&owner), "");
+    assert_eq!(scene.observe(&thing("Pod", "b/y").owned_by(&owner)), "");
+    assert_eq!(scene.delete(&owner), "delete: x y");
+}
+
+#[test]
+fn a_cluster_scoped_dependent_of_a_virtual_owner_makes_others_look_again() {
+    let owner = thing("ConfigMap", "ns/owner");
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&thing("Node", "node").owned_by(&owner)), "delete: owner");
+    assert_eq!(scene.observe(&thing("Pod", "ns/pod").owned_by(&owner)), "delete: pod");
+}
+
+#[test]
+fn a_list_drops_what_is_gone_and_nothing_of_other_kinds() {
+    let owner = thing("ReplicaSet", "ns/rs");
+    let (a, b) = (thing("Pod", "ns/a").owned_by(&owner), thing("Pod", "ns/b").owned_by(&owner));
+    let mut scene = Scene::default();
+    scene.observe(&owner);
+    assert_eq!(scene.list("Pod", &[&a, &b], &[]), "");
+    assert_eq!(scene.list("Pod", &[&b], &[]), "");
+    assert_eq!(scene.nodes(), "Pod ns/b, ReplicaSet ns/rs");
+    assert_eq!(scene.list("Pod", &[], &["ns/b"]), "", "what cannot be read is not gone");
+    assert_eq!(scene.nodes(), "Pod ns/b, ReplicaSet ns/rs");
+    assert_eq!(scene.list("ReplicaSet", &[], &[]), "delete: b");
+}
+
+#[test]
+fn a_list_does_not_touch_owners_that_are_only_referred_to() {
+    let owner = thing("ReplicaSet", "ns/rs");
+    let mut scene = Scene::default();
+    scene.observe(&thing("Pod", "ns/a").owned_by(&owner));
+    assert_eq!(scene.list("ReplicaSet", &[], &[]), "");
+    assert_eq!(scene.nodes(), "(ReplicaSet ns/rs), Pod ns/a");
+}
+
+/// When the preferred version changes, the new monitor takes the objects over from the old one.
+#[test]
+fn an_object_seen_in_another_version_is_the_same_object() {
+    let versioned = |version: &str, key: &str| thing("", key).of_kind(&format!("example.com/{version}"), "Widget");
+    let mut scene = Scene::default();
+    scene.observe(&versioned("v1beta1", "ns/a"));
+    scene.observe(&versioned("v1beta1", "ns/gone"));
+    scene.observe(&thing("Pod", "ns/pod").owned_by(&versioned("v1beta1", "ns/gone")));
+    let (kind, live) =
+        (ObjectKind::shared("example.com/v1", "Widget"), [std::sync::Arc::new(versioned("v1", "ns/a").object())]);
+    let event = garbage_collector_operator::graph::Event::Listed(&kind, &live, &std::collections::BTreeSet::new());
+    let effects = scene.graph.update(event);
+    assert_eq!(effects.attempt_to_delete, [uid("pod")]);
+    assert_eq!(scene.graph.node(uid("a")).unwrap().identity.object.kind, kind);
+    assert!(scene.graph.node(uid("gone")).is_none());
+}
+
+#[test]
+fn a_state_that_comes_late_changes_nothing() {
+    let owner = thing("ReplicaSet", "ns/rs");
+    let mut scene = Scene::default();
+    scene.observe(&owner);
+    scene.observe(&thing("Pod", "ns/a").version(5));
+    assert_eq!(scene.observe(&thing("Pod", "ns/a").owned_by(&owner).version(4)), "");
+    assert_eq!(scene.delete(&owner), "");
+}
+
+#[test]
+fn a_node_is_small() {
+    assert!(size_of::<garbage_collector_operator::graph::Node>() <= 120);
+}
+
+#[test]
+fn a_drawing_shows_what_hangs_together() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    scene.observe(&thing("Pod", "ns/a").owned_by(&owner));
+    scene.observe(&thing("Pod", "ns/alone"));
+    let (a, rs) = (uid("a"), uid("rs"));
+    let drawn = format!("\"{a}\" -> \"{rs}\";");
+    for of in [&[][..], &[rs]] {
+        let text = dot::dot(&scene.graph, of);
+        assert!(text.contains(&drawn) && text.contains("v1/ReplicaSet\\nns/rs\\nVirtual"), "{text}");
+        assert!(!text.contains("alone"), "{text}");
+    }
+    assert!(dot::dot(&scene.graph, &[uid("alone")]).contains("ns/alone"));
+}

@@ -1,0 +1,114 @@
+//! Empties kinds and writes the namespace.
+//!
+//! Left out: deciding which kinds, in which order, and what follows.
+
+use anyhow::Context;
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use shared::api_error::ApiError;
+use shared::client::Accept;
+use shared::control::{self, Control, Propagation};
+use shared::object::{Key, ResourceVersion};
+use shared::resource::{PODS, Resource};
+use shared::time::Time;
+
+use crate::objects::{Item, NAMESPACES};
+use crate::observe::{is_unsupported, pods_grace_seconds, remaining};
+use crate::plan::{Content, Emptied, KindToEmpty, Round, judge, remaining_grace};
+
+/// So many kinds at once, once the pods are gone.
+const AT_ONCE: usize = 8;
+
+/// Empties a namespace: the pods, and once there are none, everything else.
+pub async fn empty(
+    control: &Control,
+    namespace: &str,
+    content: Content,
+    discovery: Option<String>,
+    (since, now): (Time, Timestamp),
+) -> Round {
+    let Content { pods, others } = content;
+    let mut round = Round { discovery, ..Round::default() };
+    if let Some(pods) = pods {
+        round.pods = Some(empty_kind(control, namespace, pods, since, now).await);
+    }
+    if !round.waits_for_pods() {
+        let emptying = others.into_iter().map(|kind| empty_kind(control, namespace, kind, since, now));
+        round.others = stream::iter(emptying).buffered(AT_ONCE).collect().await;
+    }
+    round
+}
+
+async fn empty_kind(control: &Control, namespace: &str, kind: KindToEmpty, since: Time, now: Timestamp) -> Emptied {
+    match try_empty(control, namespace, &kind, since, now).await {
+        Ok(emptied) => emptied,
+        Err(error) => Emptied { error: Some(error.to_string()), ..Emptied::nothing(kind.resource) },
+    }
+}
+
+async fn try_empty(
+    control: &Control,
+    namespace: &str,
+    kind: &KindToEmpty,
+    since: Time,
+    now: Timestamp,
+) -> Result<Emptied, ApiError> {
+    let resource = &kind.resource;
+    let grace = if *resource == PODS { pods_grace_seconds(control, namespace).await? } else { 0 };
+    let grace = remaining_grace(grace, since, now);
+    if !delete_collection(control, namespace, kind).await? && kind.can_list {
+        delete_each(control, resource, namespace).await?;
+    }
+    let mut left = Emptied::nothing(resource.clone());
+    if kind.can_list {
+        let remaining = remaining(control, resource, namespace).await?;
+        left = judge(kind, namespace, grace, remaining.count, remaining.finalizers);
+    }
+    Ok(left)
+}
+
+/// Gives whether the kind has this call.
+async fn delete_collection(control: &Control, namespace: &str, kind: &KindToEmpty) -> Result<bool, ApiError> {
+    if !kind.can_delete_collection {
+        return Ok(false);
+    }
+    match control.delete_collection(&kind.resource, namespace, Propagation::Background).await {
+        Ok(()) => Ok(true),
+        Err(error) if is_unsupported(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+async fn delete_each(control: &Control, resource: &Resource, namespace: &str) -> Result<(), ApiError> {
+    let mut items: Vec<Item> = Vec::new();
+    match control.list_each(resource, namespace, Accept::Metadata, |item| items.push(item)).await {
+        Err(error) if is_unsupported(&error) => return Ok(()),
+        listed => listed?,
+    }
+    for Item { metadata } in items {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": Propagation::Background,
+            "preconditions": { "uid": metadata.uid },
+        });
+        match control.delete_with(resource, &Key::new(namespace, &metadata.name), control::json(&options)).await {
+            Err(error) if !is_unsupported(&error) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// PUT of a namespace's subresource; gives the version it made, none if the namespace is gone.
+pub async fn write(
+    control: &Control,
+    key: &Key,
+    subresource: &str,
+    body: &Value,
+) -> anyhow::Result<Option<ResourceVersion>> {
+    match control.replace(&NAMESPACES, key, subresource, control::json(body)).await {
+        Ok(written) => Ok(Some(written.metadata.resource_version)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("write the namespace's {subresource}")),
+    }
+}

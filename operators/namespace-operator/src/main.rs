@@ -1,0 +1,9 @@
+//! The namespace-operator's process.
+
+use std::process::ExitCode;
+
+use namespace_operator::controller::NamespaceOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<NamespaceOperator>()
+}

@@ -1,0 +1,136 @@
+//! A namespace as it is cached (its metadata) and as it is read before anything is decided (word for word).
+//!
+//! Left out: every field this build does not know, which travels through reads and writes as it is.
+
+use serde::Deserialize;
+use serde_json::Value;
+use shared::object::{Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid};
+use shared::resource::Resource;
+use shared::time::Time;
+
+/// `v1` `Namespace`.
+pub const NAMESPACES: Resource = Resource::cluster_scoped("", "v1", "Namespace", "namespaces");
+
+/// The finalizer of `spec.finalizers` that this operator removes when the namespace is empty.
+pub const KUBERNETES: &str = "kubernetes";
+
+/// The phase of a namespace that is being deleted.
+pub const TERMINATING: &str = "Terminating";
+
+/// A namespace as it is cached.
+#[derive(Debug, Deserialize)]
+pub struct Namespace {
+    /// All that is read of it.
+    pub metadata: Meta,
+}
+
+impl Object for Namespace {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Namespace {
+    const RESOURCE: Resource = NAMESPACES;
+}
+
+/// A namespace at this moment, with every field it has.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct LiveNamespace(pub Value);
+
+impl LiveNamespace {
+    fn at(&self, path: &str) -> Option<&Value> {
+        self.0.pointer(path)
+    }
+
+    fn text(&self, path: &str) -> &str {
+        self.at(path).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.text("/metadata/name")
+    }
+
+    /// Its uid.
+    pub fn uid(&self) -> Uid {
+        Uid::parse(self.text("/metadata/uid"))
+    }
+
+    /// When its deletion began.
+    pub fn deletion(&self) -> Option<Time> {
+        self.at("/metadata/deletionTimestamp").and_then(|time| Time::deserialize(time).ok())
+    }
+
+    /// `status.phase`.
+    pub fn phase(&self) -> &str {
+        self.text("/status/phase")
+    }
+
+    /// `spec.finalizers`.
+    pub fn finalizers(&self) -> impl Iterator<Item = &str> {
+        let finalizers = self.at("/spec/finalizers").and_then(Value::as_array);
+        finalizers.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// The version that a write made of it.
+    pub fn set_version(&mut self, version: ResourceVersion) {
+        self.0["metadata"]["resourceVersion"] = version.to_string().into();
+    }
+}
+
+/// What is read of an object that is to go, or has not gone yet.
+#[derive(Debug, Default, Deserialize)]
+pub struct Item {
+    /// All that is read of it.
+    #[serde(default)]
+    pub metadata: ItemMeta,
+}
+
+/// The metadata of an [`Item`].
+#[derive(Debug, Default, Deserialize)]
+pub struct ItemMeta {
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// Its uid as it is written.
+    #[serde(default)]
+    pub uid: String,
+    /// Its finalizers.
+    #[serde(default)]
+    pub finalizers: Option<Vec<String>>,
+}
+
+/// What is read of a pod: how long it may take to end.
+#[derive(Debug, Default, Deserialize)]
+pub struct Pod {
+    #[serde(default)]
+    spec: PodSpec,
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    #[serde(default)]
+    termination_grace_period_seconds: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct PodStatus {
+    #[serde(default)]
+    phase: String,
+}
+
+impl Pod {
+    /// The seconds it may take to end; none where it has ended.
+    pub fn grace_seconds(&self) -> i64 {
+        match self.status.phase.as_str() {
+            "Succeeded" | "Failed" => 0,
+            _ => self.spec.termination_grace_period_seconds.unwrap_or(0),
+        }
+    }
+}

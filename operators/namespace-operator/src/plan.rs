@@ -1,0 +1,231 @@
+//! What to do about a namespace: whether to empty it, of what and in which order, and what follows from what remains.
+//!
+//! In three stages, each knowing what the one before has learned: [`plan`], [`plan_content`] and [`next_step`].
+//!
+//! Upstream: `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use shared::discovery::Discovery;
+use shared::resource::{PODS, Resource};
+use shared::time::Time;
+
+use crate::objects::{KUBERNETES, LiveNamespace, TERMINATING};
+
+/// Upstream: `finalizerEstimateSeconds`.
+const FINALIZER_SECONDS: i64 = 15;
+
+/// What to do about a namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Nothing, and why.
+    Nothing(Reason),
+    /// Empty it; before that, its phase is to be written if a body is given.
+    Empty {
+        /// The body for `/status`.
+        phase: Option<Value>,
+        /// When its deletion began.
+        since: Time,
+    },
+}
+
+/// Why there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nobody deletes it.
+    NotDeleted,
+    /// It has no finalizers: the apiserver removes it.
+    Finalized,
+}
+
+/// Upstream: `Delete`.
+pub fn plan(namespace: &LiveNamespace) -> Plan {
+    let Some(since) = namespace.deletion() else { return Plan::Nothing(Reason::NotDeleted) };
+    if namespace.finalizers().next().is_none() {
+        return Plan::Nothing(Reason::Finalized);
+    }
+    let phase = (namespace.phase() != TERMINATING).then(|| {
+        let mut body = namespace.0.clone();
+        body["status"]["phase"] = TERMINATING.into();
+        body
+    });
+    Plan::Empty { phase, since }
+}
+
+/// Of what a namespace is emptied, in which order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Goes first: everything else waits until no pod is left.
+    pub pods: Option<KindToEmpty>,
+    /// All the rest, in no order.
+    pub others: Vec<KindToEmpty>,
+}
+
+/// One kind, and what it allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindToEmpty {
+    /// The kind.
+    pub resource: Resource,
+    /// Whether all its objects can be deleted at once.
+    pub can_delete_collection: bool,
+    /// Whether its objects can be listed.
+    pub can_list: bool,
+}
+
+/// Upstream: `deleteAllContent`.
+pub fn plan_content(discovery: &Discovery) -> Content {
+    let deletable = discovery.preferred().filter(|served| served.resource.namespaced && served.has_verbs(&["delete"]));
+    let mut others: Vec<KindToEmpty> = deletable
+        .map(|served| KindToEmpty {
+            resource: served.resource.clone(),
+            can_delete_collection: served.has_verbs(&["deletecollection"]),
+            can_list: served.has_verbs(&["list"]),
+        })
+        .collect();
+    others.sort_by(|a, b| a.resource.cmp(&b.resource));
+    let pods = others.iter().position(|kind| kind.resource == PODS).map(|at| others.remove(at));
+    Content { pods, others }
+}
+
+/// What emptying one kind has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emptied {
+    /// The kind.
+    pub resource: Resource,
+    /// How many seconds what remains may take.
+    pub estimate_seconds: i64,
+    /// How many objects remain.
+    pub remaining: usize,
+    /// How many of them have each finalizer.
+    pub finalizers: BTreeMap<String, usize>,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+impl Emptied {
+    /// A kind of which nothing remains, as far as is known.
+    pub fn nothing(resource: Resource) -> Self {
+        Self { resource, estimate_seconds: 0, remaining: 0, finalizers: BTreeMap::new(), error: None }
+    }
+}
+
+/// Judges what remains of a kind, and how long it may take; `grace_seconds` is what its objects were given to end.
+///
+/// Upstream: `deleteAllContentForGroupVersionResource`.
+pub fn judge(
+    kind: &KindToEmpty,
+    namespace: &str,
+    grace_seconds: i64,
+    remaining: usize,
+    finalizers: BTreeMap<String, usize>,
+) -> Emptied {
+    let nothing = Emptied::nothing(kind.resource.clone());
+    if remaining == 0 {
+        return nothing;
+    }
+    let (estimate_seconds, error) = if grace_seconds != 0 {
+        (grace_seconds, None)
+    } else if finalizers.is_empty() {
+        let Resource { group, version, plural, .. } = &kind.resource;
+        let gvr = format!("{group}/{version}, Resource={plural}");
+        (0, Some(format!("unexpected items still remain in namespace: {namespace} for gvr: {gvr}")))
+    } else {
+        (FINALIZER_SECONDS, None)
+    };
+    Emptied { estimate_seconds, remaining, finalizers, error, ..nothing }
+}
+
+/// The grace that still counts: none once the namespace's deletion is as old.
+///
+/// Upstream: `estimateGracefulTermination`.
+pub fn remaining_grace(grace_seconds: i64, since: Time, now: Timestamp) -> i64 {
+    let passed = now.as_second().saturating_sub(since.second());
+    if passed >= grace_seconds { 0 } else { grace_seconds }
+}
+
+/// All that was learned in one round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Why not all kinds are known.
+    pub discovery: Option<String>,
+    /// What emptying the pods has come to.
+    pub pods: Option<Emptied>,
+    /// What emptying the other kinds has come to; none while pods remain.
+    pub others: Vec<Emptied>,
+}
+
+impl Round {
+    /// Whether pods remain, so that nothing else is touched.
+    pub fn waits_for_pods(&self) -> bool {
+        self.pods.as_ref().is_some_and(|pods| pods.remaining > 0)
+    }
+
+    /// All kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &Emptied> {
+        self.pods.iter().chain(&self.others)
+    }
+}
+
+/// What follows from a round.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// The namespace is empty: this body for `/finalize` lets it go.
+    Finalize(Value),
+    /// Another round, when what remains should be gone.
+    After(Duration),
+    /// Another round, as after any failure.
+    Failed(Vec<String>),
+}
+
+/// Upstream: `worker`, `pkg/controller/namespace/namespace_controller.go`, and `finalizeNamespace`.
+pub fn next_step(namespace: &LiveNamespace, round: &Round) -> Next {
+    let pods = round.pods.iter().filter_map(|pods| {
+        let error = pods.error.as_ref()?;
+        Some(format!("failed to delete pods for namespace: {}, err: {error}", namespace.name()))
+    });
+    let others = round.others.iter().filter_map(|kind| kind.error.clone());
+    let errors: Vec<String> = round.discovery.iter().cloned().chain(pods).chain(others).collect();
+    if !errors.is_empty() {
+        return Next::Failed(errors);
+    }
+    let estimate = round.kinds().map(|kind| kind.estimate_seconds).max().unwrap_or(0);
+    match u64::try_from(estimate) {
+        Ok(0) | Err(_) => Next::Finalize(finalize_body(namespace)),
+        Ok(seconds) => Next::After(Duration::from_secs(seconds / 2 + 1)),
+    }
+}
+
+/// Upstream: `finalizeNamespace`.
+fn finalize_body(namespace: &LiveNamespace) -> Value {
+    let mut kept: Vec<&str> = namespace.finalizers().filter(|finalizer| *finalizer != KUBERNETES).collect();
+    kept.sort_unstable();
+    kept.dedup();
+    let mut spec = namespace.0["spec"].clone();
+    spec["finalizers"] = json!(kept);
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": namespace.0["metadata"], "spec": spec })
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing(Reason::NotDeleted) => "nothing (is not being deleted)",
+            Self::Nothing(Reason::Finalized) => "nothing (has no finalizers)",
+            Self::Empty { phase: None, .. } => "empty (is being deleted)",
+            Self::Empty { phase: Some(_), .. } => "set phase, empty (is being deleted)",
+        })
+    }
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finalize(_) => f.write_str("finalize (is empty)"),
+            Self::After(delay) => write!(f, "again after {delay:?} (not empty yet)"),
+            Self::Failed(errors) => write!(f, "again ({})", errors.join("; ")),
+        }
+    }
+}

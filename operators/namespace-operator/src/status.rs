@@ -1,0 +1,120 @@
+//! The five conditions of a namespace that is being deleted.
+//!
+//! Left out: every other part of the status, which stays as it is.
+//!
+//! Upstream: `pkg/controller/namespace/deletion/status_condition_utils.go`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use shared::time::Time;
+
+use crate::objects::LiveNamespace;
+use crate::plan::{Emptied, Round};
+
+/// A condition's type, and its reason and message while all is well.
+struct Type(&'static str, &'static str, &'static str);
+
+const DISCOVERY_FAILURE: Type =
+    Type("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered");
+const PARSING_FAILURE: Type = Type(
+    "NamespaceDeletionGroupVersionParsingFailure",
+    "ParsedGroupVersions",
+    "All legacy kube types successfully parsed",
+);
+const CONTENT_FAILURE: Type = Type(
+    "NamespaceDeletionContentFailure",
+    "ContentDeleted",
+    "All content successfully deleted, may be waiting on finalization",
+);
+const CONTENT_REMAINING: Type = Type("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed");
+const FINALIZERS_REMAINING: Type =
+    Type("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished");
+
+/// What is not well: reason and message.
+type Failure = (&'static str, String);
+
+/// The body for `/status`; none if nothing changes.
+pub fn next_status(namespace: &LiveNamespace, round: &Round, now: Timestamp) -> Option<Value> {
+    // Group versions are parsed by who reads the discovery; what does not parse is a failure of that.
+    let conditions = [
+        (DISCOVERY_FAILURE, discovery_failure(round)),
+        (PARSING_FAILURE, None),
+        (CONTENT_FAILURE, content_failure(round)),
+        (CONTENT_REMAINING, content_remaining(round)),
+        (FINALIZERS_REMAINING, finalizers_remaining(round)),
+    ];
+    let mut body = namespace.0.clone();
+    if !body["status"]["conditions"].is_array() {
+        body["status"]["conditions"] = json!([]);
+    }
+    let known = body["status"]["conditions"].as_array_mut()?;
+    let mut is_changed = false;
+    for (kind, failure) in conditions {
+        is_changed |= set(known, &kind, failure, now);
+    }
+    is_changed.then_some(body)
+}
+
+/// Upstream: `updateConditions`.
+fn set(known: &mut Vec<Value>, kind: &Type, failure: Option<Failure>, now: Timestamp) -> bool {
+    let Type(name, well_reason, well_message) = *kind;
+    let status = if failure.is_some() { "True" } else { "False" };
+    let (reason, message) = failure.unwrap_or_else(|| (well_reason, well_message.to_owned()));
+    let time = Time::of(now);
+    let Some(condition) = known.iter_mut().find(|condition| condition["type"] == name) else {
+        known.push(json!({
+            "type": name, "status": status, "lastTransitionTime": time, "reason": reason, "message": message,
+        }));
+        return true;
+    };
+    let is_same = condition["status"] == status && condition["reason"] == reason && condition["message"] == message;
+    if is_same {
+        return false;
+    }
+    if condition["status"] != status {
+        condition["lastTransitionTime"] = json!(time);
+    }
+    (condition["status"], condition["reason"], condition["message"]) = (status.into(), reason.into(), message.into());
+    true
+}
+
+fn discovery_failure(round: &Round) -> Option<Failure> {
+    round.discovery.clone().map(|message| ("DiscoveryFailed", message))
+}
+
+fn content_failure(round: &Round) -> Option<Failure> {
+    let mut errors: Vec<&str> = round.kinds().filter_map(|kind| kind.error.as_deref()).collect();
+    errors.sort_unstable();
+    let message = || format!("Failed to delete all resource types, {} remaining: {}", errors.len(), errors.join(", "));
+    (!errors.is_empty()).then(|| ("ContentDeletionFailed", message()))
+}
+
+/// Nothing is said of what remains while pods do: the others have not been looked at.
+fn looked_at(round: &Round) -> impl Iterator<Item = &Emptied> {
+    round.kinds().filter(|kind| kind.remaining > 0 && !round.waits_for_pods())
+}
+
+fn content_remaining(round: &Round) -> Option<Failure> {
+    let mut lines: Vec<String> = looked_at(round)
+        .map(|kind| {
+            let (plural, group) = (&kind.resource.plural, &kind.resource.group);
+            format!("{plural}.{group} has {} resource instances", kind.remaining)
+        })
+        .collect();
+    lines.sort_unstable();
+    let message = || format!("Some resources are remaining: {}", lines.join(", "));
+    (!lines.is_empty()).then(|| ("SomeResourcesRemain", message()))
+}
+
+fn finalizers_remaining(round: &Round) -> Option<Failure> {
+    let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
+    for (finalizer, count) in looked_at(round).flat_map(|kind| &kind.finalizers) {
+        *totals.entry(finalizer).or_default() += count;
+    }
+    let lines: Vec<String> =
+        totals.iter().map(|(finalizer, count)| format!("{finalizer} in {count} resource instances")).collect();
+    let message = || format!("Some content in the namespace has finalizers remaining: {}", lines.join(", "));
+    (!lines.is_empty()).then(|| ("SomeFinalizersRemain", message()))
+}

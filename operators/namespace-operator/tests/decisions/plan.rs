@@ -1,0 +1,118 @@
+//! Whether, of what and in which order a namespace is emptied, and what follows.
+
+use std::collections::BTreeMap;
+
+use namespace_operator::objects::LiveNamespace;
+use namespace_operator::plan::{KindToEmpty, Next, Plan, Round, judge, next_step, plan, plan_content, remaining_grace};
+use serde_json::{Value, json};
+use shared::discovery::{Discovery, Served};
+use shared::intern::Text;
+use shared::resource::{DEPLOYMENTS, EVENTS, JOBS, PODS, Resource};
+use shared::testing::{NOW, ago};
+use shared::time::Time;
+
+use crate::fixtures::{deleted, deployments_held, emptied, failed, pods_remain, round, with};
+
+#[track_caller]
+fn check(namespace: &LiveNamespace, expected: &str) {
+    assert_eq!(plan(namespace).to_string(), expected);
+}
+
+#[test]
+fn only_what_is_deleted_and_has_finalizers_is_emptied() {
+    check(&deleted(&["kubernetes"]), "empty (is being deleted)");
+    check(&deleted(&["other"]), "empty (is being deleted)");
+    check(&deleted(&[]), "nothing (has no finalizers)");
+    let active = with(deleted(&["kubernetes"]), "/metadata/deletionTimestamp", Value::Null);
+    check(&active, "nothing (is not being deleted)");
+}
+
+#[test]
+fn a_missing_phase_is_written_and_nothing_else_changes() {
+    let active = with(deleted(&["kubernetes"]), "/status/phase", json!("Active"));
+    check(&active, "set phase, empty (is being deleted)");
+    let Plan::Empty { phase: Some(body), .. } = plan(&active) else { panic!("no body") };
+    assert_eq!(body, deleted(&["kubernetes"]).0);
+}
+
+fn served(resource: Resource, verbs: &str) -> Served {
+    Served { resource, verbs: verbs.split(' ').map(Text::new).collect(), is_preferred: true }
+}
+
+#[test]
+fn pods_go_first_and_each_kind_as_it_allows() {
+    let all = "create delete deletecollection list";
+    let node = Resource::cluster_scoped("", "v1", "Node", "nodes");
+    let discovery = Discovery {
+        served: vec![
+            served(DEPLOYMENTS, all),
+            served(PODS, all),
+            served(node, all),
+            served(EVENTS, "delete list"),
+            served(JOBS, "create list"),
+        ],
+        failed: BTreeMap::new(),
+    };
+    let content = plan_content(&discovery);
+    assert_eq!(content.pods.unwrap().resource, PODS);
+    let others: Vec<_> =
+        content.others.iter().map(|kind| (kind.resource.to_string(), kind.can_delete_collection)).collect();
+    assert_eq!(others, [("events".to_owned(), false), ("deployments.apps".to_owned(), true)]);
+}
+
+/// Gives the estimate and the error.
+#[track_caller]
+fn check_judged(grace: i64, remaining: usize, finalizers: &[(&str, usize)], expected: (i64, Option<&str>)) {
+    let kind = KindToEmpty { resource: DEPLOYMENTS, can_delete_collection: true, can_list: true };
+    let finalizers = finalizers.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+    let judged = judge(&kind, "ns", grace, remaining, finalizers);
+    assert_eq!((judged.estimate_seconds, judged.error.as_deref()), expected);
+    assert_eq!(judged.remaining, remaining);
+}
+
+#[test]
+fn what_remains_has_a_reason_or_is_an_error() {
+    let unexpected = "unexpected items still remain in namespace: ns for gvr: apps/v1, Resource=deployments";
+    check_judged(0, 0, &[], (0, None));
+    check_judged(30, 0, &[], (0, None));
+    check_judged(30, 2, &[], (30, None));
+    check_judged(30, 2, &[("f", 2)], (30, None));
+    check_judged(0, 2, &[("f", 1)], (15, None));
+    check_judged(0, 2, &[], (0, Some(unexpected)));
+}
+
+#[test]
+fn grace_counts_from_the_deletion_of_the_namespace() {
+    assert_eq!(remaining_grace(30, Time::of(ago(0)), NOW), 30);
+    assert_eq!(remaining_grace(30, Time::of(ago(29)), NOW), 30);
+    assert_eq!(remaining_grace(30, Time::of(ago(30)), NOW), 0);
+    assert_eq!(remaining_grace(0, Time::of(ago(0)), NOW), 0);
+}
+
+#[track_caller]
+fn check_next(round: &Round, expected: &str) {
+    assert_eq!(next_step(&deleted(&["kubernetes"]), round).to_string(), expected);
+}
+
+#[test]
+fn only_an_empty_namespace_is_let_go() {
+    check_next(&round(vec![emptied(DEPLOYMENTS)]), "finalize (is empty)");
+    check_next(&deployments_held(), "again after 8s (not empty yet)");
+    check_next(&pods_remain(30), "again after 16s (not empty yet)");
+    check_next(&pods_remain(1), "again after 1s (not empty yet)");
+    check_next(&round(vec![failed(DEPLOYMENTS, "no")]), "again (no)");
+    let unknown = Round { discovery: Some("down".to_owned()), ..round(vec![emptied(DEPLOYMENTS)]) };
+    check_next(&unknown, "again (down)");
+    let mut pods = round(Vec::new());
+    pods.pods = Some(failed(PODS, "no"));
+    check_next(&pods, "again (failed to delete pods for namespace: ns, err: no)");
+}
+
+#[test]
+fn other_finalizers_stay_sorted_and_unknown_fields_as_they_are() {
+    let namespace = deleted(&["z", "kubernetes", "a", "a"]);
+    let Next::Finalize(body) = next_step(&namespace, &round(Vec::new())) else { panic!("not finalized") };
+    assert_eq!(body["spec"], json!({ "finalizers": ["a", "z"], "unknown": 2 }));
+    assert_eq!(body["metadata"], namespace.0["metadata"]);
+    assert_eq!(body.get("status"), None);
+}

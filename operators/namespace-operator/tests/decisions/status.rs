@@ -1,0 +1,112 @@
+//! The five conditions, in upstream's words.
+
+use namespace_operator::objects::LiveNamespace;
+use namespace_operator::plan::Round;
+use namespace_operator::status::next_status;
+use serde_json::{Value, json};
+use shared::resource::{DEPLOYMENTS, JOBS};
+use shared::testing::NOW;
+
+use crate::fixtures::{deleted, deployments_held, emptied, failed, held, pods_remain, round, with};
+
+/// `type status reason: message`, one a line.
+fn conditions(body: &Value) -> Vec<String> {
+    let text = |condition: &Value, field: &str| condition[field].as_str().unwrap().to_owned();
+    let all = body["status"]["conditions"].as_array().unwrap().iter();
+    all.map(|condition| {
+        let [name, status, reason, message] = ["type", "status", "reason", "message"].map(|f| text(condition, f));
+        format!("{name} {status} {reason}: {message}")
+    })
+    .collect()
+}
+
+const WELL: [&str; 5] = [
+    "NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully discovered",
+    "NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions: All legacy kube types successfully parsed",
+    "NamespaceDeletionContentFailure False ContentDeleted: \
+     All content successfully deleted, may be waiting on finalization",
+    "NamespaceContentRemaining False ContentRemoved: All content successfully removed",
+    "NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers finished",
+];
+
+/// `expected` replaces the conditions of the same type.
+#[track_caller]
+fn check(round: &Round, expected: &[&str]) {
+    let body = next_status(&deleted(&["kubernetes"]), round, NOW).unwrap();
+    let kind = |line: &str| line.split(' ').next().unwrap().to_owned();
+    let lines = WELL.map(|well| expected.iter().find(|line| kind(line) == kind(well)).copied().unwrap_or(well));
+    assert_eq!(conditions(&body), lines);
+}
+
+#[test]
+fn all_five_are_always_written() {
+    check(&round(vec![emptied(DEPLOYMENTS)]), &[]);
+}
+
+#[test]
+fn what_remains_is_counted_by_kind_and_by_finalizer() {
+    check(
+        &deployments_held(),
+        &[
+            "NamespaceContentRemaining True SomeResourcesRemain: \
+             Some resources are remaining: deployments.apps has 1 resource instances",
+            "NamespaceFinalizersRemaining True SomeFinalizersRemain: \
+             Some content in the namespace has finalizers remaining: custom.io/finalizer in 1 resource instances",
+        ],
+    );
+    check(
+        &round(vec![held(JOBS, 2, &[("b", 2), ("a", 1)]), held(DEPLOYMENTS, 3, &[("a", 3)])]),
+        &[
+            "NamespaceContentRemaining True SomeResourcesRemain: Some resources are remaining: \
+             deployments.apps has 3 resource instances, jobs.batch has 2 resource instances",
+            "NamespaceFinalizersRemaining True SomeFinalizersRemain: Some content in the namespace has finalizers \
+             remaining: a in 4 resource instances, b in 2 resource instances",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_said_of_what_remains_while_pods_do() {
+    check(&pods_remain(30), &[]);
+}
+
+#[test]
+fn failures_are_told_in_order() {
+    check(
+        &Round {
+            discovery: Some("Discovery failed for some groups, 1 failing: x".to_owned()),
+            ..round(vec![failed(JOBS, "z"), failed(DEPLOYMENTS, "a")])
+        },
+        &[
+            "NamespaceDeletionDiscoveryFailure True DiscoveryFailed: Discovery failed for some groups, 1 failing: x",
+            "NamespaceDeletionContentFailure True ContentDeletionFailed: \
+             Failed to delete all resource types, 2 remaining: a, z",
+        ],
+    );
+}
+
+#[test]
+fn what_does_not_change_is_not_written() {
+    let written = LiveNamespace(next_status(&deleted(&["kubernetes"]), &deployments_held(), NOW).unwrap());
+    assert_eq!(next_status(&written, &deployments_held(), NOW), None);
+}
+
+#[test]
+fn the_transition_time_moves_with_the_status_alone_and_others_conditions_stay() {
+    let condition = |reason: &str| {
+        json!({ "type": "NamespaceDeletionContentFailure", "status": "False", "reason": reason, "message": "m",
+                "lastTransitionTime": "2020-01-01T00:00:00Z" })
+    };
+    let other = json!({ "type": "Other", "status": "True" });
+    let status = json!({ "phase": "Terminating", "conditions": [other, condition("x")] });
+    let namespace = with(deleted(&["kubernetes"]), "/status", status);
+    let body = next_status(&namespace, &round(Vec::new()), NOW).unwrap();
+    let all = body["status"]["conditions"].as_array().unwrap();
+    assert_eq!((all.len(), &all[0]), (6, &other));
+    assert_eq!(
+        (all[1]["reason"].as_str(), all[1]["lastTransitionTime"].as_str()),
+        (Some("ContentDeleted"), Some("2020-01-01T00:00:00Z"))
+    );
+    let body = next_status(&namespace, &round(vec![failed(JOBS, "z")]), NOW).unwrap();
+    assert_eq!(body["status"]["conditions"][1]["lastTransitionTime"], "2026-01-01T12:00:00Z");
+}

@@ -1,0 +1,90 @@
+//! Calls for who knows a kind only by discovery: live metadata, whole collections, and deletes in the caller's words.
+//!
+//! Left out: deciding what a refusal means. A kind may refuse any of these calls.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::{Control, Propagation, json};
+use crate::api_error::ApiError;
+use crate::client::Accept;
+use crate::object::Key;
+use crate::resource::Resource;
+
+/// As many objects come in one page.
+const PAGE: usize = 500;
+
+impl Control {
+    /// A live read of the metadata alone.
+    pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
+        let path = resource.object_path(key.namespace(), key.name(), "");
+        read(&path, &self.client.get_bytes(&path, Accept::Metadata).await?)
+    }
+
+    /// A live read of an object with every field it has.
+    pub async fn get_raw(&self, resource: &Resource, key: &Key) -> Result<serde_json::Value, ApiError> {
+        self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
+    }
+
+    /// A live list of one namespace, given page by page so that no more than one is ever held.
+    pub async fn list_each<T: DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        accept: Accept,
+        mut each: impl FnMut(T),
+    ) -> Result<(), ApiError> {
+        let collection = resource.collection_path(namespace);
+        let mut path = format!("{collection}?limit={PAGE}");
+        loop {
+            let page: Page<T> = read(&path, &self.client.get_bytes(&path, accept.of_list()).await?)?;
+            page.items.into_iter().flatten().for_each(&mut each);
+            if page.metadata.token.is_empty() {
+                return Ok(());
+            }
+            path = format!("{collection}?limit={PAGE}&continue={}", page.metadata.token);
+        }
+    }
+
+    /// DELETE of all objects of a resource in one namespace.
+    pub async fn delete_collection(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        propagation: Propagation,
+    ) -> Result<(), ApiError> {
+        let options = serde_json::json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
+        });
+        let IgnoredAny = self.client.delete(&resource.collection_path(namespace), json(&options)).await?;
+        Ok(())
+    }
+
+    /// DELETE with these `DeleteOptions`, which name their own preconditions.
+    pub async fn delete_with(&self, resource: &Resource, key: &Key, options: Bytes) -> Result<(), ApiError> {
+        let IgnoredAny = self.client.delete(&resource.object_path(key.namespace(), key.name(), ""), options).await?;
+        Ok(())
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|cause| ApiError::Decode {
+        method: "GET".to_owned(),
+        path: path.to_owned(),
+        cause,
+    })
+}
+
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default)]
+    metadata: PageMeta,
+    items: Option<Vec<T>>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageMeta {
+    #[serde(default, rename = "continue")]
+    token: String,
+}
