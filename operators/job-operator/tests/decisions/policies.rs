@@ -12,7 +12,7 @@ use shared::testing::{ObjectBuilder, ago};
 use crate::fixtures::{Spec, case, check, exits, job, pod};
 
 #[track_caller]
-fn matches(rules: Value, pod: &ObjectBuilder, expected: &str) {
+fn matches(rules: &Value, pod: &ObjectBuilder, expected: &str) {
     let policy: PodFailurePolicy = serde_json::from_value(json!({ "rules": rules })).unwrap();
     let verdict = match_pod_failure_policy(Some(&policy), &pod.build::<Pod>());
     let action = verdict.action.map_or("none", job_operator::objects::PodFailureAction::as_str);
@@ -33,21 +33,21 @@ fn on_condition(action: &str, type_: &str, status: &str) -> Value {
 fn exit_codes_match() {
     let two = || exits(pod("a", "Failed"), "main", 2);
     let message = "FailJob: Container main for pod default/a failed with exit code 2 matching FailJob rule at index";
-    matches(json!([]), &two(), "none");
-    matches(json!([on("FailJob", "In", &[1, 2])]), &two(), &format!("{message} 0"));
-    matches(json!([on("FailJob", "In", &[1])]), &two(), "none");
-    matches(json!([on("FailJob", "NotIn", &[1])]), &two(), &format!("{message} 0"));
-    matches(json!([on("FailJob", "NotIn", &[2])]), &two(), "none");
-    matches(json!([on("FailJob", "Odd", &[2])]), &two(), "none");
-    matches(json!([on("Ignore", "In", &[2]), on("FailJob", "In", &[2])]), &two(), "Ignore, not counted");
-    matches(json!([on("Count", "In", &[2])]), &two(), "Count");
-    matches(json!([on("FailIndex", "In", &[2])]), &two(), "FailIndex");
-    matches(json!([on("Odd", "In", &[2]), on("FailJob", "In", &[2])]), &two(), &format!("{message} 1"));
-    matches(json!([on("FailJob", "NotIn", &[1])]), &exits(pod("a", "Failed"), "main", 0), "none");
-    matches(json!([on("FailJob", "In", &[0])]), &exits(pod("a", "Failed"), "main", 0), "none");
-    matches(json!([on("Count", "In", &[-7])]), &exits(pod("a", "Failed"), "main", -7), "Count");
+    matches(&json!([]), &two(), "none");
+    matches(&json!([on("FailJob", "In", &[1, 2])]), &two(), &format!("{message} 0"));
+    matches(&json!([on("FailJob", "In", &[1])]), &two(), "none");
+    matches(&json!([on("FailJob", "NotIn", &[1])]), &two(), &format!("{message} 0"));
+    matches(&json!([on("FailJob", "NotIn", &[2])]), &two(), "none");
+    matches(&json!([on("FailJob", "Odd", &[2])]), &two(), "none");
+    matches(&json!([on("Ignore", "In", &[2]), on("FailJob", "In", &[2])]), &two(), "Ignore, not counted");
+    matches(&json!([on("Count", "In", &[2])]), &two(), "Count");
+    matches(&json!([on("FailIndex", "In", &[2])]), &two(), "FailIndex");
+    matches(&json!([on("Odd", "In", &[2]), on("FailJob", "In", &[2])]), &two(), &format!("{message} 1"));
+    matches(&json!([on("FailJob", "NotIn", &[1])]), &exits(pod("a", "Failed"), "main", 0), "none");
+    matches(&json!([on("FailJob", "In", &[0])]), &exits(pod("a", "Failed"), "main", 0), "none");
+    matches(&json!([on("Count", "In", &[-7])]), &exits(pod("a", "Failed"), "main", -7), "Count");
     // A container that has ended does not make its pod failed.
-    matches(json!([on("FailJob", "In", &[2])]), &exits(pod("a", "Running"), "main", 2), "none");
+    matches(&json!([on("FailJob", "In", &[2])]), &exits(pod("a", "Running"), "main", 2), "none");
 }
 
 #[test]
@@ -64,10 +64,10 @@ fn the_container_counts_and_its_kind_does_not() {
             "FailJob: Container {name} for pod default/a failed with exit code {code} matching FailJob rule at index 0"
         )
     };
-    matches(named("main"), &both(), "none");
-    matches(named("side"), &both(), &by("side", 2));
-    matches(json!([on("FailJob", "In", &[3])]), &both(), &by("init", 3));
-    matches(json!([on("FailJob", "In", &[2, 3])]), &both(), &by("side", 2));
+    matches(&named("main"), &both(), "none");
+    matches(&named("side"), &both(), &by("side", 2));
+    matches(&json!([on("FailJob", "In", &[3])]), &both(), &by("init", 3));
+    matches(&json!([on("FailJob", "In", &[2, 3])]), &both(), &by("side", 2));
 }
 
 #[test]
@@ -79,17 +79,17 @@ fn conditions_match() {
         )
     };
     let message = "FailJob: Pod default/a has condition DisruptionTarget matching FailJob rule at index 0";
-    matches(json!([on_condition("FailJob", "DisruptionTarget", "True")]), &disrupted("True"), message);
-    matches(json!([on_condition("Ignore", "DisruptionTarget", "True")]), &disrupted("True"), "Ignore, not counted");
-    matches(json!([on_condition("FailIndex", "DisruptionTarget", "True")]), &disrupted("True"), "FailIndex");
-    matches(json!([on_condition("FailJob", "DisruptionTarget", "True")]), &disrupted("False"), "none");
-    matches(json!([on_condition("FailJob", "DisruptionTarget", "False")]), &disrupted("False"), message);
-    matches(json!([on_condition("Count", "DisruptionTarget", "Unknown")]), &disrupted("Unknown"), "Count");
+    matches(&json!([on_condition("FailJob", "DisruptionTarget", "True")]), &disrupted("True"), message);
+    matches(&json!([on_condition("Ignore", "DisruptionTarget", "True")]), &disrupted("True"), "Ignore, not counted");
+    matches(&json!([on_condition("FailIndex", "DisruptionTarget", "True")]), &disrupted("True"), "FailIndex");
+    matches(&json!([on_condition("FailJob", "DisruptionTarget", "True")]), &disrupted("False"), "none");
+    matches(&json!([on_condition("FailJob", "DisruptionTarget", "False")]), &disrupted("False"), message);
+    matches(&json!([on_condition("Count", "DisruptionTarget", "Unknown")]), &disrupted("Unknown"), "Count");
     let unnamed = json!([{ "action": "Count", "onPodConditions": [{ "type": "DisruptionTarget" }] }]);
-    matches(unnamed, &disrupted("True"), "Count");
+    matches(&unnamed, &disrupted("True"), "Count");
     // Where both are given, only exit codes count.
     let both = json!([{ "action": "Count", "onExitCodes": { "operator": "In", "values": [1] }, "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] }]);
-    matches(both, &disrupted("True"), "none");
+    matches(&both, &disrupted("True"), "none");
 }
 
 #[test]

@@ -148,15 +148,10 @@ fn failures_delay_the_next_pods() {
 }
 
 #[test]
-fn a_job_ends_when_it_must() {
+fn a_job_ends_when_enough_pods_have_succeeded_or_too_many_failed() {
     let failed = |name: &str| long_ago(pod(name, "Failed"));
     let done = |name: &str| pod(name, "Succeeded");
-    let restarted = |name: &str, phase: &str, count| pod(name, phase).restarts(count);
-    let on_failure = |limit: i32| {
-        job(2, 2).with("backoffLimit", limit).set(&["spec", "template", "spec", "restartPolicy"], "OnFailure")
-    };
     let zero = || job(1, 1).with("backoffLimit", 0);
-    let deadline = |job: shared::testing::ObjectBuilder| job.with("activeDeadlineSeconds", 10).started(ago(10));
     check([
         (
             "the last one succeeds",
@@ -198,6 +193,19 @@ fn a_job_ends_when_it_must() {
             case(zero(), [failed("a")]).outstanding(),
             "Failed: BackoffLimitExceeded; waiting to see 1 creation\nsaid: -(a)\nlet go a\nsaid: failed 1",
         ),
+    ]);
+}
+
+#[test]
+fn a_job_ends_when_it_takes_too_long_or_restarts_too_often() {
+    let failed = |name: &str| long_ago(pod(name, "Failed"));
+    let restarted = |name: &str, phase: &str, count| pod(name, phase).restarts(count);
+    let on_failure = |limit: i32| {
+        job(2, 2).with("backoffLimit", limit).set(&["spec", "template", "spec", "restartPolicy"], "OnFailure")
+    };
+    let zero = || job(1, 1).with("backoffLimit", 0);
+    let deadline = |job: shared::testing::ObjectBuilder| job.with("activeDeadlineSeconds", 10).started(ago(10));
+    check([
         (
             "too long",
             case(deadline(job(1, 1)), []),

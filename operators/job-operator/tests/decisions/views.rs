@@ -26,7 +26,7 @@ fn a_pod_tells_when_it_ended() {
             .set(&["status", "initContainerStatuses"], json!([status, terminated("init", 1)]))
     };
     let check = |pod: ObjectBuilder, seconds: i64| {
-        assert_eq!(pod.build::<Pod>().finish, Some(Time::of(ago(seconds))), "{pod:?}")
+        assert_eq!(pod.build::<Pod>().finish, Some(Time::of(ago(seconds))), "{pod:?}");
     };
     check(with(old(), json!([terminated("x", 20), terminated("y", 10)])), 10);
     check(sidecar(with(old(), json!([terminated("x", 20)])), terminated("side", 5)), 5);

@@ -4,6 +4,7 @@
 //! Every status that is written is checked: counters never fall, and no pod is counted twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use job_operator::objects::Job;
@@ -38,7 +39,31 @@ pub(crate) enum Stopped {
 struct State {
     job: ObjectBuilder,
     version: u64,
-    pods: BTreeMap<String, ObjectBuilder>,
+    pods: BTreeMap<String, Arc<Made>>,
+}
+
+/// A pod, and what it is to a Job.
+struct Made {
+    json: ObjectBuilder,
+    pod: Arc<Pod>,
+}
+
+impl Made {
+    fn new(json: ObjectBuilder) -> Arc<Self> {
+        Arc::new(Self { pod: json.build(), json })
+    }
+}
+
+impl State {
+    fn pods(&self) -> Vec<Arc<Pod>> {
+        self.pods.values().map(|made| Arc::clone(&made.pod)).collect()
+    }
+
+    fn update(&mut self, name: &str, update: impl FnOnce(ObjectBuilder) -> ObjectBuilder) {
+        if let Some(made) = self.pods.get_mut(name) {
+            *made = Made::new(update(made.json.clone()));
+        }
+    }
 }
 
 pub(crate) struct World {
@@ -99,12 +124,12 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn job(&self) -> std::sync::Arc<Job> {
+    pub(crate) fn job(&self) -> Arc<Job> {
         self.live().job.build()
     }
 
-    fn pods(&self) -> Vec<std::sync::Arc<Pod>> {
-        self.live().pods.values().map(ObjectBuilder::build).collect()
+    fn pods(&self) -> Vec<Arc<Pod>> {
+        self.live().pods()
     }
 
     pub(crate) fn edit(&mut self, field: &str, value: impl Into<Value>) {
@@ -136,16 +161,16 @@ impl World {
     /// A pod that runs comes to its end.
     pub(crate) fn end(&mut self, number: usize, phase: Phase) {
         let Some(name) = self.nth(number, |pod| !pod.phase.is_terminal()) else { return };
-        if self.live().pods[&name].build::<Pod>().has_tracking_finalizer() {
+        if self.live().pods[&name].pod.has_tracking_finalizer() {
             self.ended.insert(uid(&name), phase);
         }
-        self.update(&name, |pod| pod.phase(&format!("{phase:?}")));
+        self.change(|state| state.update(&name, |pod| pod.phase(&format!("{phase:?}"))));
     }
 
     /// Somebody deletes a pod.
     pub(crate) fn evict(&mut self, number: usize) {
         if let Some(name) = self.nth(number, |pod| !pod.metadata.is_being_deleted()) {
-            self.update(&name, ObjectBuilder::terminating);
+            self.change(|state| state.update(&name, ObjectBuilder::terminating));
         }
     }
 
@@ -156,13 +181,6 @@ impl World {
         }
     }
 
-    fn update(&mut self, name: &str, update: impl FnOnce(ObjectBuilder) -> ObjectBuilder) {
-        self.change(|state| {
-            let pod = state.pods.remove(name).unwrap();
-            state.pods.insert(name.to_owned(), update(pod));
-        });
-    }
-
     /// One sync, which ends after so many writes if it has more.
     pub(crate) fn sync(&mut self, writes_max: usize) -> Result<(), Stopped> {
         self.writes_left = writes_max;
@@ -171,11 +189,11 @@ impl World {
         self.seen = cached;
         let state = self.states[cached].clone();
         self.deletions.retain(|at| *at > cached);
-        let pods: Vec<_> = state.pods.values().map(ObjectBuilder::build::<Pod>).collect();
+        let pods = state.pods();
         let tracked: BTreeSet<Uid> =
             pods.iter().filter(|pod| pod.has_tracking_finalizer()).map(|pod| pod.metadata.uid).collect();
         self.released.retain(|pod| tracked.contains(pod));
-        let outstanding = (!self.deletions.is_empty()).then(|| Outstanding {
+        let outstanding = (!self.deletions.is_empty()).then_some(Outstanding {
             creations: 0,
             deletions: self.deletions.len(),
             expires: Timestamp::MAX,
@@ -236,7 +254,7 @@ impl World {
         let name = format!("pi-{}", self.made);
         let mut made = pod(&name, "Running").created(self.now);
         if let Some(index) = new.index {
-            let of_index = |pod: &std::sync::Arc<Pod>| pod.is_active() && pod.index() == Some(index);
+            let of_index = |pod: &Arc<Pod>| pod.is_active() && pod.index() == Some(index);
             assert!(!self.pods().iter().any(of_index), "index {index} runs already");
             let job = self.job();
             let done = OrderedIntervals::parse(&job.status.completed_indexes, i32::MAX);
@@ -246,7 +264,7 @@ impl World {
         if let Some(failures) = new.failures {
             made = made.annotation(crate::fixtures::FAILURES, &failures.counted.to_string());
         }
-        self.write(|state| drop(state.pods.insert(name, made)))?;
+        self.write(|state| drop(state.pods.insert(name, Made::new(made))))?;
         self.made += 1;
         self.own = self.states.len() - 1;
         Ok(())
@@ -254,11 +272,11 @@ impl World {
 
     fn delete(&mut self, name: &str) -> Result<(), Stopped> {
         self.write(|state| {
-            if let Some(pod) = state.pods.remove(name) {
-                let built = pod.build::<Pod>();
-                if built.has_tracking_finalizer() || !built.phase.is_terminal() {
-                    state.pods.insert(name.to_owned(), pod.terminating());
-                }
+            let Some(pod) = state.pods.get(name).map(|made| Arc::clone(&made.pod)) else { return };
+            if pod.has_tracking_finalizer() || !pod.phase.is_terminal() {
+                state.update(name, ObjectBuilder::terminating);
+            } else {
+                state.pods.remove(name);
             }
         })?;
         self.deletions.push(self.states.len() - 1);
@@ -266,11 +284,7 @@ impl World {
     }
 
     fn release(&mut self, name: &str) -> Result<(), Stopped> {
-        self.write(|state| {
-            if let Some(pod) = state.pods.remove(name) {
-                state.pods.insert(name.to_owned(), pod.set(&["metadata", "finalizers"], json!([])));
-            }
-        })?;
+        self.write(|state| state.update(name, |pod| pod.set(&["metadata", "finalizers"], json!([]))))?;
         self.own = self.states.len() - 1;
         Ok(())
     }
@@ -346,7 +360,7 @@ impl World {
     }
 
     fn remove_gone(&mut self) {
-        let gone = |pod: &std::sync::Arc<Pod>| pod.metadata.is_being_deleted() && !pod.has_tracking_finalizer();
+        let gone = |pod: &Arc<Pod>| pod.metadata.is_being_deleted() && !pod.has_tracking_finalizer();
         while self.pods().iter().any(gone) {
             self.gone(0);
         }
