@@ -169,6 +169,7 @@ fn refuse(status: StatusCode, retry_after: Option<Duration>) -> io::Result<Respo
         StatusCode::CONFLICT => "Conflict",
         StatusCode::GONE => "Expired",
         StatusCode::NOT_FOUND => "NotFound",
+        StatusCode::UNAUTHORIZED => "Unauthorized",
         StatusCode::FORBIDDEN => "Forbidden",
         StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",

@@ -11,6 +11,7 @@
 mod bad_input;
 mod batch;
 mod deployment;
+mod faults;
 mod leader;
 mod privilege;
 mod replicas;
