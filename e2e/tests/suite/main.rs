@@ -9,6 +9,7 @@
 #![cfg(test)]
 
 mod bad_input;
+mod batch;
 mod deployment;
 mod faults;
 mod leader;

@@ -15,8 +15,14 @@ use serde_json::json;
 use super::scene::{self, Scene};
 
 /// The operators that the suite is about.
-pub(crate) const OPERATORS: [&str; 3] =
-    ["deployment-operator", "replicaset-operator", "replicationcontroller-operator"];
+pub(crate) const OPERATORS: [&str; 6] = [
+    "deployment-operator",
+    "replicaset-operator",
+    "replicationcontroller-operator",
+    "job-operator",
+    "cronjob-operator",
+    "ttl-after-finished-operator",
+];
 
 /// The cluster shared by all tests of this process, with every operator at work. It lives in a thread with a runtime of
 /// its own, as each test's runtime ends with the test.
