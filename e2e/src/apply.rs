@@ -1,4 +1,4 @@
-//! Server-side apply of any object, given as YAML or JSON.
+//! Server-side apply of any object.
 //! Left out: pruning, and waiting for what was applied to become something.
 
 use anyhow::{Context, Result};
@@ -10,15 +10,6 @@ use serde_json::Value;
 
 /// The field manager of all that the suite applies.
 pub const FIELD_MANAGER: &str = "e2e";
-
-/// Applies the documents of a YAML text, in their order; namespaced ones without a namespace go to `namespace`.
-pub async fn apply_yaml(client: &Client, namespace: &str, yaml: &str) -> Result<Vec<DynamicObject>> {
-    let mut applied = Vec::new();
-    for document in documents(yaml)? {
-        applied.push(apply(client, namespace, &document).await?);
-    }
-    Ok(applied)
-}
 
 /// Applies one object.
 pub async fn apply(client: &Client, namespace: &str, object: &Value) -> Result<DynamicObject> {

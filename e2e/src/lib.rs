@@ -1,14 +1,14 @@
 //! The local cluster and what tests need around it.
 //!
 //! In reading order: [`tools`] finds the programs, [`cluster`] runs them, [`operator`] runs our operators against it,
-//! [`proxy`] stands between an operator and the apiserver and breaks things, [`harness`] is what a test is written with.
-//! Left out: anything about what an operator does. That is in `tests/`, and this crate knows no operator.
+//! [`proxy`] stands between an operator and the apiserver and breaks things.
+//! Left out: anything about what an operator does, and what its tests are written with. That is in `tests/`, and this crate
+//! knows no operator.
 
 pub mod apply;
 pub mod bench;
 pub mod cluster;
 pub mod guard;
-pub mod harness;
 pub mod kubeconfig;
 pub mod kubectl;
 pub mod operator;

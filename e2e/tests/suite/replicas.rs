@@ -122,7 +122,7 @@ async fn deletes_in_order<K: Replicas + serde::Serialize>(scene: &Scene) -> Resu
     let (cheap, unready, dear) = (&pods[0], &pods[1], &pods[2]);
     let cost = json!({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-10"}}});
     scene.patch::<Pod>(&cheap.name_any(), &cost).await?;
-    make_unready(scene, unready).await?;
+    scene.set_pod_ready(&unready.name_any(), false).await?;
     scene
         .wait_until("the unready pod is seen", DEADLINE, async || {
             let seen = serde_json::to_value(scene.fetch::<K>("ordered").await?)?;
@@ -140,16 +140,6 @@ async fn deletes_in_order<K: Replicas + serde::Serialize>(scene: &Scene) -> Resu
     let left: Vec<String> = number_of_pods(scene, "ordered", 1).await?.iter().map(uid).collect();
     assert_eq!(left, [uid(dear)], "the cheap pod goes next");
     Ok(())
-}
-
-async fn make_unready(scene: &Scene, pod: &Pod) -> Result<()> {
-    let mut status = serde_json::to_value(pod)?["status"].take();
-    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
-        if condition["type"] == "Ready" {
-            condition["status"] = json!("False");
-        }
-    }
-    scene.patch_status::<Pod>(&pod.name_any(), &json!({"status": {"conditions": status["conditions"]}})).await.map(drop)
 }
 
 #[test]
@@ -311,8 +301,7 @@ fn pods_that_fail_are_replaced() -> Result<()> {
         scene.apply(&ReplicaSet::make("web", 3)).await?;
         ready::<ReplicaSet>(scene, "web", 3).await?;
         let lost = living(scene, "web").await?.remove(0);
-        let failed = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
-        scene.patch_status::<Pod>(&lost.name_any(), &failed).await?;
+        scene.end_pod(&lost.name_any(), 137).await?;
         scene
             .wait_until("three pods besides the failed one", DEADLINE, async || {
                 let pods = living(scene, "web").await?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod clusters;
 mod dump;
+mod kubelet;
 pub(crate) mod objects;
 pub(crate) mod sampler;
 pub(crate) mod scene;

@@ -38,12 +38,16 @@ pub(crate) fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
 }
 
-/// Ready, and nobody has deleted it.
+/// Neither ended nor deleted by anybody.
+pub(crate) fn is_active(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    !matches!(phase, Some("Succeeded" | "Failed")) && pod.metadata.deletion_timestamp.is_none()
+}
+
+/// Active, and ready.
 pub(crate) fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    let ready = conditions
-        .is_some_and(|all| all.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"));
-    ready && pod.metadata.deletion_timestamp.is_none()
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    is_active(pod) && conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// What a ReplicaSet is told to have.

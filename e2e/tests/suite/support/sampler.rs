@@ -1,145 +1,265 @@
-//! Notes, from watches, how far pods and ReplicaSets went while a test did something: bounds that hold throughout.
-//! Left out: reconnecting. A watch that ends is an error, as there would be a gap in what was seen.
+//! How far pods and ReplicaSets went while a test did something, from watches: bounds that hold throughout.
+//!
+//! Both are in one etcd, so a revision is one moment for both, whichever watch told of it first. A watch that ends goes on
+//! where it was; one that cannot is an error, as there would be a gap in what was seen.
+//! Left out: minReadySeconds. A pod counts as ready when it says so.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::{Resource, ResourceExt};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use kube::{Api, ResourceExt};
+use tokio::task::JoinSet;
 
-use super::objects::{is_ready, uid};
+use super::objects::{is_active, is_ready, replicas_of, uid};
 use super::scene::{DEADLINE, Namespaced, Scene};
 
-/// The extremes seen so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The extremes of all moments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// The most replicas that all ReplicaSets together were told to have.
     pub(crate) most_specified: i32,
+    /// The most pods that a ReplicaSet had beyond what it was ever told to have.
+    ///
+    /// Upstream bounds what ReplicaSets are told, not pods: the old ReplicaSet's pod that must go and the new one's that
+    /// must come are two steps of another controller, which may happen in either order.
+    pub(crate) most_excess: usize,
     /// The fewest pods that were ready and not being deleted.
     pub(crate) least_ready: usize,
     /// The most templates that pods existed of at a time, pods being deleted counted.
     pub(crate) most_templates: usize,
     /// Every pod there was, by uid.
     pub(crate) pods: BTreeSet<String>,
-    /// Those there are now.
-    living: BTreeSet<String>,
 }
 
 /// Samples until it is finished or dropped.
 pub(crate) struct Sampler {
-    seen: watch::Receiver<Seen>,
-    task: JoinHandle<Result<()>>,
+    changes: Arc<Mutex<Changes>>,
+    /// The revision of the first moment.
+    from: u64,
     selector: String,
+    watches: JoinSet<Result<()>>,
 }
 
-struct State {
-    pods: BTreeMap<String, Pod>,
-    specified: BTreeMap<String, i32>,
-    seen: Seen,
+/// What became of which object (by uid) at each revision.
+type Changes = BTreeMap<u64, (String, State)>;
+
+#[derive(Clone, Debug)]
+enum State {
+    /// `owner` is the uid of its controller.
+    Pod {
+        owner: Option<String>,
+        template: Option<String>,
+        active: bool,
+        ready: bool,
+    },
+    ReplicaSet {
+        specified: i32,
+    },
+    Gone,
 }
 
 impl Sampler {
     pub(super) async fn start(scene: &Scene, selector: &str) -> Result<Self> {
-        let (pods, pod_version) = snapshot::<Pod>(scene, selector).await?;
-        let (replica_sets, replica_set_version) = snapshot::<ReplicaSet>(scene, selector).await?;
-        let mut state = State {
-            pods: pods.into_iter().map(|pod| (uid(&pod), pod)).collect(),
-            specified: replica_sets.iter().map(|set| (uid(set), specified(set))).collect(),
-            seen: Seen {
-                most_specified: 0,
-                least_ready: usize::MAX,
-                most_templates: 0,
-                pods: BTreeSet::new(),
-                living: BTreeSet::new(),
-            },
-        };
-        state.note();
-        let params = WatchParams::default().labels(selector).timeout(290);
-        let pods = scene.api::<Pod>().watch(&params, &pod_version).await.context("watch pods")?;
-        let sets = scene.api::<ReplicaSet>().watch(&params, &replica_set_version).await.context("watch ReplicaSets")?;
-        let (sender, seen) = watch::channel(state.seen.clone());
-        let task = tokio::spawn(async move {
-            let (mut pods, mut sets) = (Box::pin(pods), Box::pin(sets));
-            loop {
-                tokio::select! {
-                    event = pods.next() => state.pod(event.context("the watch of pods ended")??)?,
-                    event = sets.next() => state.replica_set(event.context("the watch of ReplicaSets ended")??)?,
-                }
-                state.note();
-                sender.send_replace(state.seen.clone());
-            }
-        });
-        Ok(Self { seen, task, selector: selector.to_owned() })
+        let changes = Arc::default();
+        let mut watches = JoinSet::new();
+        let pods = follow::<Pod>(scene.api(), selector, pod, &changes, &mut watches).await?;
+        let sets = follow::<ReplicaSet>(scene.api(), selector, replica_set, &changes, &mut watches).await?;
+        Ok(Self { changes, from: pods.max(sets), selector: selector.to_owned(), watches })
     }
 
-    /// What was seen, up to the pods there are now.
-    pub(crate) async fn finish(self, scene: &Scene) -> Result<Seen> {
+    /// What was seen, up to what there is now.
+    pub(crate) async fn finish(mut self, scene: &Scene) -> Result<Seen> {
+        let what = "the sampler has seen the last pods and ReplicaSets";
         scene
-            .wait_until("the sampler has seen the last pods", DEADLINE, async || {
-                let now: BTreeSet<String> = scene.list::<Pod>(&self.selector).await?.iter().map(uid).collect();
-                ensure!(self.seen.borrow().living == now, "{:?} instead of {now:?}", self.seen.borrow().living);
+            .wait_until(what, DEADLINE, async || {
+                let mut now = versions(&scene.list::<Pod>(&self.selector).await?)?;
+                now.extend(versions(&scene.list::<ReplicaSet>(&self.selector).await?)?);
+                let last = last(&lock(&self.changes));
+                ensure!(last == now, "{last:?} instead of {now:?}");
                 Ok(())
             })
             .await?;
-        ensure!(!self.task.is_finished(), "the sampler has ended early");
-        self.task.abort();
-        Ok(self.seen.borrow().clone())
-    }
-}
-
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-impl State {
-    fn pod(&mut self, event: WatchEvent<Pod>) -> Result<()> {
-        match event {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => drop(self.pods.insert(uid(&pod), pod)),
-            WatchEvent::Deleted(pod) => drop(self.pods.remove(&uid(&pod))),
-            WatchEvent::Bookmark(_) => {}
-            WatchEvent::Error(status) => bail!("the watch of pods failed: {status:?}"),
+        if let Some(ended) = self.watches.try_join_next() {
+            ended.context("a watch of the sampler panicked")??;
+            bail!("a watch of the sampler has ended");
         }
-        Ok(())
+        Ok(extremes(&lock(&self.changes), self.from))
     }
+}
 
-    fn replica_set(&mut self, event: WatchEvent<ReplicaSet>) -> Result<()> {
-        match event {
-            WatchEvent::Added(set) | WatchEvent::Modified(set) => {
-                self.specified.insert(uid(&set), specified(&set));
+/// The revisions of what there is, as far as it has been seen.
+fn last(changes: &Changes) -> BTreeMap<String, u64> {
+    let mut last = BTreeMap::new();
+    for (revision, (uid, state)) in changes {
+        match state {
+            State::Gone => last.remove(uid),
+            State::Pod { .. } | State::ReplicaSet { .. } => last.insert(uid.clone(), *revision),
+        };
+    }
+    last
+}
+
+fn versions<K: Namespaced>(objects: &[K]) -> Result<BTreeMap<String, u64>> {
+    objects.iter().map(|object| Ok((uid(object), number(object.resource_version().as_deref())?))).collect()
+}
+
+fn extremes(changes: &Changes, from: u64) -> Seen {
+    let mut seen = Seen { least_ready: usize::MAX, ..Seen::default() };
+    let mut moment = BTreeMap::new();
+    let mut ever = BTreeMap::new();
+    moment.extend(changes.range(..=from).map(|(_, (uid, state))| (uid.as_str(), state)));
+    note(&mut seen, &mut ever, &moment);
+    for (uid, state) in changes.range(from + 1..).map(|(_, change)| change) {
+        moment.insert(uid, state);
+        note(&mut seen, &mut ever, &moment);
+    }
+    seen
+}
+
+/// Adds a moment; `ever` has the most that each ReplicaSet was told to have.
+fn note<'a>(seen: &mut Seen, ever: &mut BTreeMap<&'a str, usize>, moment: &BTreeMap<&'a str, &'a State>) {
+    let (mut specified_by_all, mut ready_pods) = (0, 0);
+    let mut templates = BTreeSet::new();
+    let mut active_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for (uid, state) in moment {
+        match state {
+            State::Pod { owner, template, active, ready } => {
+                seen.pods.insert((*uid).to_owned());
+                templates.insert(template);
+                ready_pods += usize::from(*ready);
+                if let Some(owner) = owner.as_deref().filter(|_| *active) {
+                    *active_of.entry(owner).or_default() += 1;
+                }
             }
-            WatchEvent::Deleted(set) => drop(self.specified.remove(&uid(&set))),
-            WatchEvent::Bookmark(_) => {}
-            WatchEvent::Error(status) => bail!("the watch of ReplicaSets failed: {status:?}"),
+            State::ReplicaSet { specified } => {
+                specified_by_all += specified;
+                let ever = ever.entry(uid).or_default();
+                *ever = (*ever).max(usize::try_from(*specified).unwrap_or(0));
+            }
+            State::Gone => {}
         }
-        Ok(())
     }
-
-    fn note(&mut self) {
-        let ready = self.pods.values().filter(|pod| is_ready(pod)).count();
-        let templates: BTreeSet<_> = self.pods.values().map(|pod| pod.labels().get("pod-template-hash")).collect();
-        let seen = &mut self.seen;
-        seen.most_specified = seen.most_specified.max(self.specified.values().sum());
-        seen.least_ready = seen.least_ready.min(ready);
-        seen.most_templates = seen.most_templates.max(templates.len());
-        seen.living = self.pods.keys().cloned().collect();
-        seen.pods.extend(seen.living.iter().cloned());
-    }
+    let excess = active_of.iter().map(|(owner, pods)| pods.saturating_sub(ever.get(owner).copied().unwrap_or(0)));
+    seen.most_excess = seen.most_excess.max(excess.max().unwrap_or(0));
+    seen.most_specified = seen.most_specified.max(specified_by_all);
+    seen.least_ready = seen.least_ready.min(ready_pods);
+    seen.most_templates = seen.most_templates.max(templates.len());
 }
 
-fn specified(set: &ReplicaSet) -> i32 {
-    set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0)
-}
-
-/// A list, and the resourceVersion to watch on from.
-async fn snapshot<K: Namespaced + Resource>(scene: &Scene, selector: &str) -> Result<(Vec<K>, String)> {
-    let list = scene.api::<K>().list(&ListParams::default().labels(selector)).await?;
+/// Lists, and starts a watch from there; gives the revision of the list.
+async fn follow<K: Namespaced + Send + 'static>(
+    api: Api<K>,
+    selector: &str,
+    state: fn(&K) -> State,
+    changes: &Arc<Mutex<Changes>>,
+    watches: &mut JoinSet<Result<()>>,
+) -> Result<u64> {
+    let list = api.list(&ListParams::default().labels(selector)).await.context("list what will be sampled")?;
+    for object in &list.items {
+        let revision = number(object.resource_version().as_deref())?;
+        lock(changes).insert(revision, (uid(object), state(object)));
+    }
     let version = list.metadata.resource_version.context("a list without a resourceVersion")?;
-    Ok((list.items, version))
+    let revision = number(Some(&version))?;
+    let params = WatchParams::default().labels(selector).timeout(290);
+    let changes = Arc::clone(changes);
+    watches.spawn(async move {
+        let mut version = version;
+        loop {
+            watch(&api, &params, state, &mut version, &changes).await?;
+        }
+    });
+    Ok(revision)
+}
+
+/// One watch until its end; `version` is where the next one begins.
+async fn watch<K: Namespaced + 'static>(
+    api: &Api<K>,
+    params: &WatchParams,
+    state: fn(&K) -> State,
+    version: &mut String,
+    changes: &Mutex<Changes>,
+) -> Result<()> {
+    let mut events = Box::pin(api.watch(params, version).await.context("watch what is sampled")?);
+    while let Some(event) = events.next().await {
+        let (object, state) = match event {
+            Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
+                let state = state(&object);
+                (object, state)
+            }
+            Ok(WatchEvent::Deleted(object)) => (object, State::Gone),
+            Ok(WatchEvent::Bookmark(bookmark)) => {
+                version.clone_from(&bookmark.metadata.resource_version);
+                continue;
+            }
+            Ok(WatchEvent::Error(status)) => bail!("a watch of the sampler failed: {status:?}"),
+            // The connection broke; the next watch begins after the last whole event.
+            Err(kube::Error::ReadEvents(_) | kube::Error::HyperError(_)) => return Ok(()),
+            Err(error) => return Err(error).context("watch what is sampled"),
+        };
+        *version = object.resource_version().context("an object without a resourceVersion")?;
+        lock(changes).insert(number(Some(version))?, (uid(&object), state));
+    }
+    Ok(())
+}
+
+fn pod(pod: &Pod) -> State {
+    State::Pod {
+        owner: pod.owner_references().iter().find(|owner| owner.controller == Some(true)).map(|it| it.uid.clone()),
+        template: pod.labels().get("pod-template-hash").cloned(),
+        active: is_active(pod),
+        ready: is_ready(pod),
+    }
+}
+
+fn replica_set(set: &ReplicaSet) -> State {
+    State::ReplicaSet { specified: replicas_of(set) }
+}
+
+fn number(version: Option<&str>) -> Result<u64> {
+    let version = version.context("no resourceVersion")?;
+    version.parse().with_context(|| format!("resourceVersion {version} is not a number"))
+}
+
+fn lock(changes: &Mutex<Changes>) -> MutexGuard<'_, Changes> {
+    changes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(uid: &str, active: bool, ready: bool) -> (String, State) {
+        (uid.to_owned(), State::Pod { owner: Some("set".to_owned()), template: Some(uid.to_owned()), active, ready })
+    }
+
+    fn set(specified: i32) -> (String, State) {
+        ("set".to_owned(), State::ReplicaSet { specified })
+    }
+
+    #[test]
+    fn extremes_are_those_of_all_moments_from_the_first_on() {
+        let changes = Changes::from([
+            (1, set(9)),
+            (2, set(1)),
+            (3, pod("a", true, true)),
+            // The first moment ends here.
+            (5, set(2)),
+            (6, pod("b", true, false)),
+            (7, pod("c", true, false)),
+            (8, pod("a", false, false)),
+            (9, ("a".to_owned(), State::Gone)),
+            (10, set(1)),
+            (11, pod("b", true, true)),
+        ]);
+        let seen = extremes(&changes, 4);
+        assert_eq!((seen.most_specified, seen.most_excess, seen.least_ready, seen.most_templates), (2, 1, 0, 3));
+        assert_eq!(seen.pods.len(), 3);
+        assert_eq!(last(&changes), BTreeMap::from([("b".to_owned(), 11), ("c".to_owned(), 7), ("set".to_owned(), 10)]));
+    }
 }
