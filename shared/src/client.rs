@@ -5,6 +5,7 @@
 //! duplicates objects), and it sets no limit on how long a request may take.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
+mod ca;
 mod limiter;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 use tower::ServiceBuilder;
 
 use crate::api_error::{ApiError, Status, chain};
+pub use ca::load_ca;
 use limiter::Limiter;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started.
