@@ -7,6 +7,7 @@
 
 mod behind;
 mod failover;
+mod jobs;
 mod kills;
 mod lost_answers;
 mod outages;
