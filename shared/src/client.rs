@@ -5,6 +5,7 @@
 //! duplicates objects), and it sets no limit on how long a request may take.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
+mod ca;
 mod limiter;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 use tower::ServiceBuilder;
 
 use crate::api_error::{ApiError, Status, chain};
+pub use ca::load_ca;
 use limiter::Limiter;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started.
@@ -354,7 +356,7 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
 
 fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
     // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);

@@ -86,6 +86,8 @@ impl fmt::Display for Resource {
 
 /// `v1` `Pod`.
 pub const PODS: Resource = Resource::namespaced("", "v1", "Pod", "pods");
+/// `v1` `Namespace`.
+pub const NAMESPACES: Resource = Resource::cluster_scoped("", "v1", "Namespace", "namespaces");
 /// `v1` `ReplicationController`.
 pub const REPLICATION_CONTROLLERS: Resource =
     Resource::namespaced("", "v1", "ReplicationController", "replicationcontrollers");

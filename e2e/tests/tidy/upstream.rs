@@ -18,10 +18,12 @@ const fn row(name: &'static str, event_source: &'static str, queues: &'static [&
 }
 
 /// The controllers that have been looked up; one more with each operator.
-pub(crate) const CONTROLLERS: [Controller; 10] = [
+pub(crate) const CONTROLLERS: [Controller; 14] = [
     row("cronjob-controller", "cronjob-controller", &["cronjob"]),
     row("daemonset-controller", "daemonset-controller", &["daemonset", "daemonset-node-updates"]),
     row("deployment-controller", "deployment-controller", &["deployment"]),
+    // Upstream's other two, of pods and of nodes, have no names.
+    row("endpointslice-controller", "endpoint-slice-controller", &["endpoint_slice"]),
     row(
         "garbage-collector-controller",
         "garbage-collector-controller",
@@ -30,8 +32,16 @@ pub(crate) const CONTROLLERS: [Controller; 10] = [
     ),
     row("job-controller", "job-controller", &["job", "job_orphan_pod"]),
     row("namespace-controller", "namespace-controller", &["namespace"]),
+    // Three that tell nobody anything have no event source upstream; it is needed for the election.
+    row("pod-garbage-collector-controller", "pod-garbage-collector-controller", &["orphaned_pods_nodes"]),
     row("replicaset-controller", "replicaset-controller", &["replicaset"]),
     row("replicationcontroller-controller", "replication-controller", &["replicationmanager"]),
+    row(
+        "root-ca-certificate-publisher-controller",
+        "root-ca-certificate-publisher-controller",
+        &["root_ca_cert_publisher"],
+    ),
+    row("serviceaccount-controller", "serviceaccount-controller", &["serviceaccount"]),
     row("statefulset-controller", "statefulset-controller", &["statefulset"]),
     row("ttl-after-finished-controller", "ttl-after-finished-controller", &["ttl_jobs_to_delete"]),
 ];

@@ -10,10 +10,10 @@ use shared::api_error::ApiError;
 use shared::client::Accept;
 use shared::control::{self, Control, Propagation};
 use shared::object::{Key, ResourceVersion};
-use shared::resource::{PODS, Resource};
+use shared::resource::{NAMESPACES, PODS, Resource};
 use shared::time::Time;
 
-use crate::objects::{Item, NAMESPACES};
+use crate::objects::Item;
 use crate::observe::{is_unsupported, pods_grace_seconds, remaining};
 use crate::plan::{Content, Emptied, KindToEmpty, Round, judge, remaining_grace};
 

@@ -5,11 +5,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 use shared::object::{Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid};
-use shared::resource::Resource;
+use shared::resource::{NAMESPACES, Resource};
 use shared::time::Time;
-
-/// `v1` `Namespace`.
-pub const NAMESPACES: Resource = Resource::cluster_scoped("", "v1", "Namespace", "namespaces");
 
 /// The finalizer of `spec.finalizers` that this operator removes when the namespace is empty.
 pub const KUBERNETES: &str = "kubernetes";

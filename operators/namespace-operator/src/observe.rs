@@ -9,9 +9,9 @@ use shared::control::Control;
 use shared::discovery::Discovery;
 use shared::informer::Feeder;
 use shared::object::Key;
-use shared::resource::{PODS, Resource};
+use shared::resource::{NAMESPACES, PODS, Resource};
 
-use crate::objects::{Item, LiveNamespace, NAMESPACES, Pod};
+use crate::objects::{Item, LiveNamespace, Pod};
 
 /// The namespace; none if it is gone.
 pub async fn namespace(control: &Control, key: &Key) -> anyhow::Result<Option<LiveNamespace>> {

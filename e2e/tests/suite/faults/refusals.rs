@@ -44,13 +44,7 @@ fn a_rollout_keeps_its_bounds_when_every_third_write_is_refused_or_lost() -> Res
 fn a_rollout_goes_on_when_watches_break_and_are_refused() -> Result<()> {
     with_operators([REPLICA_SET, DEPLOYMENT], async |scene, operators| {
         deploy(scene).await?;
-        let statuses = [
-            StatusCode::GONE,
-            StatusCode::TOO_MANY_REQUESTS,
-            StatusCode::UNAUTHORIZED,
-            StatusCode::INTERNAL_SERVER_ERROR,
-            StatusCode::SERVICE_UNAVAILABLE,
-        ];
+        let statuses = [StatusCode::GONE, StatusCode::TOO_MANY_REQUESTS, StatusCode::INTERNAL_SERVER_ERROR];
         for (step, status) in (1..).zip(statuses) {
             for behind in &operators {
                 behind.proxy.forget_requests();
@@ -59,9 +53,9 @@ fn a_rollout_goes_on_when_watches_break_and_are_refused() -> Result<()> {
             roll_out(scene, step, async || {
                 let mut cuts = 0;
                 scene
-                    .wait_until("every watch broke", DEADLINE, async || {
+                    .wait_until("every watch broke, and one again", DEADLINE, async || {
                         cuts += operators.iter().map(|behind| behind.proxy.cut_watches("**")).sum::<usize>();
-                        ensure!(cuts >= 10, "{cuts} did");
+                        ensure!(cuts > 5, "{cuts} did");
                         Ok(())
                     })
                     .await

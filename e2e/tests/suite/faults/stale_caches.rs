@@ -1,4 +1,4 @@
-//! Watches that say nothing, come late, or cannot go on where they were.
+//! Watches that say nothing, come late, or cannot go on where they were; and writes that arrive late.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
+use super::behind::each_work;
 use super::{
     DEPLOYMENT, PODS, REPLICA_SET, REPLICA_SETS, complete_set, deploy, replica_set, roll_out, stays, stays_set,
     with_operators,
@@ -84,7 +85,7 @@ fn a_rollout_keeps_its_bounds_while_replica_sets_and_pods_are_not_seen() -> Resu
 }
 
 #[test]
-fn a_rollout_keeps_its_bounds_when_watches_are_late() -> Result<()> {
+fn a_rollout_keeps_its_bounds_when_watches_or_writes_are_late() -> Result<()> {
     with_operators([DEPLOYMENT, REPLICA_SET], async |scene, [deployment, replica_set]| {
         deploy(scene).await?;
         let late = Duration::from_millis(300);
@@ -96,6 +97,11 @@ fn a_rollout_keeps_its_bounds_when_watches_are_late() -> Result<()> {
             roll_out(scene, step, async || Ok(())).await?;
             behind.proxy.delay_watches(path, Duration::ZERO);
         }
+        // Writes that were begun together arrive in another order.
+        for behind in [&deployment, &replica_set] {
+            behind.proxy.add(each_work(Action::Delay(late), 2));
+        }
+        roll_out(scene, 5, async || Ok(())).await?;
         stays(scene).await
     })
 }

@@ -1,0 +1,9 @@
+//! The pod-garbage-collector-operator's process.
+
+use std::process::ExitCode;
+
+use pod_garbage_collector_operator::controller::PodGarbageCollectorOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<PodGarbageCollectorOperator>()
+}

@@ -1,0 +1,46 @@
+//! Upstream's own metrics of this controller, under upstream's names.
+//!
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::metrics`]'.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use shared::metrics::Metrics;
+
+use crate::plan::Deletion;
+
+const DELETIONS: &str = "pod_gc_collector_force_delete_pods";
+const DELETIONS_HELP: &str = "Number of pods that are being forcefully deleted since the Pod GC Controller started.";
+const ERRORS: &str = "pod_gc_collector_force_delete_pod_errors";
+const ERRORS_HELP: &str =
+    "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.";
+
+type Labels = [(&'static str, String); 2];
+
+/// How many pods were deleted, and how often that failed.
+///
+/// Upstream: `DeletingPodsTotal` and `DeletingPodsErrorTotal`, `pkg/controller/podgc/metrics/metrics.go`.
+#[derive(Clone)]
+pub struct DeletionMetrics {
+    deletions: Family<Labels, Counter>,
+    errors: Family<Labels, Counter>,
+}
+
+impl DeletionMetrics {
+    /// Shows them among the process's metrics.
+    pub fn register(metrics: &Metrics) -> Self {
+        let (deletions, errors) = (Family::default(), Family::default());
+        metrics.register(DELETIONS, DELETIONS_HELP, deletions.clone());
+        metrics.register(ERRORS, ERRORS_HELP, errors.clone());
+        Self { deletions, errors }
+    }
+
+    /// Counts a deletion, whether or not it `succeeded`.
+    pub fn observe(&self, deletion: &Deletion, succeeded: bool) {
+        let namespace = deletion.pod.metadata.namespace().to_owned();
+        let labels = [("namespace", namespace), ("reason", deletion.reason.as_str().to_owned())];
+        self.deletions.get_or_create(&labels).inc();
+        if !succeeded {
+            self.errors.get_or_create(&labels).inc();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What pods and nodes are to this operator: where a pod is and whether it has ended, and whether a node can still say so.
+//!
+//! Left out: containers, and who owns a pod. Nobody's pods are spared.
+
+use serde::{Deserialize, Deserializer};
+use shared::condition::{Condition, TRUE};
+use shared::intern::Text;
+use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::pod::Phase;
+use shared::resource::{PODS, Resource};
+
+/// `v1` `Node`.
+pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
+
+/// The condition of a pod that something outside of it ends.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
+/// The taint by which a person says that a node has failed for good. Source: `TaintNodeOutOfService`.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// What a kubelet gives as the reason of a pod that it has evicted. Source: `Reason`, `pkg/kubelet/eviction`.
+const EVICTED: &str = "Evicted";
+
+/// A pod.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawPod")]
+pub struct Pod {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// The node that it is bound to; `""` for none.
+    pub node: Text,
+    /// How far it has come.
+    pub phase: Phase,
+    /// Its kubelet has evicted it.
+    pub is_evicted: bool,
+    /// It has the condition [`DISRUPTION_TARGET`] already.
+    pub is_disruption_target: bool,
+}
+
+impl Pod {
+    /// Whether none of its containers will run again; a phase that is missing or unknown counts as ended.
+    ///
+    /// Upstream: `isPodTerminated`, `pkg/controller/podgc/gc_controller.go`.
+    pub fn is_terminated(&self) -> bool {
+        match self.phase {
+            Phase::Pending | Phase::Running | Phase::Unknown => false,
+            Phase::Succeeded | Phase::Failed | Phase::Other => true,
+        }
+    }
+}
+
+impl Object for Pod {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Pod {
+    const RESOURCE: Resource = PODS;
+}
+
+/// A node.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawNode")]
+pub struct Node {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Its condition Ready is True.
+    pub is_ready: bool,
+    /// A person has said that it has failed for good.
+    pub is_tainted: bool,
+}
+
+impl Node {
+    /// Whether nothing that runs there can be asked to end any more.
+    pub fn is_out_of_service(&self) -> bool {
+        self.is_tainted && !self.is_ready
+    }
+}
+
+impl Object for Node {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Node {
+    const RESOURCE: Resource = NODES;
+}
+
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+#[derive(Deserialize)]
+struct RawPod {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "or_default")]
+    spec: RawPodSpec,
+    #[serde(default, deserialize_with = "or_default")]
+    status: RawPodStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawPodSpec {
+    #[serde(deserialize_with = "or_default")]
+    node_name: Text,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawPodStatus {
+    #[serde(deserialize_with = "or_default")]
+    phase: Phase,
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<Condition>,
+}
+
+/// Whether the first condition of this type is True.
+fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    conditions.iter().find(|condition| condition.type_ == type_).is_some_and(|condition| condition.status == TRUE)
+}
+
+impl From<RawPod> for Pod {
+    fn from(RawPod { metadata, spec, status }: RawPod) -> Self {
+        let RawPodStatus { phase, reason, conditions } = status;
+        Self {
+            metadata,
+            node: spec.node_name,
+            phase,
+            is_evicted: phase == Phase::Failed && reason == EVICTED,
+            is_disruption_target: is_true(&conditions, DISRUPTION_TARGET),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawNode {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "or_default")]
+    spec: RawNodeSpec,
+    #[serde(default, deserialize_with = "or_default")]
+    status: RawNodeStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawNodeSpec {
+    #[serde(deserialize_with = "or_default")]
+    taints: Vec<RawTaint>,
+}
+
+#[derive(Deserialize)]
+struct RawTaint {
+    key: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawNodeStatus {
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<Condition>,
+}
+
+impl From<RawNode> for Node {
+    fn from(RawNode { metadata, spec, status }: RawNode) -> Self {
+        Self {
+            metadata,
+            is_ready: is_true(&status.conditions, "Ready"),
+            is_tainted: spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What is written into a pod's status before it is deleted.
+//!
+//! There is no kubelet to say how it ended, and controllers count a pod only once its phase is final. Left out: pods
+//! whose phase is final already, of which nothing is written.
+//!
+//! Upstream: `markFailedAndDeletePodWithCondition`, `pkg/controller/podgc/gc_controller.go`.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use shared::condition::TRUE;
+use shared::time::Time;
+
+use crate::objects::{DISRUPTION_TARGET, Pod};
+use crate::plan::{Deletion, Reason};
+
+const ORPHANED_REASON: &str = "DeletionByPodGC";
+const ORPHANED_MESSAGE: &str = "PodGC: node no longer exists";
+
+/// The strategic merge patch of `/status`, for this pod only (its uid); none if its phase is final.
+pub fn failed_status(deletion: &Deletion, now: Timestamp) -> Option<Value> {
+    let Deletion { pod, reason } = deletion;
+    if pod.phase.is_terminal() {
+        return None;
+    }
+    let mut status = json!({ "phase": "Failed", "observedGeneration": pod.metadata.generation });
+    if *reason == Reason::Orphaned {
+        status["conditions"] = json!([disruption_target(pod, now)]);
+    }
+    Some(json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }))
+}
+
+/// Upstream: `UpdatePodCondition`, `pkg/api/v1/pod/util.go`: a condition that was True before keeps its time.
+fn disruption_target(pod: &Pod, now: Timestamp) -> Value {
+    let mut condition = json!({
+        "type": DISRUPTION_TARGET,
+        "status": TRUE,
+        "reason": ORPHANED_REASON,
+        "message": ORPHANED_MESSAGE,
+        "observedGeneration": pod.metadata.generation,
+    });
+    if !pod.is_disruption_target {
+        condition["lastTransitionTime"] = json!(Time::of(now));
+    }
+    condition
+}

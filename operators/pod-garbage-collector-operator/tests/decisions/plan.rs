@@ -1,0 +1,226 @@
+//! Upstream's tables.
+
+use std::sync::Arc;
+
+use jiff::{Span, Timestamp};
+use pod_garbage_collector_operator::objects::Pod;
+use pod_garbage_collector_operator::observe::{MissingNode, Observed};
+use pod_garbage_collector_operator::plan::{plan, plan_missing};
+use shared::testing::{ObjectBuilder, ago};
+
+use crate::fixtures::{evicted, node, not_ready, observed, pod, tainted};
+
+const NOTHING: &str = "nothing (all nodes are there, nothing is stuck, not too much has ended)";
+
+#[track_caller]
+fn check(observed: &Observed, threshold: i32, expected: &str) {
+    assert_eq!(plan(observed, threshold).to_string(), expected);
+}
+
+/// Pods of an existing node, each an hour younger than the one before it.
+fn aged(pods: impl IntoIterator<Item = ObjectBuilder>) -> Observed {
+    let hours = |hours: usize| Span::new().hours(i64::try_from(hours).unwrap());
+    let begin: Timestamp = ago(1_000_000);
+    let pods: Vec<_> = pods.into_iter().zip(1..).map(|(pod, at)| pod.created(begin + hours(at))).collect();
+    observed(&pods, &[node("node")])
+}
+
+fn check_terminated(pods: &[(&str, &str)], threshold: i32, expected: &str) {
+    let build = |(name, phase): &(&str, &str)| match *phase {
+        "Evicted" => evicted(pod(name, "node", "Failed")),
+        phase => pod(name, "node", phase),
+    };
+    check(&aged(pods.iter().map(build)), threshold, expected);
+}
+
+/// Upstream: `TestGCTerminated`.
+#[test]
+fn ended_pods_beyond_the_threshold_go_evicted_and_old_ones_first() {
+    let three = [("a", "Failed"), ("b", "Succeeded"), ("c", "Failed")];
+    let two = &three[..2];
+    // "delete pod a which is PodFailed and pod b which is PodSucceeded", and the same again with "threshold = 1"
+    check_terminated(&three, 1, "delete default/a default/b (terminated)");
+    // "threshold = 0, disables terminated pod deletion"
+    check_terminated(two, 0, NOTHING);
+    check_terminated(two, -1, NOTHING);
+    check_terminated(two, i32::MIN, NOTHING);
+    // "threshold = 1, delete pod b which is PodSucceeded"
+    let running = [("a", "Running"), ("b", "Succeeded"), ("c", "Failed")];
+    check_terminated(&running, 1, "delete default/b (terminated)");
+    // "threshold = 1, delete pod a which is PodFailed"
+    check_terminated(two, 1, "delete default/a (terminated)");
+    // "threshold = 5, don't delete pod"
+    check_terminated(two, 5, NOTHING);
+    check_terminated(two, i32::MAX, NOTHING);
+    // The two without names.
+    let one_evicted = [("a", "Failed"), ("b", "Succeeded"), ("c", "Evicted")];
+    check_terminated(&one_evicted, 1, "delete default/c default/a (terminated)");
+    let one_runs = [("a", "Running"), ("b", "Succeeded"), ("c", "Evicted")];
+    check_terminated(&one_runs, 1, "delete default/c (terminated)");
+}
+
+#[test]
+fn a_phase_that_nobody_knows_counts_as_ended() {
+    let odd = [("a", ""), ("b", "Resized"), ("c", "Unknown"), ("d", "Pending"), ("e", "Running"), ("f", "Failed")];
+    check_terminated(&odd, 1, "delete default/a default/b (terminated)");
+}
+
+#[test]
+fn of_pods_of_the_same_age_names_decide() {
+    let same_age = |name: &str, namespace: &str| {
+        pod(name, "node", "Failed").namespace(namespace).uid_of(&format!("{namespace}/{name}"))
+    };
+    let pods = [same_age("b", "x"), same_age("a", "y"), same_age("a", "x"), same_age("c", "x")];
+    check(&observed(&pods, &[node("node")]), 1, "delete x/a y/a x/b (terminated)");
+    // Only a kubelet evicts, and what it has evicted has failed.
+    let pods = [pod("a", "node", "Succeeded"), evicted(pod("b", "node", "Succeeded"))];
+    check(&observed(&pods, &[node("node")]), 1, "delete default/a (terminated)");
+}
+
+/// The pods of a node that is missing: what a round makes of it, and what its end then is.
+struct Missing {
+    cached: Vec<ObjectBuilder>,
+    cached_later: Vec<ObjectBuilder>,
+    live_later: bool,
+    pods: Vec<ObjectBuilder>,
+}
+
+impl Missing {
+    fn of(pods: impl IntoIterator<Item = ObjectBuilder>) -> Self {
+        Self { cached: Vec::new(), cached_later: Vec::new(), live_later: false, pods: pods.into_iter().collect() }
+    }
+
+    #[track_caller]
+    fn check(&self, round: &str, name: &str, end: &str) {
+        check(&observed(&self.pods, &self.cached), -1, round);
+        let pods = self.pods.iter().map(ObjectBuilder::build).filter(|pod: &Arc<Pod>| pod.node == name).collect();
+        let is_cached = self.cached_later.iter().any(|node| node.json()["metadata"]["name"] == name);
+        let missing = MissingNode { is_cached, exists: self.live_later, pods };
+        assert_eq!(plan_missing(&missing).to_string(), end);
+    }
+}
+
+/// Upstream: `TestGCOrphaned`. That nothing goes before the end of the quarantine ("quarantine not finished") is that a
+/// round deletes none of these pods.
+#[test]
+fn the_pods_of_a_node_go_once_it_has_been_missing_and_is_gone() {
+    // "nodes present in lister"
+    let existing = |name, at, phase| pod(name, at, phase);
+    let pods = [
+        existing("a", "existing1", "Running"),
+        existing("b", "existing2", "Failed"),
+        existing("c", "existing2", "Succeeded"),
+    ];
+    check(&observed(&pods, &[node("existing1"), node("existing2")]), -1, NOTHING);
+    // "nodes present in client"
+    let in_client = Missing { live_later: true, ..Missing::of(pods) };
+    in_client.check("wait for existing1 existing2 (missing)", "existing2", "keep the pods (the node exists)");
+    // "no nodes"
+    let ended = [pod("a", "deleted", "Failed"), pod("b", "deleted", "Succeeded")];
+    let wait = "wait for deleted (missing)";
+    Missing::of(ended.clone()).check(wait, "deleted", "delete default/a default/b (the node is gone)");
+    // "no nodes, one running pod"
+    let three = ended.into_iter().chain([pod("c", "deleted", "Running")]);
+    Missing::of(three).check(wait, "deleted", "delete default/a default/b default/c (the node is gone)");
+    // "wrong nodes", "node deleted from client after quarantine"
+    let wrong = Missing { cached: vec![node("existing")], ..Missing::of([pod("a", "deleted", "Running")]) };
+    wrong.check(wait, "deleted", "delete default/a (the node is gone)");
+    // "some nodes missing"
+    let some = [
+        pod("a", "deleted", "Failed"),
+        pod("b", "existing", "Failed"),
+        pod("c", "deleted", "Succeeded"),
+        pod("d", "deleted", "Running"),
+    ];
+    let some = Missing { cached: vec![node("existing")], ..Missing::of(some) };
+    some.check(wait, "deleted", "delete default/a default/c default/d (the node is gone)");
+    // "node added to client after quarantine"
+    let comes = || Missing::of([pod("a", "node", "Running")]);
+    let wait = "wait for node (missing)";
+    Missing { live_later: true, ..comes() }.check(wait, "node", "keep the pods (the node exists)");
+    // "node added to informer after quarantine"
+    Missing { cached_later: vec![node("node")], ..comes() }.check(wait, "node", "keep the pods (the node is back)");
+    // "node deleted from informer after quarantine": it was never missing before.
+    let cached = Missing { cached: vec![node("node")], ..comes() };
+    check(&observed(&cached.pods, &cached.cached), -1, NOTHING);
+    // Its pods may go meanwhile.
+    let without_pods = MissingNode { is_cached: false, exists: true, pods: Vec::new() };
+    assert_eq!(plan_missing(&without_pods).to_string(), "nothing (no pods)");
+}
+
+/// Upstream: `TestGCUnscheduledTerminating`.
+#[test]
+fn a_pod_being_deleted_that_no_node_has_goes() {
+    // "Unscheduled pod in any phase must be deleted"
+    let unscheduled = [("a", "Failed"), ("b", "Succeeded"), ("c", "Running")];
+    let unscheduled = unscheduled.map(|(name, phase)| pod(name, "", phase).terminating());
+    check(&observed(&unscheduled, &[]), -1, "delete default/a default/b default/c (unscheduled)");
+    // "Scheduled pod in any phase must not be deleted"
+    let others = [pod("a", "", "Failed"), pod("b", "node", "Succeeded"), pod("c", "node", "Running").terminating()];
+    check(&observed(&others, &[node("node")]), -1, NOTHING);
+}
+
+/// Upstream: `TestGCTerminating`.
+#[test]
+fn a_pod_being_deleted_on_a_node_out_of_service_goes() {
+    let being_deleted = |name, at, phase| pod(name, at, phase).terminating();
+    // "pods have deletion timestamp set and the corresponding nodes are not ready"
+    let pods = [being_deleted("a", "worker-0", ""), being_deleted("b", "worker-1", "")];
+    check(&observed(&pods, &[not_ready(node("worker-0")), not_ready(node("worker-1"))]), -1, NOTHING);
+    // "some pods have deletion timestamp and/or phase set and some of the corresponding nodes have an outofservice taint
+    // that are not ready"
+    let nodes = [
+        tainted(not_ready(node("worker-0")), "NoExecute"),
+        not_ready(node("worker-1")),
+        node("worker-2"),
+        tainted(not_ready(node("worker-3")), "NoSchedule"),
+        tainted(not_ready(node("worker-4")), "PreferNoSchedule"),
+        tainted(not_ready(node("worker-5")), "NoExecute"),
+    ];
+    let mut pods = Vec::new();
+    for (index, at) in ["worker-0", "worker-1", "worker-2", "worker-3", "worker-4", "worker-5"].into_iter().enumerate()
+    {
+        let name = |letter: &str| format!("{letter}{}", index + 1);
+        pods.push(pod(&name("a"), at, ""));
+        pods.push(pod(&name("b"), at, "").terminating());
+        for (letter, phase) in [("c", "Pending"), ("d", "Running"), ("e", "Unknown")] {
+            pods.push(pod(&name(letter), at, phase));
+        }
+    }
+    check(&observed(&pods, &nodes), -1, "delete default/b1 default/b4 default/b5 default/b6 (out-of-service)");
+    // "pods deleted from node tainted out-of-service"
+    let all = [("a", "Running"), ("b", "Failed"), ("c", "Succeeded")];
+    let all = all.map(|(name, phase)| being_deleted(name, "worker", phase));
+    let worker = tainted(not_ready(node("worker")), "NoExecute");
+    check(&observed(&all, std::slice::from_ref(&worker)), -1, "delete default/a default/b default/c (out-of-service)");
+    // A ready node can still end its pods itself, and one that has lost its condition cannot.
+    check(&observed(&all, &[tainted(node("worker"), "NoExecute")]), -1, NOTHING);
+    let silent = worker.clone().set(&["status", "conditions"], serde_json::Value::Null);
+    check(&observed(&all, &[silent]), -1, "delete default/a default/b default/c (out-of-service)");
+    // Back in service, as just read, though the cache does not know yet.
+    let back = Observed { out_of_service: std::collections::BTreeSet::new(), ..observed(&all, &[worker]) };
+    check(&back, -1, NOTHING);
+}
+
+#[test]
+fn a_pod_goes_once_whatever_its_reasons() {
+    let pods = [
+        pod("a", "worker", "Failed").terminating(),
+        pod("b", "", "Failed").terminating(),
+        pod("c", "gone", "Failed"),
+        pod("d", "worker", "Running").terminating(),
+        pod("e", "", "Pending").terminating(),
+    ];
+    let nodes = [tainted(not_ready(node("worker")), "NoExecute")];
+    check(
+        &observed(&pods, &nodes),
+        1,
+        "delete default/a default/b (terminated), delete default/d (out-of-service), delete default/e (unscheduled), \
+         wait for gone (missing)",
+    );
+}
+
+#[test]
+fn a_pod_stays_small_in_the_cache() {
+    assert!(size_of::<Pod>() <= 152, "{} bytes", size_of::<Pod>());
+}

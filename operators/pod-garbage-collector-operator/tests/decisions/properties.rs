@@ -1,0 +1,95 @@
+//! What holds for all pods and nodes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pod_garbage_collector_operator::objects::Pod;
+use pod_garbage_collector_operator::observe::{MissingNode, Observed};
+use pod_garbage_collector_operator::plan::{MissingPlan, Plan, Reason, plan, plan_missing};
+use proptest::prelude::*;
+use shared::testing::{ObjectBuilder, ago, properties};
+
+use crate::fixtures::{evicted, node, not_ready, observed, pod, tainted};
+
+const NODES: [&str; 4] = ["", "well", "tainted", "gone"];
+
+fn nodes() -> [ObjectBuilder; 2] {
+    [node("well"), tainted(not_ready(node("tainted")), "NoExecute")]
+}
+
+fn any_pods() -> impl Strategy<Value = Vec<ObjectBuilder>> {
+    let phase = prop::sample::select(vec!["Pending", "Running", "Succeeded", "Failed", "Unknown", ""]);
+    let one = (prop::sample::select(NODES.to_vec()), phase, 0..5_i64, any::<bool>(), any::<bool>());
+    proptest::collection::vec(one, 0..20).prop_map(|pods| {
+        let build = |(index, (at, phase, age, is_evicted, is_deleted)): (usize, (&str, &str, i64, bool, bool))| {
+            let mut built = pod(&format!("pod-{index}"), at, phase).created(ago(age));
+            if is_evicted {
+                built = evicted(built);
+            }
+            if is_deleted { built.terminating() } else { built }
+        };
+        pods.into_iter().enumerate().map(build).collect()
+    })
+}
+
+fn names(plan: &Plan, reason: Reason) -> BTreeSet<String> {
+    let of_reason = plan.delete.iter().filter(|deletion| deletion.reason == reason);
+    of_reason.map(|deletion| deletion.pod.metadata.key.to_string()).collect()
+}
+
+proptest! {
+    #[test]
+    fn no_pod_goes_that_has_no_reason(pods in any_pods(), threshold in -2..10_i32) {
+        let observed = observed(&pods, &nodes());
+        let planned = plan(&observed, threshold);
+        for deletion in &planned.delete {
+            let pod = &deletion.pod;
+            let is_deleted = pod.metadata.is_being_deleted();
+            let holds = match deletion.reason {
+                Reason::Terminated => threshold > 0 && pod.is_terminated(),
+                Reason::OutOfService => is_deleted && pod.node == "tainted",
+                Reason::Unscheduled => is_deleted && pod.node.is_empty(),
+                Reason::Orphaned => false,
+            };
+            prop_assert!(holds, "{deletion} of {pod:?}");
+        }
+        let uids: BTreeSet<_> = planned.delete.iter().map(|deletion| deletion.pod.metadata.uid).collect();
+        prop_assert_eq!(uids.len(), planned.delete.len(), "a pod goes twice");
+        prop_assert!(planned.missing.iter().all(|node| *node == "gone"));
+    }
+
+    #[test]
+    fn as_many_ended_pods_stay_as_may(pods in any_pods(), threshold in 1..10_i32) {
+        let observed = observed(&pods, &nodes());
+        let ended = observed.pods.iter().filter(|pod| pod.is_terminated()).count();
+        let going = names(&plan(&observed, threshold), Reason::Terminated).len();
+        prop_assert_eq!(ended - going, ended.min(usize::try_from(threshold).unwrap()));
+    }
+
+    #[test]
+    fn after_a_round_the_next_one_finds_nothing(pods in any_pods(), threshold in -2..10_i32) {
+        let first = observed(&pods, &nodes());
+        let going: BTreeSet<_> = plan(&first, threshold).delete.iter().map(|deletion| deletion.pod.metadata.uid).collect();
+        let left: Vec<Arc<Pod>> = first.pods.iter().filter(|pod| !going.contains(&pod.metadata.uid)).cloned().collect();
+        let second = Observed { pods: left, ..first };
+        prop_assert_eq!(plan(&second, threshold).delete, []);
+    }
+
+    #[test]
+    fn the_order_of_the_cache_is_irrelevant(pods in any_pods(), threshold in -2..10_i32) {
+        let observed = observed(&pods, &nodes());
+        properties::order_is_irrelevant(&observed.pods, |pods| {
+            let planned = plan(&Observed { pods: pods.to_vec(), ..observed.clone() }, threshold);
+            let of = |reason| names(&planned, reason);
+            (of(Reason::Terminated), of(Reason::OutOfService), of(Reason::Unscheduled), planned.missing)
+        });
+    }
+
+    #[test]
+    fn the_pods_of_a_node_that_is_anywhere_stay(pods in any_pods(), is_cached: bool, exists: bool) {
+        let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
+        let planned = plan_missing(&MissingNode { is_cached, exists, pods: pods.clone() });
+        let deleted = matches!(planned, MissingPlan::Delete(_));
+        prop_assert_eq!(deleted, !is_cached && !exists && !pods.is_empty());
+    }
+}

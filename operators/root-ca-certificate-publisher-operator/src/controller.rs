@@ -1,0 +1,106 @@
+//! Which event wakes which namespace, and one sync on one screen.
+//!
+//! Left out: ConfigMaps of any other name, which the apiserver does not send.
+
+use std::sync::Arc;
+
+use shared::cache::Change;
+use shared::client::load_ca;
+use shared::clock::Clock;
+use shared::decisions::Decisions;
+use shared::informer::InformerBuilder;
+use shared::intern::Text;
+use shared::object::Key;
+use shared::queue::{Backoff, Cause, Queue};
+use shared::run::{Names, Operator, Setup};
+use shared::worker::{Controller, Requeue};
+
+use crate::apply::Writer;
+use crate::flags::Flags;
+use crate::metrics::SyncMetrics;
+use crate::objects::{ConfigMap, Namespace};
+use crate::observe::Sources;
+use crate::plan::plan;
+
+/// Upstream's.
+const WORKERS: usize = 1;
+
+/// The operator as a process.
+pub struct RootCaCertificatePublisherOperator;
+
+impl Operator for RootCaCertificatePublisherOperator {
+    const NAMES: Names = Names {
+        operator: "root-ca-certificate-publisher-operator",
+        controller: "root-ca-certificate-publisher-controller",
+        event_source: "root-ca-certificate-publisher-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("root_ca_cert_publisher", Backoff::default());
+        let mut namespaces = InformerBuilder::<Namespace>::new().metadata_only().fields("status.phase=Active").build();
+        let mut config_maps = InformerBuilder::<ConfigMap>::new().fields("metadata.name=kube-root-ca.crt").build();
+        namespaces.on_change(enqueue_namespace(queue.clone()));
+        config_maps.on_change(enqueue_namespace_of(queue.clone()));
+        let controller = PublisherController {
+            sources: Sources {
+                namespaces: namespaces.cache(),
+                config_maps: config_maps.cache(),
+                ca: flags.root_ca_file.0.clone().or_else(|| own_ca(flags)),
+            },
+            writer: Writer { control: setup.control() },
+            metrics: SyncMetrics::register(setup.metrics()),
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.watch(namespaces);
+        setup.watch(config_maps);
+        setup.work(Arc::new(controller), &queue, WORKERS);
+    }
+}
+
+/// The CA by which this process verifies the apiserver. Without any nothing is published, and each namespace's decision
+/// says so.
+fn own_ca(flags: &Flags) -> Option<Text> {
+    let loaded = load_ca(flags.shared.kubeconfig(), flags.shared.master());
+    if let Err(error) = &loaded {
+        tracing::warn!(%error, "cannot read the CA that verifies the apiserver");
+    }
+    loaded.ok().flatten().map(|ca| Text::new(&ca))
+}
+
+/// Upstream: `namespaceAdded` and `namespaceUpdated`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
+fn enqueue_namespace(queue: Queue) -> impl Fn(Change<'_, Namespace>) {
+    move |change| match change {
+        Change::Added(namespace) | Change::Updated { new: namespace, .. } => {
+            queue.add(&namespace.metadata.key, Cause::Event);
+        }
+        Change::Deleted(_) => {}
+    }
+}
+
+/// Upstream: `configMapUpdated` and `configMapDeleted`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
+fn enqueue_namespace_of(queue: Queue) -> impl Fn(Change<'_, ConfigMap>) {
+    move |change| queue.add(&Key::new("", change.latest().metadata.namespace()), Cause::Event)
+}
+
+/// Syncs namespaces.
+struct PublisherController {
+    sources: Sources,
+    writer: Writer,
+    metrics: SyncMetrics,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for PublisherController {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let started = self.clock.now();
+        let plan = plan(&self.sources.observe(key));
+        self.decisions.record(started, key, &plan);
+        let outcome = self.writer.apply(key, &plan).await;
+        let took = self.clock.now().duration_since(started).unsigned_abs();
+        self.metrics.observe(&outcome, took);
+        outcome.map(|()| Requeue::Done)
+    }
+}

@@ -1,0 +1,55 @@
+//! The flags: those every operator has, and upstream's of this controller.
+//!
+//! The CA is read with the flags, so that a file which is none ends the process at its start, as upstream's does.
+//! Left out: noticing that the file has changed. Upstream does not either; a rollout reads it anew.
+
+use std::path::Path;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use shared::flags::{OperatorFlags, SharedFlags};
+use shared::intern::Text;
+
+/// Publishes the apiserver's CA in every namespace.
+#[derive(Clone, Debug, clap::Parser)]
+pub struct Flags {
+    /// Those every operator has.
+    #[command(flatten)]
+    pub shared: SharedFlags,
+    /// A PEM-encoded CA bundle: what is published. Without it: the CA by which this operator verifies the apiserver, of
+    /// its kubeconfig or of its pod's ServiceAccount.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = root_ca_file())]
+    pub root_ca_file: RootCaFile,
+}
+
+/// The contents of `--root-ca-file`; none if it was not given, or given as `""`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootCaFile(pub Option<Text>);
+
+fn root_ca_file() -> impl TypedValueParser<Value = RootCaFile> {
+    OsStringValueParser::new().try_map(|path| {
+        if path.is_empty() { Ok(RootCaFile(None)) } else { read(path.as_ref()).map(|ca| RootCaFile(Some(ca))) }
+    })
+}
+
+/// Upstream: `readCA`, `cmd/kube-controller-manager/app/controllermanager.go`.
+fn read(path: &Path) -> Result<Text, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut certificates = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        certificates.add(certificate).map_err(|error| error.to_string())?;
+    }
+    if certificates.is_empty() {
+        return Err("it contains no certificate".to_owned());
+    }
+    Ok(Text::new(&text))
+}
+
+impl OperatorFlags for Flags {
+    fn shared(&self) -> &SharedFlags {
+        &self.shared
+    }
+}

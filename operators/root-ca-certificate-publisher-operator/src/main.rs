@@ -1,0 +1,9 @@
+//! The root-ca-certificate-publisher-operator's process.
+
+use std::process::ExitCode;
+
+use root_ca_certificate_publisher_operator::controller::RootCaCertificatePublisherOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<RootCaCertificatePublisherOperator>()
+}

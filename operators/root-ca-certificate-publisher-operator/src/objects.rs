@@ -1,0 +1,95 @@
+//! What is watched: the metadata of active namespaces, and of each ConfigMap `kube-root-ca.crt` what it publishes.
+//!
+//! The text of the CA is interned: it is in memory once, not once a namespace. Left out: every other field of the
+//! ConfigMap, which is read anew before it is written, and travels as it is.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use shared::intern::Text;
+use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::resource::{NAMESPACES, Resource};
+
+/// The ConfigMap that every namespace has. Upstream: `RootCACertConfigMapName`.
+pub const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";
+/// Its one key.
+pub const CA_CERT: &str = "ca.crt";
+/// The annotation that says what it is for. Upstream: `DescriptionAnnotation`.
+pub const DESCRIPTION_ANNOTATION: &str = "kubernetes.io/description";
+/// The annotation's value. Upstream: `Description`.
+pub const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
+    endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
+    distributions of Kubernetes clusters.";
+
+/// `v1` `ConfigMap`.
+pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
+
+/// A namespace whose phase is `Active`.
+#[derive(Debug, Deserialize)]
+pub struct Namespace {
+    /// All that is read of it.
+    pub metadata: Meta,
+}
+
+impl Object for Namespace {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Namespace {
+    const RESOURCE: Resource = NAMESPACES;
+}
+
+/// A ConfigMap called [`ROOT_CA_CONFIG_MAP`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "RawConfigMap")]
+pub struct ConfigMap {
+    /// Its metadata.
+    pub metadata: Meta<Described>,
+    /// What it publishes; none if its data is anything but [`CA_CERT`] alone.
+    pub ca: Option<Text>,
+}
+
+/// Whether the annotation [`DESCRIPTION_ANNOTATION`] says anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "RawAnnotations")]
+pub struct Described(pub bool);
+
+impl Object for ConfigMap {
+    type Annotations = Described;
+    fn meta(&self) -> &Meta<Described> {
+        &self.metadata
+    }
+}
+
+impl Kind for ConfigMap {
+    const RESOURCE: Resource = CONFIG_MAPS;
+}
+
+#[derive(Deserialize)]
+struct RawConfigMap {
+    metadata: Meta<Described>,
+    data: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct RawAnnotations {
+    #[serde(rename = "kubernetes.io/description", default)]
+    description: String,
+}
+
+impl From<RawAnnotations> for Described {
+    fn from(RawAnnotations { description }: RawAnnotations) -> Self {
+        Self(!description.is_empty())
+    }
+}
+
+impl From<RawConfigMap> for ConfigMap {
+    fn from(RawConfigMap { metadata, data }: RawConfigMap) -> Self {
+        let data = data.unwrap_or_default();
+        let ca = data.get(CA_CERT).filter(|_| data.len() == 1).map(|ca| Text::new(ca));
+        Self { metadata, ca }
+    }
+}

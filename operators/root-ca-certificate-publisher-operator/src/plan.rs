@@ -1,0 +1,113 @@
+//! Whether a namespace's ConfigMap is created or set right: a value made from what was observed, and nothing else.
+//!
+//! In two stages: [`plan`] on what the caches say, and where that is to change a ConfigMap, [`plan_update`] on that one
+//! as it is. Left out: deleting. A ConfigMap goes with its namespace.
+//!
+//! Upstream: `syncNamespace`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::intern::Text;
+
+use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, ROOT_CA_CONFIG_MAP};
+use crate::observe::Observed;
+
+/// What becomes of a namespace, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Nothing.
+    Nothing(Reason),
+    /// It gets its ConfigMap, this one, because it has none.
+    Create(Value),
+    /// Its ConfigMap is set right, as it then is.
+    Update {
+        /// What is wrong with it.
+        wrong: Wrong,
+        /// What is to be published.
+        ca: Text,
+    },
+}
+
+/// Why there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is being deleted, or gone.
+    NotActive,
+    /// Nobody has said what is to be published.
+    NoCa,
+    /// Its ConfigMap is as it should be.
+    Published,
+}
+
+/// What is wrong with a ConfigMap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// Its data is not the CA, or not the CA alone.
+    Data,
+    /// It does not say what it is for.
+    Description,
+}
+
+/// Decides for one namespace.
+pub fn plan(observed: &Observed) -> Plan {
+    if !observed.is_active {
+        return Plan::Nothing(Reason::NotActive);
+    }
+    let Some(ca) = &observed.ca else { return Plan::Nothing(Reason::NoCa) };
+    let Some(config_map) = &observed.config_map else { return Plan::Create(new_config_map(ca)) };
+    match wrong_with(config_map, ca) {
+        Some(wrong) => Plan::Update { wrong, ca: ca.clone() },
+        None => Plan::Nothing(Reason::Published),
+    }
+}
+
+/// The ConfigMap as it is to be written, with everything else that is in it; none if there is nothing wrong with it any
+/// more. What does not read as a ConfigMap is wrong in any case.
+pub fn plan_update(live: &Value, ca: &Text) -> Option<Value> {
+    if ConfigMap::deserialize(live).is_ok_and(|read| wrong_with(&read, ca).is_none()) {
+        return None;
+    }
+    let mut body = live.clone();
+    body["data"] = json!({ CA_CERT: ca });
+    if !body["metadata"]["annotations"].is_object() {
+        body["metadata"]["annotations"] = json!({});
+    }
+    body["metadata"]["annotations"][DESCRIPTION_ANNOTATION] = DESCRIPTION.into();
+    Some(body)
+}
+
+fn wrong_with(config_map: &ConfigMap, ca: &Text) -> Option<Wrong> {
+    if config_map.ca.as_ref() != Some(ca) {
+        Some(Wrong::Data)
+    } else if !config_map.metadata.annotations.0 {
+        Some(Wrong::Description)
+    } else {
+        None
+    }
+}
+
+fn new_config_map(ca: &Text) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": ROOT_CA_CONFIG_MAP, "annotations": { DESCRIPTION_ANNOTATION: DESCRIPTION } },
+        "data": { CA_CERT: ca },
+    })
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing(Reason::NotActive) => f.write_str("nothing (not active)"),
+            Self::Nothing(Reason::NoCa) => f.write_str("nothing (no CA to publish: --root-ca-file gives one)"),
+            Self::Nothing(Reason::Published) => write!(f, "nothing ({ROOT_CA_CONFIG_MAP} is right)"),
+            Self::Create(_) => write!(f, "create {ROOT_CA_CONFIG_MAP} (not there)"),
+            Self::Update { wrong: Wrong::Data, ca: _ } => write!(f, "update {ROOT_CA_CONFIG_MAP} (other data)"),
+            Self::Update { wrong: Wrong::Description, ca: _ } => {
+                write!(f, "update {ROOT_CA_CONFIG_MAP} (no description)")
+            }
+        }
+    }
+}

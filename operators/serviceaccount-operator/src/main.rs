@@ -1,0 +1,9 @@
+//! The serviceaccount-operator's process.
+
+use std::process::ExitCode;
+
+use serviceaccount_operator::controller::ServiceAccountOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<ServiceAccountOperator>()
+}

@@ -1,0 +1,49 @@
+//! What is watched: the metadata of active namespaces, and of the ServiceAccounts called `default`.
+//!
+//! Left out: the phase, by which the apiserver selects; and all other ServiceAccounts, which are their makers' business.
+
+use serde::Deserialize;
+use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::resource::{NAMESPACES, Resource};
+
+/// The ServiceAccount that every namespace has.
+pub const DEFAULT: &str = "default";
+
+/// `v1` `ServiceAccount`.
+pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts");
+
+/// A namespace whose phase is `Active`.
+#[derive(Debug, Deserialize)]
+pub struct Namespace {
+    /// All that is read of it.
+    pub metadata: Meta,
+}
+
+impl Object for Namespace {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Namespace {
+    const RESOURCE: Resource = NAMESPACES;
+}
+
+/// A ServiceAccount called [`DEFAULT`].
+#[derive(Debug, Deserialize)]
+pub struct ServiceAccount {
+    /// All that is read of it.
+    pub metadata: Meta,
+}
+
+impl Object for ServiceAccount {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for ServiceAccount {
+    const RESOURCE: Resource = SERVICE_ACCOUNTS;
+}

@@ -1,0 +1,90 @@
+//! The CA by which a client verifies the apiserver, as text: for who hands it on.
+//!
+//! Left out: noticing that it has changed.
+
+use std::path::Path;
+
+use kube::config::{Cluster, ExecAuthCluster, Kubeconfig, KubeconfigError};
+
+use super::{ConfigError, chain};
+
+/// Where a pod finds it.
+const IN_CLUSTER: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+
+/// The CA bundle in PEM, word for word and ended by a newline, that verifies the apiserver for who connects by [`super::load_config`] with the
+/// same arguments; none where neither kubeconfig nor pod has one.
+///
+/// Source: `getKubeAPIServerCAFileContents`, cmd/kube-controller-manager/app/certificates.go; there a CA that the
+/// kubeconfig only names the file of is passed over.
+pub fn load_ca(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option<String>, ConfigError> {
+    match (kubeconfig, master) {
+        (Some(path), _) => {
+            let error = |cause: String| ConfigError::Kubeconfig { path: path.display().to_string(), cause };
+            let read = Kubeconfig::read_from(path).map_err(|cause| error(chain(&cause)))?;
+            let bytes = of_current(&read).map_err(|cause| error(chain(&cause)))?;
+            bytes.map(String::from_utf8).transpose().map_err(|cause| error(chain(&cause)))
+        }
+        (None, Some(_)) => Ok(None),
+        (None, None) => {
+            let read = std::fs::read_to_string(IN_CLUSTER);
+            read.map(Some).map_err(|cause| ConfigError::NotInCluster(format!("{IN_CLUSTER}: {cause}")))
+        }
+    }
+}
+
+fn of_current(kubeconfig: &Kubeconfig) -> Result<Option<Vec<u8>>, KubeconfigError> {
+    current(kubeconfig).map_or(Ok(None), |cluster| {
+        // kube reads a CA, from wherever it is, only to pass it on to a credential plugin.
+        ExecAuthCluster::try_from(cluster).map(|cluster| cluster.certificate_authority_data)
+    })
+}
+
+/// The cluster of the current context.
+fn current(kubeconfig: &Kubeconfig) -> Option<&Cluster> {
+    let name = kubeconfig.current_context.as_ref()?;
+    let context = kubeconfig.contexts.iter().find(|context| context.name == *name)?.context.as_ref()?;
+    kubeconfig.clusters.iter().find(|cluster| cluster.name == context.cluster)?.cluster.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loads from a kubeconfig whose current context's cluster says this; as text.
+    fn load(cluster: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ca.crt"), "from a file\n").unwrap();
+        let text = format!(
+            "current-context: b
+contexts: [{{name: a, context: {{cluster: other}}}}, {{name: b, context: {{cluster: this}}}}]
+clusters: [{{name: other, cluster: {{certificate-authority-data: eA==}}}}, {{name: this, cluster: {cluster}}}]
+"
+        );
+        let path = folder.path().join("kubeconfig");
+        std::fs::write(&path, text).unwrap();
+        match load_ca(Some(&path), Some("https://elsewhere")) {
+            Ok(Some(ca)) => ca,
+            Ok(None) => "none".to_owned(),
+            Err(_) => "error".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_ca_is_that_of_the_current_contexts_cluster() {
+        assert_eq!(load("{certificate-authority-data: aW5saW5lCg==}"), "inline\n");
+        assert_eq!(load("{certificate-authority: ca.crt}"), "from a file\n");
+        assert_eq!(load("{server: https://a}"), "none");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error() {
+        assert_eq!(load("{certificate-authority: not-there.crt}"), "error");
+        assert_eq!(load("{certificate-authority-data: '*'}"), "error");
+        assert!(load_ca(Some(Path::new("/not/there")), None).is_err());
+    }
+
+    #[test]
+    fn an_address_alone_has_no_ca() {
+        assert_eq!(load_ca(None, Some("https://a")).unwrap(), None);
+    }
+}
