@@ -9,6 +9,7 @@
 #![cfg(test)]
 
 mod bad_input;
+mod cluster;
 mod deployment;
 mod leader;
 mod privilege;

@@ -180,7 +180,7 @@ async fn waits_for(scene: &Scene, name: &str, progressing: (&str, &str)) -> Resu
 
 #[test]
 fn the_operators_leave_what_upstream_leaves() -> Result<()> {
-    with_cluster(ClusterOptions::default(), async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         let upstream = scene.beside("upstream").await?;
         live(&upstream).await?;
         scene.cluster.stop_controller_manager().await?;

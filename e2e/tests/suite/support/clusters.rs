@@ -6,17 +6,27 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use anyhow::{Context, Result};
-use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
-use e2e::operator::{Operator, OperatorSpec, upstream_controller};
+use e2e::cluster::{Cluster, ClusterOptions};
+use e2e::operator::{Operator, OperatorSpec};
 use futures::future::try_join_all;
 
 use super::scene::{self, Scene};
 
-/// The operators that the suite is about.
-pub(crate) const OPERATORS: [&str; 3] =
-    ["deployment-operator", "replicaset-operator", "replicationcontroller-operator"];
+/// The operators that the suite is about: all there are.
+pub(crate) const OPERATORS: [&str; 10] = [
+    "cronjob-operator",
+    "deployment-operator",
+    "garbage-collector-operator",
+    "namespace-operator",
+    "pod-garbage-collector-operator",
+    "replicaset-operator",
+    "replicationcontroller-operator",
+    "root-ca-certificate-publisher-operator",
+    "serviceaccount-operator",
+    "ttl-after-finished-operator",
+];
 
-/// The cluster shared by all tests of this process, with every operator at work. It lives in a thread with a runtime of
+/// The cluster shared by all tests of this process, with every operator at work and no kube-controller-manager. It lives in a thread with a runtime of
 /// its own, as each test's runtime ends with the test.
 pub(crate) fn shared() -> Result<Arc<Cluster>> {
     static SHARED: OnceLock<Result<Arc<Cluster>, String>> = OnceLock::new();
@@ -26,7 +36,7 @@ pub(crate) fn shared() -> Result<Arc<Cluster>> {
                 if is_external() {
                     return Ok(Arc::new(Cluster::external(None)?));
                 }
-                let cluster = Cluster::start(without_controllers(OPERATORS)).await?;
+                let cluster = Cluster::start(ClusterOptions::default()).await?;
                 for operator in start_operators(&cluster, OPERATORS).await? {
                     // Dropped it would be killed; the guard ends it with the process.
                     std::mem::forget(operator);
@@ -43,12 +53,6 @@ pub(crate) fn shared() -> Result<Arc<Cluster>> {
 /// Whether the cluster of `KUBECONFIG` is to be tested.
 pub(crate) fn is_external() -> bool {
     std::env::var_os("E2E_EXTERNAL").is_some_and(|value| !value.is_empty())
-}
-
-/// A local cluster whose kube-controller-manager leaves out what these operators do.
-pub(crate) fn without_controllers<'a>(operators: impl IntoIterator<Item = &'a str>) -> ClusterOptions {
-    let controllers = ControllerManager::without(operators.into_iter().map(upstream_controller));
-    ClusterOptions { controller_manager: Some(controllers), ..ClusterOptions::default() }
 }
 
 /// Runs a test on a cluster of its own; there is none where an external one is tested.

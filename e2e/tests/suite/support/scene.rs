@@ -142,6 +142,12 @@ impl Scene {
         patched.with_context(|| format!("patch {} {name}", K::kind(&())))
     }
 
+    /// A merge patch of the status.
+    pub(crate) async fn patch_status<K: Namespaced>(&self, name: &str, patch: &Value) -> Result<K> {
+        let patched = self.api().patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        patched.with_context(|| format!("patch the status of {} {name}", K::kind(&())))
+    }
+
     /// What a person types, in this namespace; words are split at blanks.
     pub(crate) async fn kubectl(&self, line: &str) -> Result<String> {
         let namespace = ["--namespace", &self.namespace];
