@@ -37,7 +37,6 @@ pub struct Exchange {
     pub method: Method,
     pub path: String,
     pub query: String,
-    pub user_agent: String,
     /// The answer the client got; none if it got none, or not yet.
     pub status: Option<StatusCode>,
     /// The answer the apiserver gave; none if it was not asked, or not yet.
@@ -97,7 +96,7 @@ impl Proxy {
     pub async fn start(cluster: &Cluster) -> Result<Self> {
         let pki = cluster.pki()?;
         let (certificate, key) = pki.server_der("proxy")?;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut tls = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .context("choose TLS versions")?

@@ -42,6 +42,9 @@ pub enum ApiError {
         /// Where and why decoding stopped.
         cause: serde_json::Error,
     },
+    /// Nothing was sent: another replica may be at work.
+    #[error("not written: the lease of this replica has expired")]
+    NotLeading,
 }
 
 /// `metav1.Status`, as far as a caller looks into it.
@@ -104,7 +107,7 @@ impl ApiError {
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status(status) => Some(status),
-            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } => None,
+            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } | Self::NotLeading => None,
         }
     }
 
@@ -194,6 +197,7 @@ impl ApiError {
         match self {
             Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } => true,
             Self::Status(status) => status.code >= 500,
+            Self::NotLeading => false,
         }
     }
 }

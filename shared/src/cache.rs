@@ -219,9 +219,14 @@ impl<T: Object> Cache<T> {
     }
 
     /// Stores a new state of an object and tells what changed. An object of another uid under the same key was
-    /// deleted and made anew: that is two changes.
+    /// deleted and made anew: that is two changes. A state older than the one that is known came late, and is no news.
     pub(crate) fn apply(&self, new: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
-        let old = self.write().insert(new);
+        let mut state = self.write();
+        if state.objects.get(&new.meta().key).is_some_and(|known| is_older_state(new.as_ref(), known.as_ref())) {
+            return;
+        }
+        let old = state.insert(new);
+        drop(state);
         match old {
             None => changed(Change::Added(new)),
             Some(old) if old.meta().uid == new.meta().uid => changed(Change::Updated { old: &old, new }),
@@ -286,6 +291,11 @@ impl<T: Object> Cache<T> {
 fn is_same_state<T: Object>(a: &T, b: &T) -> bool {
     let (a, b): (&Meta<_>, &Meta<_>) = (a.meta(), b.meta());
     a.uid == b.uid && a.resource_version == b.resource_version
+}
+
+fn is_older_state<T: Object>(a: &T, b: &T) -> bool {
+    let (a, b): (&Meta<_>, &Meta<_>) = (a.meta(), b.meta());
+    a.uid == b.uid && a.resource_version < b.resource_version
 }
 
 impl<T: Object> State<T> {
@@ -396,6 +406,18 @@ mod tests {
         cache.delete(&first, log(&mut changes));
         assert_eq!(changes, ["+a@1", "-a@1", "+a@2"]);
         assert_eq!(cache.len(), 1);
+    }
+
+    #[test]
+    fn a_late_state_is_no_news_unless_a_list_says_so() {
+        let cache = Cache::new(Indices::default());
+        let mut changes = Vec::new();
+        for version in [5, 3, 5, 6] {
+            cache.apply(&thing("a", 1, version, None), log(&mut changes));
+        }
+        // An etcd that was restored from a backup.
+        cache.reset(vec![thing("a", 1, 2, None)], log(&mut changes));
+        assert_eq!(changes, ["+a@5", "a@5->5", "a@5->6", "a@6->2"]);
     }
 
     proptest! {

@@ -356,7 +356,7 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
 
 fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
     // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);

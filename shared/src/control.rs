@@ -14,14 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::client::{Client, PatchType};
+use crate::leader::Term;
 use crate::object::{Key, Meta, NoAnnotations, Object, ResourceVersion, Uid};
 use crate::owner::{Claim, Owner, adopt_patch, release_patch};
 use crate::resource::Resource;
 
-/// Writes through one client; cheap to clone.
+/// Writes through one client, for as long as this replica leads; cheap to clone.
 #[derive(Clone)]
 pub struct Control {
     client: Client,
+    term: Option<Term>,
 }
 
 /// An object as the server stored it: its lean metadata.
@@ -68,14 +70,19 @@ impl From<Uid> for Preconditions {
 }
 
 impl Control {
-    /// Writes through this client.
-    pub fn new(client: Client) -> Self {
-        Self { client }
+    /// Writes through this client; no term where nobody else may be at work.
+    pub fn new(client: Client, term: Option<Term>) -> Self {
+        Self { client, term }
+    }
+
+    /// The client for a write, unless another replica may be at work.
+    fn writer(&self) -> Result<&Client, ApiError> {
+        if self.term.as_ref().is_some_and(Term::is_over) { Err(ApiError::NotLeading) } else { Ok(&self.client) }
     }
 
     /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
     pub async fn create(&self, resource: &Resource, namespace: &str, body: Bytes) -> Result<Written, ApiError> {
-        self.client.create(&resource.collection_path(namespace), body).await
+        self.writer()?.create(&resource.collection_path(namespace), body).await
     }
 
     /// DELETE; no propagation means the resource's default.
@@ -99,7 +106,7 @@ impl Control {
         let options =
             DeleteOptions { api_version: "v1", kind: "DeleteOptions", preconditions, propagation_policy: propagation };
         let path = resource.object_path(key.namespace(), key.name(), "");
-        let serde::de::IgnoredAny = self.client.delete(&path, json(&options)).await?;
+        let serde::de::IgnoredAny = self.writer()?.delete(&path, json(&options)).await?;
         Ok(())
     }
 
@@ -112,7 +119,7 @@ impl Control {
         kind: PatchType,
         body: Bytes,
     ) -> Result<Written, ApiError> {
-        self.client.patch(&resource.object_path(key.namespace(), key.name(), subresource), kind, body).await
+        self.writer()?.patch(&resource.object_path(key.namespace(), key.name(), subresource), kind, body).await
     }
 
     /// PUT of an object's or a subresource's whole JSON.
@@ -123,7 +130,7 @@ impl Control {
         subresource: &str,
         body: Bytes,
     ) -> Result<Written, ApiError> {
-        self.client.replace(&resource.object_path(key.namespace(), key.name(), subresource), body).await
+        self.writer()?.replace(&resource.object_path(key.namespace(), key.name(), subresource), body).await
     }
 
     /// A live read: the newest state there is, past every cache.

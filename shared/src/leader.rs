@@ -1,10 +1,11 @@
 //! Leader election on a Lease, as client-go's: of all replicas one works, the others keep their caches warm.
 //!
 //! Whether a holder is alive is judged by this process's own monotonic clock from the moment it saw the Lease change, so
-//! clocks may differ and jump. Every update carries the resourceVersion it was decided on. Three things are better
+//! clocks may differ and jump. Every update carries the resourceVersion it was decided on. Four things are better
 //! than upstream's: a candidate watches the Lease, and so takes a released one at once and not at its next poll; a leader
-//! that sees another holder stops at once and not after the renew deadline; and the same error is logged once.
-//! Left out: coordinated leader election (alpha), other locks than Leases, and fencing: as upstream's, two leaders are
+//! that sees another holder stops at once and not after the renew deadline; one that slept through its Lease begins no
+//! write before it has renewed it ([`Term`]); and the same error is logged once.
+//! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders are
 //! possible for as long as a process is stopped between looking at its watch and writing.
 //!
 //! Source: staging/src/k8s.io/client-go/tools/leaderelection.
@@ -117,6 +118,22 @@ impl Watchdog {
     }
 }
 
+/// How long the leader may write: until its Lease has expired by its own clock. A process that was stopped for longer
+/// learns this when it wants to write, not only when it wants to renew.
+#[derive(Clone)]
+pub struct Term {
+    lease_duration: Duration,
+    renewed: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Term {
+    /// Whether this process does not lead, or may not any more.
+    pub fn is_over(&self) -> bool {
+        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.is_none_or(|at| at.elapsed() >= self.lease_duration)
+    }
+}
+
 /// One candidate, or the leader.
 pub struct Elector {
     election: Election,
@@ -154,6 +171,11 @@ impl Elector {
     /// For `/healthz`, under the name `leaderElection`.
     pub fn watchdog(&self) -> Watchdog {
         self.watchdog.clone()
+    }
+
+    /// For whoever writes while this process leads.
+    pub fn term(&self) -> Term {
+        Term { lease_duration: self.election.lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
     /// Waits until this process leads; may be dropped at any time.
@@ -245,6 +267,8 @@ impl Elector {
     /// One try to acquire or renew. An answer that takes half the renew deadline is not waited for.
     async fn attempt(&mut self) -> Attempt {
         let limit = (self.election.renew_deadline / 2).max(Duration::from_secs(1));
+        // Others count from when they see the renewal, which is later.
+        let begun = Instant::now();
         let outcome = match timeout(limit, self.try_acquire_or_renew()).await {
             Ok(outcome) => outcome.map_err(|error| error.to_string()),
             Err(_) => Err(format!("no answer within {limit:?}")),
@@ -252,7 +276,7 @@ impl Elector {
         match outcome {
             Ok(None) => {
                 self.note(None);
-                self.watchdog.set(Some(Instant::now()));
+                self.watchdog.set(Some(begun));
                 Attempt::Leads
             }
             Ok(Some(holder)) => {

@@ -44,6 +44,7 @@ pub enum InvalidQuantity {
     Numeric,
 }
 
+const MILLI: i32 = -3;
 const NANO: i32 = -9;
 const EXA: i32 = 18;
 const BINARY_MAX: Quantity = Quantity { mantissa: (1 << 63) - 1, scale: 0, format: Format::BinarySi };
@@ -77,6 +78,21 @@ impl Quantity {
     /// Whether it is 0, whatever the suffix.
     pub const fn is_zero(&self) -> bool {
         self.mantissa == 0
+    }
+
+    /// In thousandths, rounded away from zero; as many as can be counted where there are more.
+    ///
+    /// Source: `Quantity.MilliValue`, `quantity.go`.
+    pub fn milli_value(&self) -> i64 {
+        let millis = match u32::try_from(i64::from(MILLI) - i64::from(self.scale)) {
+            // Finer than a thousandth.
+            Ok(digits) => 10_i128.checked_pow(digits).map_or(self.mantissa.signum(), |divisor| {
+                let cut = self.mantissa / divisor;
+                if self.mantissa % divisor == 0 { cut } else { cut + self.mantissa.signum() }
+            }),
+            Err(_) => self.unscaled_at(MILLI).unwrap_or(if self.mantissa < 0 { i128::MIN } else { i128::MAX }),
+        };
+        i64::try_from(millis).unwrap_or(if millis < 0 { i64::MIN } else { i64::MAX })
     }
 
     /// The sum; a zero takes over the format of what is added to it. `None` if it has more digits than can be kept.
@@ -454,6 +470,29 @@ mod tests {
             ("4Ei", "4Ei"),
         ] {
             assert_eq!(quantity(text).to_string(), canonical, "{text}");
+        }
+    }
+
+    /// Upstream: `TestMilliNewSet`, `TestScaledValue`.
+    #[test]
+    fn thousandths_are_rounded_up_and_bounded() {
+        for (text, millis) in [
+            ("0", 0),
+            ("1", 1000),
+            ("4", 4000),
+            ("100m", 100),
+            ("1.5", 1500),
+            ("2k", 2_000_000),
+            ("1Ki", 1_024_000),
+            ("1u", 1),
+            ("1001u", 2),
+            ("-1001u", -2),
+            ("1n", 1),
+            ("9E", i64::MAX),
+            ("-9E", i64::MIN),
+            ("1e1000", i64::MAX),
+        ] {
+            assert_eq!(quantity(text).milli_value(), millis, "{text}");
         }
     }
 

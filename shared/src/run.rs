@@ -24,7 +24,7 @@ use crate::decisions::Decisions;
 use crate::events::{Events, Recorder};
 use crate::flags::{self, KUBERNETES_VERSION, OperatorFlags, SharedFlags, VERSION};
 use crate::informer::{Feeder, Informer};
-use crate::leader::{Election, Elector, Lost};
+use crate::leader::{Election, Elector, Lost, Term};
 use crate::metrics::{self, Metrics};
 use crate::object::Object;
 use crate::queue::{Backoff, Queue};
@@ -60,6 +60,7 @@ pub trait Operator {
 /// What an operator declares before anything starts.
 pub struct Setup {
     client: Client,
+    term: Option<Term>,
     clock: Clock,
     recorder: Recorder,
     decisions: Decisions,
@@ -77,9 +78,9 @@ pub struct Setup {
 type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
 
 impl Setup {
-    /// The writer.
+    /// The writer; it writes nothing while another replica may be at work.
     pub fn control(&self) -> Control {
-        Control::new(self.client.clone())
+        Control::new(self.client.clone(), self.term.clone())
     }
 
     /// The event recorder, under the operator's event source.
@@ -204,6 +205,7 @@ async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
     let mut setup = Setup {
         client,
+        term: None,
         clock,
         recorder: events.recorder(O::NAMES.event_source),
         decisions: Decisions::default(),
@@ -217,8 +219,9 @@ async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
         pages: Vec::new(),
     };
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
-    O::set_up(flags, &mut setup);
     let elector = elector(O::NAMES, shared, &setup)?;
+    setup.term = elector.as_ref().map(Elector::term);
+    O::set_up(flags, &mut setup);
     let pages = std::mem::take(&mut setup.pages);
     let _server = serve(shared, &setup, pages, &telemetry).await?;
     let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures::TryStreamExt;
-use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER};
 use http::request::Parts;
 use http::{Request, Response, StatusCode, Uri, Version};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -150,13 +150,11 @@ impl Forwarder {
 
     /// Writes the request down.
     fn note(&self, head: &Parts) -> Arc<Noted> {
-        let agent = head.headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned());
         self.state.note(Exchange {
             at: Instant::now(),
             method: head.method.clone(),
             path: head.uri.path().to_owned(),
             query: head.uri.query().unwrap_or_default().to_owned(),
-            user_agent: agent.unwrap_or_default(),
             status: None,
             upstream_status: None,
         })
@@ -169,6 +167,7 @@ fn refuse(status: StatusCode, retry_after: Option<Duration>) -> io::Result<Respo
         StatusCode::CONFLICT => "Conflict",
         StatusCode::GONE => "Expired",
         StatusCode::NOT_FOUND => "NotFound",
+        StatusCode::UNAUTHORIZED => "Unauthorized",
         StatusCode::FORBIDDEN => "Forbidden",
         StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",

@@ -14,7 +14,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::support::clusters::{binary, spec};
+use crate::support::clusters::{binary, metrics_token, spec};
 use crate::support::{
     DEADLINE, OPERATORS, deployment, on_shared_cluster, start_operators, template, uid, with_cluster,
 };
@@ -118,21 +118,9 @@ fn an_operator_waits_for_an_apiserver_that_is_not_there_yet() -> Result<()> {
 fn metrics_are_for_those_who_may_read_them_and_health_is_for_all() -> Result<()> {
     with_cluster(ClusterOptions::default(), async |scene| {
         let operators = start_operators(&scene.cluster, OPERATORS).await?;
-        for name in ["reader", "stranger"] {
-            scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})).await?;
-        }
-        scene
-            .cluster
-            .kubectl(["apply", "-k", crate::support::clusters::manifests("metrics-reader").to_str().unwrap()])
-            .await?;
-        scene.apply(&json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "e2e-reader"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "operators-metrics-reader"},
-            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": scene.namespace}],
-        })).await?;
-        let account = |name: &str| Installed { namespace: scene.namespace.clone(), service_account: name.to_owned() };
-        let reader = scene.cluster.token(&account("reader")).await?;
-        let stranger = scene.cluster.token(&account("stranger")).await?;
+        scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "stranger"}})).await?;
+        let account = Installed { namespace: scene.namespace.clone(), service_account: "stranger".to_owned() };
+        let (reader, stranger) = (metrics_token(scene).await?, scene.cluster.token(&account).await?);
         for operator in &operators {
             for path in ["/livez", "/readyz", "/healthz"] {
                 assert_eq!(operator.get(path, None).await?.0, StatusCode::OK, "{path}");

@@ -1,5 +1,6 @@
 //! Two replicas, of which one works.
-//! Left out: two leaders at once, which the tables of the shared crate and the fault tests are about.
+//! Left out: two leaders at once, and leaders that go in the middle of work, which the tables of the shared crate and the
+//! suite's `faults` are about.
 
 use std::time::{Duration, Instant};
 

@@ -9,8 +9,10 @@
 #![cfg(test)]
 
 mod bad_input;
+mod batch;
 mod cluster;
 mod deployment;
+mod faults;
 mod leader;
 mod privilege;
 mod replicas;

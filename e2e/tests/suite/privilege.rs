@@ -7,18 +7,20 @@ use e2e::cluster::ClusterOptions;
 use e2e::kubectl::kustomize;
 use e2e::rbac::{self, Usage};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{Event, Pod, ReplicationController};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::batch;
 use crate::support::clusters::{manifests, spec};
 use crate::support::scene::Namespaced;
 use crate::support::{
     DEADLINE, OPERATORS, Scene, deployment, on_shared_cluster, start_operators, template, with_cluster,
 };
 
-/// Those of Batch, which have no Jobs here yet.
-const WITHOUT_A_LIFE: [&str; 2] = ["cronjob-operator", "ttl-after-finished-operator"];
+/// It has no Services here yet.
+const WITHOUT_A_LIFE: [&str; 1] = ["endpointslice-operator"];
 
 /// A Deployment's life: rolled out, undone, cleaned up, released, orphaned, adopted.
 async fn live_as_deployment(scene: &Scene) -> Result<()> {
@@ -99,6 +101,62 @@ async fn live_as<K: Namespaced>(scene: &Scene, set: &Value) -> Result<()> {
     scene.kubectl("delete resourcequota/none").await.map(drop)
 }
 
+/// Jobs that adopt, make too many pods, and go once they are over; a CronJob that has lost track of them.
+async fn live_as_batch(scene: &Scene) -> Result<()> {
+    let mut adopting = batch::running(batch::job("adopting", 1, 1));
+    adopting["spec"]["manualSelector"] = json!(true);
+    adopting["spec"]["selector"] = json!({"matchLabels": {"app": "adopting"}});
+    let template = &adopting["spec"]["template"];
+    scene
+        .apply(&json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "labels": {"app": "adopting"}},
+            "spec": template["spec"],
+        }))
+        .await?;
+    scene.apply(&adopting).await?;
+    scene.apply(&batch::running(batch::job("shrinking", 2, 2))).await?;
+    scene
+        .wait_until("both have what they asked for", DEADLINE, async || {
+            for (name, active) in [("adopting", 1), ("shrinking", 2)] {
+                let status = batch::status(scene, name).await?;
+                ensure!(status.active == Some(active), "{name}: {status:?}");
+            }
+            Ok(())
+        })
+        .await?;
+    scene.patch::<Job>("shrinking", &json!({"spec": {"parallelism": 1}})).await?;
+
+    let mut brief = batch::job("brief", 1, 1);
+    brief["spec"]["ttlSecondsAfterFinished"] = json!(0);
+    scene.apply(&brief).await?;
+    for day in 1..=2 {
+        let often = json!({
+            "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "often"},
+            "spec": {
+                "schedule": format!("0 0 {day} 1 *"),
+                "concurrencyPolicy": "Replace",
+                "jobTemplate": {"spec": batch::running(batch::job("often", 1, 1))["spec"]},
+            },
+        });
+        scene.apply(&often).await?;
+        let missed = json!({"status": {"lastScheduleTime": "2020-02-20T00:00:00Z"}});
+        scene.patch_status::<CronJob>("often", &missed).await?;
+        scene
+            .wait_until(&format!("the run of day {day} is active"), DEADLINE, async || {
+                let status = scene.fetch::<CronJob>("often").await?.status.unwrap_or_default();
+                let ran = status.last_schedule_time.map(|time| time.0.strftime("%d").to_string());
+                ensure!(ran == Some(format!("0{day}")), "{ran:?}");
+                Ok(())
+            })
+            .await?;
+    }
+    let reference = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "lost", "namespace": scene.namespace,
+        "uid": "00000000-0000-4000-8000-000000000000"});
+    scene.patch_status::<CronJob>("often", &json!({"status": {"active": [reference]}})).await?;
+    scene.told("MissingJob").await?;
+    scene.told("UnexpectedJob").await.map(drop)
+}
+
 #[test]
 fn each_role_allows_what_its_operator_does_and_nothing_else() -> Result<()> {
     let options = ClusterOptions { audit: true, audit_policy: rbac::AUDIT_POLICY, ..ClusterOptions::default() };
@@ -123,6 +181,8 @@ fn each_role_allows_what_its_operator_does_and_nothing_else() -> Result<()> {
         let controller = of("v1", "ReplicationController", "controller", json!({"app": "controller"}));
         live_as::<ReplicationController>(scene, &controller).await?;
         cluster::live(scene).await?;
+
+        live_as_batch(scene).await?;
 
         let mut complaints = Vec::new();
         scene

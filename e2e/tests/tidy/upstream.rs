@@ -18,10 +18,12 @@ const fn row(name: &'static str, event_source: &'static str, queues: &'static [&
 }
 
 /// The controllers that have been looked up; one more with each operator.
-pub(crate) const CONTROLLERS: [Controller; 13] = [
+pub(crate) const CONTROLLERS: [Controller; 14] = [
     row("cronjob-controller", "cronjob-controller", &["cronjob"]),
     row("daemonset-controller", "daemonset-controller", &["daemonset", "daemonset-node-updates"]),
     row("deployment-controller", "deployment-controller", &["deployment"]),
+    // Upstream's other two, of pods and of nodes, have no names.
+    row("endpointslice-controller", "endpoint-slice-controller", &["endpoint_slice"]),
     row(
         "garbage-collector-controller",
         "garbage-collector-controller",

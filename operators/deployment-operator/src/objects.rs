@@ -362,33 +362,17 @@ pub struct ReplicaSetStatus {
     pub conditions: Box<[Condition]>,
 }
 
-/// A pod, as far as the strategy Recreate waits for its end.
+/// A pod that may still run: what the strategy Recreate waits for.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Pod {
     /// Its metadata.
     #[serde(rename = "metadata")]
     pub meta: Meta,
-    #[serde(default)]
-    status: PodStatus,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-struct PodStatus {
-    #[serde(rename = "phase", deserialize_with = "is_finished")]
-    finished: bool,
-}
-
-fn is_finished<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    let phase: Option<String> = Option::deserialize(deserializer)?;
-    Ok(matches!(phase.as_deref(), Some("Succeeded" | "Failed")))
 }
 
 impl Pod {
-    /// Whether it runs no more, whatever it did. An unknown phase may still run.
-    pub fn is_finished(&self) -> bool {
-        self.status.finished
-    }
+    /// The field selector of those that have not finished, whatever they do otherwise: an unknown phase may still run.
+    pub const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
 }
 
 impl Object for Pod {

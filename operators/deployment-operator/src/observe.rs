@@ -24,7 +24,7 @@ pub struct Caches {
     pub deployments: Arc<Cache<Deployment>>,
     /// Every ReplicaSet, whoever's.
     pub replica_sets: Arc<Cache<ReplicaSet>>,
-    /// Every pod, whoever's.
+    /// Every pod that has not finished, whoever's.
     pub pods: Arc<Cache<Pod>>,
     deployments_by_namespace: IndexId,
     replica_sets_by_controller: IndexId,
@@ -35,7 +35,8 @@ impl Caches {
     /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informer<Deployment>, Informer<ReplicaSet>, Informer<Pod>) {
         let mut deployments = InformerBuilder::<Deployment>::new();
-        let (mut replica_sets, mut pods) = (InformerBuilder::<ReplicaSet>::new(), InformerBuilder::<Pod>::new());
+        let mut replica_sets = InformerBuilder::<ReplicaSet>::new();
+        let mut pods = InformerBuilder::<Pod>::new().fields(Pod::UNFINISHED).metadata_only();
         let deployments_by_namespace = deployments.index_by_namespace();
         let replica_sets_by_controller = replica_sets.index_by_controller();
         let pods_by_controller = pods.index_by_controller();
@@ -79,7 +80,7 @@ impl Caches {
     /// Whether a pod of any of a Deployment's ReplicaSets may still run.
     pub fn runs_pods(&self, deployment: &Deployment) -> bool {
         let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, deployment.meta.uid);
-        self.pods_of(&own).iter().any(|pod| !pod.is_finished())
+        !self.pods_of(&own).is_empty()
     }
 
     /// The Deployments that select an orphan; one that would select everything selects nothing.
@@ -149,7 +150,7 @@ impl Observed {
     ) -> Self {
         replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
         let mut running_pods = BTreeMap::new();
-        for pod in pods.into_iter().filter(|pod| !pod.is_finished()) {
+        for pod in pods {
             if let Some(uid) = pod.meta.controller_uid() {
                 *running_pods.entry(uid).or_default() += 1;
             }

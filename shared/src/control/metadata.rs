@@ -57,13 +57,13 @@ impl Control {
         let options = serde_json::json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
         });
-        let IgnoredAny = self.client.delete(&resource.collection_path(namespace), json(&options)).await?;
+        let IgnoredAny = self.writer()?.delete(&resource.collection_path(namespace), json(&options)).await?;
         Ok(())
     }
 
     /// DELETE with these `DeleteOptions`, which name their own preconditions.
     pub async fn delete_with(&self, resource: &Resource, key: &Key, options: Bytes) -> Result<(), ApiError> {
-        let IgnoredAny = self.client.delete(&resource.object_path(key.namespace(), key.name(), ""), options).await?;
+        let IgnoredAny = self.writer()?.delete(&resource.object_path(key.namespace(), key.name(), ""), options).await?;
         Ok(())
     }
 }

@@ -4,16 +4,19 @@
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 
+mod wire;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
-use serde::Deserialize;
+use memchr::memchr;
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
 
+use self::wire::{Bookmark, Event, Identity, Page};
 use super::{Health, Sink, Source};
 use crate::api_error::{ApiError, Status};
 use crate::client::Client;
@@ -166,42 +169,48 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
 
     /// Takes one line of a watch. While the initial events come they are collected in `listing`.
     fn event(&mut self, line: &[u8], listing: &mut Option<Vec<Arc<T>>>) -> Result<(), Stop> {
-        let event: Event<'_> = match serde_json::from_slice(line) {
+        let event = match Event::<T>::read(line) {
             Ok(event) => event,
             Err(error) => return Err(Stop::Failed(format!("the watch sent what is no event: {error}"))),
         };
-        match event.kind {
-            "BOOKMARK" => {
-                let Ok(Bookmark { metadata }) = serde_json::from_str(event.object.get()) else { return Ok(()) };
-                match listing.take() {
-                    Some(live) if metadata.annotations.initial_events_end.is_some() => {
-                        self.reset(live, metadata.resource_version);
-                    }
-                    unfinished => *listing = unfinished,
-                }
-                if listing.is_none() {
-                    self.seen(metadata.resource_version);
-                }
-                return Ok(());
+        match event {
+            Event::Object { kind, object } => {
+                let object = self.read(object);
+                self.changed(kind, object, listing);
             }
-            "ERROR" => {
-                let status = Status::from_body(500, event.object.get().as_bytes());
+            Event::Other { kind: "BOOKMARK", raw } => self.bookmark(raw, listing),
+            Event::Other { kind: "ERROR", raw } => {
+                let status = Status::from_body(500, raw.get().as_bytes());
                 return Err(ApiError::Status(Box::new(status)).into());
             }
-            _ => {}
-        }
-        let object = match self.decode(event.object) {
-            Ok(object) => object,
-            Err(key) => {
-                if event.kind == "DELETED" && listing.is_none() {
+            Event::Other { kind, raw } => match self.decode(raw) {
+                Ok(object) => self.changed(kind, object, listing),
+                Err(key) if kind == "DELETED" && listing.is_none() => {
                     self.source.health.can_read(&key);
                     self.sink.delete_unread(&key);
                 }
-                return Ok(());
+                Err(_) => {}
+            },
+        }
+        Ok(())
+    }
+
+    fn bookmark(&mut self, raw: &RawValue, listing: &mut Option<Vec<Arc<T>>>) {
+        let Ok(Bookmark { metadata }) = serde_json::from_str(raw.get()) else { return };
+        match listing.take() {
+            Some(live) if metadata.annotations.initial_events_end.is_some() => {
+                self.reset(live, metadata.resource_version);
             }
-        };
+            unfinished => *listing = unfinished,
+        }
+        if listing.is_none() {
+            self.seen(metadata.resource_version);
+        }
+    }
+
+    fn changed(&mut self, kind: &str, object: Arc<T>, listing: &mut Option<Vec<Arc<T>>>) {
         let version = object.resource_version();
-        match (listing, event.kind) {
+        match (listing, kind) {
             (Some(live), _) => live.push(object),
             (None, "DELETED") => {
                 self.sink.delete(object);
@@ -212,7 +221,6 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
                 self.seen(version);
             }
         }
-        Ok(())
     }
 
     fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
@@ -229,16 +237,18 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         self.sink.advance(version);
     }
 
+    fn read(&self, object: T) -> Arc<T> {
+        if self.source.health.decode_errors() > 0 {
+            self.source.health.can_read(object.key());
+        }
+        Arc::new(object)
+    }
+
     /// The object, or the key of one that this build cannot read.
     fn decode(&mut self, raw: &RawValue) -> Result<Arc<T>, Key> {
         let health: &Health = &self.source.health;
         match serde_json::from_str::<T>(raw.get()) {
-            Ok(object) => {
-                if health.decode_errors() > 0 {
-                    health.can_read(object.key());
-                }
-                Ok(Arc::new(object))
-            }
+            Ok(object) => Ok(self.read(object)),
             Err(error) => {
                 // The name tells a person where to look; the version lets the watch resume behind this object.
                 let Identity { metadata } = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -264,7 +274,7 @@ impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
     async fn next(&mut self) -> Result<Option<BytesMut>, ApiError> {
         let mut searched = 0;
         loop {
-            if let Some(end) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
+            if let Some(end) = memchr(b'\n', &self.buffer[searched..]) {
                 let line = self.buffer.split_to(searched + end + 1);
                 if self.buffer.is_empty() {
                     // Gives the memory of a large burst back.
@@ -279,63 +289,6 @@ impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
             }
         }
     }
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(borrow)]
-    object: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct Bookmark {
-    metadata: BookmarkMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BookmarkMeta {
-    #[serde(default)]
-    resource_version: ResourceVersion,
-    #[serde(default)]
-    annotations: BookmarkAnnotations,
-}
-
-#[derive(Default, Deserialize)]
-struct BookmarkAnnotations {
-    #[serde(rename = "k8s.io/initial-events-end")]
-    initial_events_end: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Page<'a> {
-    metadata: PageMeta,
-    #[serde(borrow, default)]
-    items: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMeta {
-    #[serde(default)]
-    resource_version: ResourceVersion,
-    #[serde(default, rename = "continue")]
-    token: String,
-}
-
-#[derive(Default, Deserialize)]
-struct Identity {
-    metadata: IdentityMeta,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct IdentityMeta {
-    namespace: String,
-    name: String,
-    resource_version: ResourceVersion,
 }
 
 fn percent_encode(text: &str, into: &mut String) {

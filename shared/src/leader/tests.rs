@@ -7,6 +7,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::*;
 use crate::client::ClientOptions;
+use crate::control::Control;
 use crate::metrics::Metrics;
 use crate::serving::loopback::{self, Body};
 
@@ -345,4 +346,32 @@ async fn the_watchdog_barks_at_a_leader_that_is_stuck_only() {
     assert_eq!(watchdog.check().unwrap_err(), "failed election to renew leadership on lease test-operator");
     watchdog.set(None);
     assert_eq!(watchdog.check(), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_over_when_the_lease_has_expired_and_goes_on_with_the_next_renewal() {
+    let renewed = Arc::new(Mutex::new(None));
+    let term = Term { lease_duration: Duration::from_secs(15), renewed: Arc::clone(&renewed) };
+    assert!(term.is_over(), "a candidate has none");
+    *renewed.lock().unwrap() = Some(Instant::now());
+    tokio::time::advance(Duration::from_secs(14)).await;
+    assert!(!term.is_over());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(term.is_over());
+    *renewed.lock().unwrap() = Some(Instant::now());
+    assert!(!term.is_over());
+}
+
+#[tokio::test]
+async fn only_a_leader_writes() {
+    let room = Room::new().await;
+    let mut elector = room.elector("a", LIMIT);
+    let control = Control::new(room.client.clone(), Some(elector.term()));
+    let write = async || control.create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
+    assert!(matches!(write().await, Err(ApiError::NotLeading)));
+    assert!(room.store.lock().unwrap().requests.is_empty());
+    elector.acquire().await;
+    assert!(write().await.is_err_and(|error| error.is_already_exists()), "it asks the apiserver");
+    elector.stop_leading();
+    assert!(matches!(write().await, Err(ApiError::NotLeading)));
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use rustls::ServerConfig;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
@@ -44,7 +44,7 @@ pub enum CertificateError {
 
 /// TLS as it is served: HTTP/1.1, no resumption (it would cost memory for each visitor).
 pub(super) fn server_config(files: Option<(&Path, &Path)>) -> Result<Arc<ServerConfig>, CertificateError> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(ring::default_provider());
     let resolver: Arc<dyn ResolvesServerCert> = match files {
         Some((certificate, key)) => Arc::new(Files::new(certificate, key, Arc::clone(&provider))?),
         None => Arc::new(Fixed(Arc::new(self_signed(&provider)?))),
@@ -204,7 +204,7 @@ mod tests {
         // Another length tells them apart even within one tick of the file system's clock.
         second.0.push('\n');
         write(&first);
-        let files = Files::new(&certificate_path, &key_path, Arc::new(aws_lc_rs::default_provider())).unwrap();
+        let files = Files::new(&certificate_path, &key_path, Arc::new(ring::default_provider())).unwrap();
         let used = files.current();
         assert!(Arc::ptr_eq(&used, &files.current()));
         fs::write(&certificate_path, "broken").unwrap();

@@ -1,22 +1,26 @@
 //! Which cluster a test gets: the one that tests share, or one of its own.
 //! Left out: ending the shared one. Nothing outlives the process, which the cluster's guard sees to.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use anyhow::{Context, Result};
 use e2e::cluster::{Cluster, ClusterOptions};
-use e2e::operator::{Operator, OperatorSpec};
+use e2e::operator::{Installed, Operator, OperatorSpec};
 use futures::future::try_join_all;
+use serde_json::json;
 
 use super::scene::{self, Scene};
 
 /// The operators that the suite is about: all there are.
-pub(crate) const OPERATORS: [&str; 10] = [
+pub(crate) const OPERATORS: [&str; 12] = [
     "cronjob-operator",
     "deployment-operator",
+    "endpointslice-operator",
     "garbage-collector-operator",
+    "job-operator",
     "namespace-operator",
     "pod-garbage-collector-operator",
     "replicaset-operator",
@@ -84,6 +88,20 @@ pub(crate) async fn start_operators<'a>(
 pub(crate) async fn spec(cluster: &Cluster, name: &str) -> Result<OperatorSpec> {
     let account = cluster.install(&manifests(name)).await?;
     Ok(OperatorSpec::new(name, binary(name), &account))
+}
+
+/// The token of a new account that may read the operators' metrics, by the role that the manifests have for that.
+pub(crate) async fn metrics_token(scene: &Scene) -> Result<String> {
+    let role = manifests("metrics-reader");
+    scene.cluster.kubectl([OsStr::new("apply"), OsStr::new("-k"), role.as_os_str()]).await?;
+    let account = Installed { namespace: scene.namespace.clone(), service_account: "reader".to_owned() };
+    scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}})).await?;
+    scene.apply(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "e2e-reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "operators-metrics-reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": scene.namespace}],
+    })).await?;
+    scene.cluster.token(&account).await
 }
 
 /// The folder of an operator's manifests.

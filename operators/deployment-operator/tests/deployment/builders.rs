@@ -126,8 +126,8 @@ impl Deployment {
         self.with_pods(sets, &[])
     }
 
-    /// The same, with pods: the version of their ReplicaSet, and their phase.
-    pub(crate) fn with_pods(&self, sets: &[ReplicaSet], pods: &[(&str, &str)]) -> Observed {
+    /// The same, with pods that run: the version of their ReplicaSet.
+    pub(crate) fn with_pods(&self, sets: &[ReplicaSet], pods: &[&str]) -> Observed {
         let mut deployment = self.clone();
         let own_template = deployment.0["spec"]["template"].clone();
         let new = sets.iter().find(|set| set.template_without_hash() == own_template);
@@ -137,18 +137,18 @@ impl Deployment {
         }
         let deployment = deployment.build();
         let sets = sets.iter().map(|set| Arc::new(set.sized_as(&deployment).build())).collect();
-        let pods = pods.iter().enumerate().map(|(at, (version, phase))| Arc::new(pod(at, version, phase)));
+        let pods = pods.iter().enumerate().map(|(at, version)| Arc::new(pod(at, version)));
         Observed::new(Arc::new(deployment), sets, pods)
     }
 }
 
-fn pod(at: usize, version: &str, phase: &str) -> objects::Pod {
+fn pod(at: usize, version: &str) -> objects::Pod {
     let name = format!("web-{version}-{at}");
     let owner = format!("web-{version}");
     let owners = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": uid(&owner),
         "controller": true }]);
     let metadata = json!({ "name": name, "namespace": "ns", "uid": uid(&name), "ownerReferences": owners });
-    serde_json::from_value(json!({ "metadata": metadata, "status": { "phase": phase } })).unwrap()
+    serde_json::from_value(json!({ "metadata": metadata })).unwrap()
 }
 
 #[derive(Clone, Debug)]

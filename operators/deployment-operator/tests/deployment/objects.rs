@@ -35,16 +35,6 @@ fn kubectls_memory_is_not_kept() {
 }
 
 #[test]
-fn a_pod_is_finished_when_its_phase_says_so() {
-    let pod = |status: Value| {
-        let pod: Pod = serde_json::from_value(json!({ "metadata": { "name": "p" }, "status": status })).unwrap();
-        pod.is_finished()
-    };
-    assert!(pod(json!({ "phase": "Succeeded" })) && pod(json!({ "phase": "Failed" })));
-    assert!(!pod(json!({ "phase": "Running" })) && !pod(json!({ "phase": null })) && !pod(json!({})));
-}
-
-#[test]
 fn a_pod_takes_little_memory() {
     assert!(size_of::<Pod>() <= 136, "{} bytes", size_of::<Pod>());
 }

@@ -4,6 +4,8 @@ use std::sync::Mutex;
 
 use futures::stream;
 
+use serde::Deserialize;
+
 use super::*;
 use crate::cache::{Change, Progress};
 use crate::client::ClientOptions;

@@ -38,7 +38,7 @@ impl Room {
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
         let client =
             Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap();
-        let control = Control::new(client);
+        let control = Control::new(client, None);
         let mut consistency = Consistency::default();
         let pods_source = consistency.follow(InformerBuilder::<Pod>::new().build().follow());
         let owners_source = consistency.follow(InformerBuilder::<Set>::new().build().follow());

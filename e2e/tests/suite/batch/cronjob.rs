@@ -1,0 +1,286 @@
+//! CronJobs: what is due is started, by whatever else still runs, and what is over is cleaned up.
+//!
+//! A schedule here means one minute of a day, some minutes ago: it is due once, at once, and not again for a day. Which
+//! one is due next is up to the test.
+//! Left out: daylight saving and leap days, which need another clock.
+
+use anyhow::{Context, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::{CronJob, CronJobStatus, Job};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use super::{completed, exiting, job, running};
+use crate::support::{DEADLINE, Scene, on_shared_cluster, without_kubelets};
+
+const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+
+/// The start of the minute that came so many minutes ago.
+#[expect(clippy::disallowed_methods, reason = "the operator reads the clock of the machine")]
+fn minute(ago: i64) -> Result<Timestamp> {
+    let now = Timestamp::now().as_second();
+    Ok(Timestamp::from_second((now.div_euclid(60) - ago) * 60)?)
+}
+
+/// The schedule that means this minute of each day.
+fn daily(at: Timestamp) -> String {
+    at.strftime("%M %H * * *").to_string()
+}
+
+/// A CronJob that has nothing to do yet.
+fn cron_job(name: &str, concurrency: &str, of: &Value) -> Value {
+    let mut template = of["spec"].clone();
+    template["template"]["metadata"]["labels"] = json!({"app": name});
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": {
+            "schedule": "59 23 31 12 *",
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": concurrency,
+            "jobTemplate": {"metadata": {"labels": {"run": name}}, "spec": template},
+        },
+    })
+}
+
+/// From now on this minute counts, and has not been looked at.
+async fn due(scene: &Scene, name: &str, at: Timestamp) -> Result<()> {
+    let before = at.checked_sub(SignedDuration::from_secs(1))?.to_string();
+    scene.patch::<CronJob>(name, &json!({"spec": {"schedule": daily(at)}})).await?;
+    // A new schedule counts from its next time on; a new status wakes the key at once.
+    scene.patch_status::<CronJob>(name, &json!({"status": {"lastScheduleTime": before}})).await.map(drop)
+}
+
+async fn status(scene: &Scene, name: &str) -> Result<CronJobStatus> {
+    Ok(scene.fetch::<CronJob>(name).await?.status.unwrap_or_default())
+}
+
+/// The name of the Job of this minute.
+fn job_name(name: &str, at: Timestamp) -> String {
+    format!("{name}-{}", at.as_second() / 60)
+}
+
+/// Waits until exactly these Jobs are said to be active.
+async fn active(scene: &Scene, name: &str, expected: &[String]) -> Result<CronJobStatus> {
+    scene
+        .wait_until(&format!("{expected:?} are active"), DEADLINE, async || {
+            let status = status(scene, name).await?;
+            let mut active: Vec<String> = status.active.iter().flatten().filter_map(|job| job.name.clone()).collect();
+            active.sort();
+            ensure!(active == expected, "{active:?}");
+            Ok(status)
+        })
+        .await
+}
+
+/// The names of a CronJob's Jobs.
+async fn jobs(scene: &Scene, name: &str) -> Result<Vec<String>> {
+    let jobs: Vec<Job> = scene.list(&format!("run={name}")).await?;
+    Ok(jobs.iter().map(ResourceExt::name_any).collect())
+}
+
+#[test]
+fn what_is_due_is_started_under_a_name_of_its_own() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let mut of = cron_job("nightly", "Allow", &job("x", 1, 1));
+        of["spec"]["timeZone"] = json!("Asia/Kolkata");
+        of["spec"]["jobTemplate"]["metadata"]["annotations"] = json!({"kept": "yes"});
+        scene.apply(&of).await?;
+        let at = minute(7)?;
+        // Half an hour off: only who reads the zone finds this time.
+        let local = at.checked_add(SignedDuration::from_mins(5 * 60 + 30))?;
+        scene.patch::<CronJob>("nightly", &json!({"spec": {"schedule": daily(local)}})).await?;
+        let before = at.checked_sub(SignedDuration::from_secs(1))?.to_string();
+        scene.patch_status::<CronJob>("nightly", &json!({"status": {"lastScheduleTime": before}})).await?;
+
+        let name = job_name("nightly", at);
+        scene.wait_until("it is started", DEADLINE, async || scene.fetch::<Job>(&name).await.map(drop)).await?;
+        completed(scene, &name).await?;
+        let started: Job = scene.fetch(&name).await?;
+        assert_eq!(started.annotations().get("kept").map(String::as_str), Some("yes"));
+        let scheduled = local.strftime("%Y-%m-%dT%H:%M:%S+05:30").to_string();
+        assert_eq!(started.annotations().get(SCHEDULED), Some(&scheduled));
+        let owner: CronJob = scene.fetch("nightly").await?;
+        let expected =
+            owner.controller_owner_ref(&()).map(|owner| OwnerReference { block_owner_deletion: Some(true), ..owner });
+        assert_eq!(started.owner_references(), expected.as_slice());
+        let status = active(scene, "nightly", &[]).await?;
+        assert_eq!(status.last_schedule_time.as_ref().map(|time| time.0), Some(at));
+        assert!(status.last_successful_time.is_some(), "{status:?}");
+        let created = scene.told("SuccessfulCreate").await?;
+        let message = format!("Created job {name}");
+        assert!(created.iter().any(|event| event.message.as_deref() == Some(&*message)), "{created:?}");
+        let message = format!("Saw completed job: {name}, condition: Complete");
+        assert_eq!(scene.told("SawCompletedJob").await?[0].message.as_deref(), Some(&*message));
+        Ok(())
+    })
+}
+
+#[test]
+fn a_run_beside_another_waits_for_it_or_takes_its_place_as_the_policy_says() -> Result<()> {
+    without_kubelets(async |scene| {
+        let (first, second) = (minute(9)?, minute(6)?);
+        let names = |name: &str| [job_name(name, first), job_name(name, second)];
+        for policy in ["Allow", "Forbid", "Replace"] {
+            let name = policy.to_lowercase();
+            scene.apply(&cron_job(&name, policy, &running(job("x", 1, 1)))).await?;
+            due(scene, &name, first).await?;
+            active(scene, &name, &names(&name)[..1]).await?;
+            due(scene, &name, second).await?;
+        }
+        active(scene, "allow", &names("allow")).await?;
+        assert_eq!(jobs(scene, "allow").await?, names("allow"));
+
+        active(scene, "replace", &names("replace")[1..]).await?;
+        scene
+            .wait_until("the first run is gone", DEADLINE, async || {
+                let left = jobs(scene, "replace").await?;
+                ensure!(left == names("replace")[1..], "{left:?}");
+                Ok(())
+            })
+            .await?;
+
+        let refused = scene.told("JobAlreadyActive").await?;
+        assert_eq!(refused[0].involved_object.name.as_deref(), Some("forbid"));
+        assert_eq!(jobs(scene, "forbid").await?, names("forbid")[..1]);
+        // The run that had to wait is not lost.
+        let pod = super::run(scene, &names("forbid")[0], 1).await?.remove(0);
+        super::end(scene, &pod, 0).await?;
+        active(scene, "forbid", &names("forbid")[1..]).await.map(drop)
+    })
+}
+
+#[test]
+fn of_what_is_over_only_the_latest_stay() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let mut good = cron_job("good", "Allow", &job("x", 1, 1));
+        good["spec"]["successfulJobsHistoryLimit"] = json!(1);
+        let mut bad = cron_job("bad", "Allow", &exiting(job("x", 1, 1), 1));
+        bad["spec"]["jobTemplate"]["spec"]["backoffLimit"] = json!(0);
+        bad["spec"]["failedJobsHistoryLimit"] = json!(2);
+        scene.apply(&good).await?;
+        scene.apply(&bad).await?;
+        let times = [minute(12)?, minute(9)?, minute(6)?];
+        for at in times {
+            for name in ["good", "bad"] {
+                due(scene, name, at).await?;
+                let job = job_name(name, at);
+                scene
+                    .wait_until(&format!("{job} is over"), DEADLINE, async || {
+                        let status = super::status(scene, &job).await?;
+                        let over = ["Complete", "Failed"].map(|end| super::condition(&status, end).is_some());
+                        ensure!(over.contains(&true), "{status:?}");
+                        Ok(())
+                    })
+                    .await?;
+            }
+        }
+        for (name, kept) in [("good", 2), ("bad", 1)] {
+            let expected: Vec<String> = times[kept..].iter().map(|at| job_name(name, *at)).collect();
+            scene
+                .wait_until(&format!("{expected:?} are left of {name}"), DEADLINE, async || {
+                    let left = jobs(scene, name).await?;
+                    ensure!(left == expected, "{left:?}");
+                    Ok(())
+                })
+                .await?;
+        }
+        let deleted = scene.told("SuccessfulDelete").await?;
+        let of_cron_jobs = deleted.iter().filter(|event| event.involved_object.kind.as_deref() == Some("CronJob"));
+        assert!(of_cron_jobs.count() >= 2, "{deleted:?}");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_suspended_or_late_time_starts_nothing() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let mut suspended = cron_job("suspended", "Allow", &job("x", 1, 1));
+        suspended["spec"]["suspend"] = json!(true);
+        let mut late = cron_job("late", "Allow", &job("x", 1, 1));
+        late["spec"]["startingDeadlineSeconds"] = json!(60);
+        let at = minute(8)?;
+        for of in [&suspended, &late, &cron_job("plain", "Allow", &job("x", 1, 1))] {
+            scene.apply(of).await?;
+            due(scene, of["metadata"]["name"].as_str().unwrap_or_default(), at).await?;
+        }
+        // Who came later is done with, so the others were seen.
+        scene
+            .wait_until("the plain one is started", DEADLINE, async || {
+                scene.fetch::<Job>(&job_name("plain", at)).await.map(drop)
+            })
+            .await?;
+        assert!(jobs(scene, "suspended").await?.is_empty() && jobs(scene, "late").await?.is_empty());
+        scene.patch::<CronJob>("suspended", &json!({"spec": {"suspend": false}})).await?;
+        scene
+            .wait_until("what was missed meanwhile is made up for", DEADLINE, async || {
+                scene.fetch::<Job>(&job_name("suspended", at)).await.map(drop)
+            })
+            .await
+    })
+}
+
+#[test]
+fn a_schedule_that_is_never_due_is_told_once() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let mut never = cron_job("never", "Allow", &job("x", 1, 1));
+        never["spec"]["schedule"] = json!("59 23 31 2 *");
+        scene.apply(&never).await?;
+        let told = scene.told("InvalidSchedule").await?;
+        let message = "invalid schedule: 59 23 31 2 * : time difference between two schedules is less than 1 second";
+        assert_eq!(told[0].message.as_deref(), Some(message));
+        scene.kubectl("annotate cronjob/never touched=yes").await?;
+        scene
+            .wait_until("a change is looked at", DEADLINE, async || {
+                let told = scene.events("InvalidSchedule").await?;
+                let count: i32 = told.iter().filter_map(|event| event.count).sum();
+                ensure!(count == 2, "told {count} times");
+                Ok(())
+            })
+            .await?;
+        // Nobody has looked at it a third time: that would have been told within the same moment.
+        scene.apply(&cron_job("plain", "Allow", &job("x", 1, 1))).await?;
+        let at = minute(5)?;
+        due(scene, "plain", at).await?;
+        completed_soon(scene, &job_name("plain", at)).await?;
+        let told = scene.events("InvalidSchedule").await?;
+        assert_eq!(told.iter().filter_map(|event| event.count).sum::<i32>(), 2);
+        let refused = scene.kubectl("create cronjob bad --image=busybox:1.37 --schedule=@never").await.unwrap_err();
+        assert!(format!("{refused:#}").contains("unrecognized descriptor: @never"), "{refused:#}");
+        Ok(())
+    })
+}
+
+async fn completed_soon(scene: &Scene, job: &str) -> Result<()> {
+    scene.wait_until(&format!("{job} is there"), DEADLINE, async || scene.fetch::<Job>(job).await.map(drop)).await?;
+    completed(scene, job).await.map(drop)
+}
+
+#[test]
+fn a_short_interval_is_kept_without_being_woken() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let mut often = cron_job("often", "Allow", &job("x", 1, 1));
+        often["spec"]["schedule"] = json!("@every 2s");
+        // Two runs within one minute share a name, so the first must be gone.
+        often["spec"]["successfulJobsHistoryLimit"] = json!(0);
+        scene.apply(&often).await?;
+        let created: CronJob = scene.fetch("often").await?;
+        let created = created.metadata.creation_timestamp.context("no creationTimestamp")?.0;
+        let mut times = std::collections::BTreeSet::new();
+        scene
+            .wait_until("it has run three times", DEADLINE, async || {
+                let status = status(scene, "often").await?;
+                times.extend(status.last_schedule_time.map(|time| time.0));
+                ensure!(times.len() >= 3, "{times:?}");
+                Ok(())
+            })
+            .await?;
+        for time in times {
+            let since = created.duration_until(time).as_secs();
+            assert!(since > 0 && since % 2 == 0, "{time} is {since} s after {created}");
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,148 @@
+//! An operator behind a proxy of its own, and which of its requests are struck.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::Result;
+use e2e::operator::Operator;
+use e2e::proxy::{Action, Exchange, Proxy, Rule, Verdict};
+use http::Method;
+use tokio::sync::watch;
+
+use crate::support::Scene;
+use crate::support::clusters::spec;
+
+/// An operator whose every request passes a proxy.
+pub(super) struct Behind {
+    pub(super) operator: Operator,
+    pub(super) proxy: Proxy,
+}
+
+impl Behind {
+    /// Starts an operator under the name `replica`; with flags, one that elects a leader.
+    pub(super) async fn start(scene: &Scene, name: &str, replica: &str, flags: &[&str]) -> Result<Self> {
+        let proxy = Proxy::start(&scene.cluster).await?;
+        let mut spec = spec(&scene.cluster, name).await?;
+        replica.clone_into(&mut spec.name);
+        spec.server = Some(proxy.url());
+        spec.leader_elect = !flags.is_empty();
+        spec.flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let mut operator = scene.cluster.start_operator(&spec).await?;
+        operator.wait_ready().await?;
+        Ok(Self { operator, proxy })
+    }
+
+    /// SIGKILL, and a new process in its place, which meets no fault.
+    pub(super) fn kill_and_restart(&mut self) -> Result<()> {
+        self.operator.kill();
+        self.proxy.clear();
+        self.operator.restart()
+    }
+
+    /// The writes of what controllers work with.
+    pub(super) fn work(&self) -> Vec<Exchange> {
+        let mut writes = self.proxy.writes("**");
+        writes.retain(|write| is_work(&write.path));
+        writes
+    }
+
+    pub(super) fn count(&self, method: &Method, path: &str) -> usize {
+        self.proxy.writes(path).iter().filter(|exchange| exchange.method == *method).count()
+    }
+
+    /// How many writes to this path were done and their answers lost.
+    pub(super) fn lost(&self, path: &str) -> usize {
+        let writes = self.proxy.writes(path);
+        writes.iter().filter(|exchange| exchange.upstream_status.is_some() && exchange.status.is_none()).count()
+    }
+
+    /// How many times this was watched from the start, with all that is there.
+    pub(super) fn lists(&self, path: &str) -> usize {
+        self.watches(path, true)
+    }
+
+    /// How many times this was watched from where a watch had ended.
+    pub(super) fn rewatches(&self, path: &str) -> usize {
+        self.watches(path, false)
+    }
+
+    fn watches(&self, path: &str, from_start: bool) -> usize {
+        let requests = self.proxy.requests();
+        let watches = requests.iter().filter(|request| request.path == path);
+        watches.filter(|request| request.query.contains("sendInitialEvents=true") == from_start).count()
+    }
+}
+
+/// Holds for every n-th request that it is asked about.
+pub(super) fn each<T>(n: usize) -> impl Fn(&T) -> bool + Send + Sync + 'static {
+    let asked = AtomicUsize::new(0);
+    move |_| (asked.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(n)
+}
+
+/// The n-th write of what controllers work with.
+pub(super) fn nth_work(action: Action, n: u32) -> Rule {
+    Rule::new(action).writes().when(|seen| is_work(&seen.path)).nth(n)
+}
+
+/// Every n-th such write.
+pub(super) fn each_work(action: Action, n: usize) -> Rule {
+    let each = each(n);
+    Rule::new(action).writes().when(move |seen| is_work(&seen.path) && each(seen)).always()
+}
+
+/// What controllers work with: no events, leases, and reviews of tokens and access.
+fn is_work(path: &str) -> bool {
+    !["/events", "/leases", "reviews"].iter().any(|other| path.contains(other))
+}
+
+/// Where a request waits, until its operator is dead or it is let go.
+#[derive(Clone)]
+pub(super) struct Gate(Arc<watch::Sender<At>>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Before,
+    Held,
+    LetGo,
+}
+
+impl Gate {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(At::Before)))
+    }
+
+    pub(super) fn is_reached(&self) -> bool {
+        *self.0.borrow() != At::Before
+    }
+
+    pub(super) async fn reached(&self) {
+        self.until(|at| at != At::Before).await;
+    }
+
+    pub(super) fn let_go(&self) {
+        self.0.send_replace(At::LetGo);
+    }
+
+    /// Holds a request before it is forwarded: if its operator dies, it never is.
+    pub(super) fn before(&self) -> Action {
+        let gate = self.clone();
+        Action::before(move |_| gate.clone().hold())
+    }
+
+    /// Holds an answer: the write has happened, and nobody is told.
+    pub(super) fn after(&self) -> Action {
+        let gate = self.clone();
+        Action::after(move |_| gate.clone().hold())
+    }
+
+    async fn hold(self) -> Verdict {
+        self.0.send_replace(At::Held);
+        self.until(|at| at == At::LetGo).await;
+        Verdict::Continue
+    }
+
+    async fn until(&self, is: impl Fn(At) -> bool) {
+        // It never closes: the sender is this gate's own.
+        let _ = self.0.subscribe().wait_for(|at| is(*at)).await;
+    }
+}

@@ -1,0 +1,108 @@
+//! The leader is gone, or only asleep, in the middle of a rollout.
+//! Left out: what becomes of the Lease of an idle leader, which the suite's `leader` is about.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::time::Instant;
+
+use super::behind::{Behind, Gate, nth_work};
+use super::{DEPLOYMENT, REPLICA_SET, complete, deploy, on_quiet_cluster, roll_out, stays};
+use crate::support::{DEADLINE, Scene};
+
+/// As upstream's, but seconds instead of a quarter of a minute.
+const FLAGS: [&str; 3] =
+    ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
+const LEASE: Duration = Duration::from_secs(3);
+/// What taking over may cost besides waiting.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Runs a test with a Deployment that is rolled out under two replicas of the ReplicaSet operator.
+fn with_two_replicas(test: impl AsyncFnOnce(&Scene, [Behind; 2]) -> Result<()>) -> Result<()> {
+    on_quiet_cluster(async |scene| {
+        let _deployment = Behind::start(scene, DEPLOYMENT, DEPLOYMENT, &[]).await?;
+        let first = Behind::start(scene, REPLICA_SET, "first", &FLAGS).await?;
+        let second = Behind::start(scene, REPLICA_SET, "second", &FLAGS).await?;
+        deploy(scene).await?;
+        test(scene, [first, second]).await
+    })
+}
+
+/// Holds the answer to the leader's third write from now on.
+fn hold_third_write(replicas: &[Behind; 2]) -> [Gate; 2] {
+    let gates = [Gate::new(), Gate::new()];
+    for (replica, gate) in replicas.iter().zip(&gates) {
+        replica.proxy.forget_requests();
+        replica.proxy.add(nth_work(gate.after(), 3));
+    }
+    gates
+}
+
+/// The leader and the other one, once the leader is at its third write.
+async fn leader_first<'a>(
+    scene: &Scene,
+    [first, second]: &'a mut [Behind; 2],
+    gates: &[Gate; 2],
+) -> Result<[&'a mut Behind; 2]> {
+    let leader = scene
+        .wait_until("the leader makes its third write", DEADLINE, async || {
+            gates.iter().position(Gate::is_reached).context("there is none")
+        })
+        .await?;
+    Ok(if leader == 0 { [first, second] } else { [second, first] })
+}
+
+#[test]
+fn another_replica_goes_on_with_the_rollout_of_a_leader_that_dies_or_ends() -> Result<()> {
+    with_two_replicas(async |scene, mut replicas| {
+        for (step, is_told, limit) in [(1, false, LEASE + GRACE), (2, true, GRACE)] {
+            let gates = hold_third_write(&replicas);
+            roll_out(scene, step, async || {
+                let [leader, standby] = leader_first(scene, &mut replicas, &gates).await?;
+                standby.proxy.clear();
+                let gone = Instant::now();
+                if is_told {
+                    leader.operator.process().send_terminate();
+                    gates.iter().for_each(Gate::let_go);
+                } else {
+                    leader.operator.kill();
+                }
+                complete(scene).await?;
+                let first = standby.work().first().map(|write| write.at).context("the standby did nothing")?;
+                let took = first.saturating_duration_since(gone);
+                ensure!(took <= limit, "the standby was at work after {took:?}");
+                if is_told {
+                    let status = leader.operator.process().wait(DEADLINE).await?;
+                    ensure!(status.success(), "{status}");
+                }
+                leader.proxy.clear();
+                leader.operator.restart()?;
+                leader.operator.wait_ready().await
+            })
+            .await?;
+        }
+        stays(scene).await
+    })
+}
+
+#[test]
+fn a_leader_that_slept_through_its_lease_writes_nothing_more() -> Result<()> {
+    with_two_replicas(async |scene, mut replicas| {
+        let gates = hold_third_write(&replicas);
+        roll_out(scene, 1, async || {
+            let [leader, standby] = leader_first(scene, &mut replicas, &gates).await?;
+            leader.operator.process().suspend();
+            standby.proxy.clear();
+            complete(scene).await?;
+            let before = leader.work().len();
+            leader.operator.process().resume();
+            gates.iter().for_each(Gate::let_go);
+            leader.operator.process().wait(DEADLINE).await?;
+            let after = leader.work().len();
+            ensure!(after == before, "{} writes of a leader without a lease", after - before);
+            Ok(())
+        })
+        .await?;
+        stays(scene).await
+    })
+}

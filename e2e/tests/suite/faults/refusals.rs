@@ -1,0 +1,72 @@
+//! Requests that are refused or lost, for a reason that passes.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use e2e::proxy::{Action, Rule, Verdict};
+use http::{Method, StatusCode};
+
+use super::behind::{each, each_work};
+use super::{DEPLOYMENT, REPLICA_SET, deploy, roll_out, stays, with_operators};
+use crate::support::DEADLINE;
+
+#[test]
+fn a_rollout_keeps_its_bounds_when_every_third_write_is_refused_or_lost() -> Result<()> {
+    with_operators([REPLICA_SET, DEPLOYMENT], async |scene, operators| {
+        deploy(scene).await?;
+        let later = Action::Reply { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(Duration::from_secs(1)) };
+        let actions = [
+            Action::reply(StatusCode::CONFLICT),
+            Action::reply(StatusCode::GONE),
+            later,
+            Action::reply(StatusCode::INTERNAL_SERVER_ERROR),
+            Action::reply(StatusCode::SERVICE_UNAVAILABLE),
+            Action::reply(StatusCode::GATEWAY_TIMEOUT),
+            Action::before(async |_| Verdict::Drop),
+        ];
+        for (step, action) in (1..).zip(actions) {
+            for behind in &operators {
+                behind.proxy.forget_requests();
+                behind.proxy.add(each_work(action.clone(), 3));
+            }
+            roll_out(scene, step, async || Ok(())).await?;
+            for behind in &operators {
+                behind.proxy.clear();
+                let struck = behind.work().iter().filter(|write| write.upstream_status.is_none()).count();
+                ensure!(struck >= 2, "{} met {action:?} only {struck} times", behind.operator.name());
+            }
+        }
+        stays(scene).await
+    })
+}
+
+#[test]
+fn a_rollout_goes_on_when_watches_break_and_are_refused() -> Result<()> {
+    with_operators([REPLICA_SET, DEPLOYMENT], async |scene, operators| {
+        deploy(scene).await?;
+        let statuses = [StatusCode::GONE, StatusCode::TOO_MANY_REQUESTS, StatusCode::INTERNAL_SERVER_ERROR];
+        for (step, status) in (1..).zip(statuses) {
+            for behind in &operators {
+                behind.proxy.forget_requests();
+                behind.proxy.add(Rule::new(Action::reply(status)).method(Method::GET).when(each(2)).always());
+            }
+            roll_out(scene, step, async || {
+                let mut cuts = 0;
+                scene
+                    .wait_until("every watch broke, and one again", DEADLINE, async || {
+                        cuts += operators.iter().map(|behind| behind.proxy.cut_watches("**")).sum::<usize>();
+                        ensure!(cuts > 5, "{cuts} did");
+                        Ok(())
+                    })
+                    .await
+            })
+            .await?;
+            for behind in &operators {
+                behind.proxy.clear();
+                let refused = behind.proxy.requests().iter().filter(|it| it.status == Some(status)).count();
+                ensure!(refused > 0, "{} was refused no watch with {status}", behind.operator.name());
+            }
+        }
+        stays(scene).await
+    })
+}

@@ -1,0 +1,311 @@
+//! Executes a plan: creates, changes and deletes slices, and tells people.
+//!
+//! Decides nothing. A slice is changed by a merge patch under the uid and resourceVersion it was decided on: what others
+//! wrote there stays, and what they wrote since then makes it fail.
+//! Left out: a slice that is gone when it is to be deleted is as good as deleted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde::Serialize;
+use shared::api_error::ApiError;
+use shared::cache::Cache;
+use shared::client::PatchType;
+use shared::consistency::{Consistency, Source};
+use shared::control::{Control, Written, json};
+use shared::events::{EventType, ObjectReference, Recorder};
+use shared::intern::Text;
+use shared::labels::Labels;
+use shared::names::pod_name_prefix;
+use shared::object::{ResourceVersion, Uid};
+use shared::owner::{Owner, OwnerReference};
+use shared::time::Time;
+
+use crate::metrics::{EndpointSliceMetrics, operations};
+use crate::objects::{
+    AddressType, ENDPOINT_SLICES, Endpoint, EndpointPort, EndpointSlice, SERVICES, Service, annotations, reasons,
+};
+use crate::observe::tracker::Tracker;
+use crate::plan::utils::slice_labels;
+use crate::plan::{Creation, Deletion, Family, Notice, Skipped, Slices, Update};
+
+/// Writes slices.
+pub(crate) struct Writer {
+    pub(crate) control: Control,
+    pub(crate) recorder: Recorder,
+    pub(crate) metrics: EndpointSliceMetrics,
+    pub(crate) consistency: Consistency,
+    pub(crate) slices_written: Source,
+    pub(crate) slices: Arc<Cache<EndpointSlice>>,
+    pub(crate) tracker: Arc<Tracker>,
+}
+
+/// What all writes for a Service have in common.
+struct Task<'a> {
+    service: &'a Service,
+    trigger: Option<Time>,
+}
+
+impl Writer {
+    /// Does what was planned.
+    ///
+    /// Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
+    pub(crate) async fn apply(&self, service: &Service, plan: Slices) -> anyhow::Result<()> {
+        let Slices { families, unsupported, hints, trigger } = plan;
+        self.tracker.remember_hints(&service.metadata.key, hints);
+        let task = Task { service, trigger };
+        let mut errors = Vec::new();
+        for family in families {
+            let writes = family.writes();
+            let Family {
+                address_type,
+                create,
+                update,
+                delete,
+                withheld: _,
+                skipped,
+                notices,
+                added: _,
+                removed: _,
+                sizes: _,
+            } = family;
+            errors.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
+            match self.write(&task, &address_type, &create, &update, &delete).await {
+                Ok(()) => self.metrics.finalized(service, writes),
+                Err(error) => errors.push(error),
+            }
+            for Notice { kind, reason, message } in notices {
+                self.recorder.event(&about(service), kind, reason, message);
+            }
+        }
+        for deletion in &unsupported {
+            let verb = || format!("error deleting {} EndpointSlice", deletion.key.name());
+            errors.extend(self.delete(service, deletion).await.with_context(|| of_service(&verb(), service)).err());
+        }
+        self.outcome(service, errors)
+    }
+
+    /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
+    fn outcome(&self, service: &Service, errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
+        if errors.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{}: {}", of_service("Error updating Endpoint Slices", service), aggregated(&errors));
+        self.recorder.event(&about(service), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
+        shared::control::aggregate(errors)
+    }
+
+    /// Writes the slices of one address type, until a write fails.
+    ///
+    /// Upstream: `finalize`, `reconciler.go`.
+    async fn write(
+        &self,
+        task: &Task<'_>,
+        address_type: &AddressType,
+        create: &[Creation],
+        update: &[Update],
+        delete: &[Deletion],
+    ) -> anyhow::Result<()> {
+        let service = task.service;
+        for creation in create {
+            match self.create(task, address_type, creation).await {
+                Ok(()) => {}
+                // Nothing can be created there ever again.
+                Err(error) if error.is_namespace_terminating() => return Ok(()),
+                Err(error) => return Err(error).with_context(|| of_service("failed to create EndpointSlice", service)),
+            }
+        }
+        for update in update {
+            let verb = || format!("failed to update {} EndpointSlice", update.key.name());
+            self.update(task, update).await.with_context(|| of_service(&verb(), service))?;
+        }
+        for deletion in delete {
+            let verb = || format!("failed to delete {} EndpointSlice", deletion.key.name());
+            self.delete(service, deletion).await.with_context(|| of_service(&verb(), service))?;
+        }
+        Ok(())
+    }
+
+    async fn create(
+        &self,
+        task: &Task<'_>,
+        address_type: &AddressType,
+        Creation { ports, endpoints }: &Creation,
+    ) -> Result<(), ApiError> {
+        let service = task.service;
+        let (owner, trigger) = (owner(service), task.trigger.as_ref());
+        let body = json(&Body {
+            api_version: ENDPOINT_SLICES.api_version(),
+            kind: &ENDPOINT_SLICES.kind,
+            metadata: BodyMetadata {
+                generate_name: pod_name_prefix(service.metadata.name()),
+                namespace: service.metadata.namespace(),
+                labels: slice_labels(service),
+                annotations: trigger.map(|time| (annotations::TRIGGER_TIME, time)).into_iter().collect(),
+                owner_references: [owner.controller_ref()],
+            },
+            address_type,
+            ports,
+            endpoints,
+        });
+        let created = self.control.create(&ENDPOINT_SLICES, service.metadata.namespace(), body).await;
+        self.note(service, operations::CREATE, created)
+    }
+
+    async fn update(&self, task: &Task<'_>, update: &Update) -> Result<(), ApiError> {
+        let Update { key, uid, resource_version, labels, ports, endpoints, changes: _ } = update;
+        let body = json(&Patch {
+            metadata: PatchMetadata {
+                uid: *uid,
+                resource_version: *resource_version,
+                annotations: [(annotations::TRIGGER_TIME, task.trigger)].into(),
+                labels,
+            },
+            ports: ports.as_deref(),
+            endpoints: endpoints.as_deref(),
+        });
+        let updated = self.control.patch(&ENDPOINT_SLICES, key, "", PatchType::Merge, body).await;
+        self.note(task.service, operations::UPDATE, updated)
+    }
+
+    async fn delete(&self, service: &Service, Deletion { key, uid, why: _ }: &Deletion) -> Result<(), ApiError> {
+        match self.control.delete(&ENDPOINT_SLICES, key, *uid, None).await {
+            Ok(()) => {
+                // Where the event has come before the answer, nothing is to be expected any more.
+                if self.slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
+                    self.tracker.deleted(*uid);
+                }
+                self.metrics.wrote(operations::DELETE);
+                Ok(())
+            }
+            // It is gone, or another slice has its name.
+            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+            Err(error) => {
+                self.doubt(service, &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn note(
+        &self,
+        service: &Service,
+        operation: &'static str,
+        outcome: Result<Written, ApiError>,
+    ) -> Result<(), ApiError> {
+        let written = outcome.inspect_err(|error| self.doubt(service, error))?.metadata;
+        let (key, uid) = (&service.metadata.key, service.metadata.uid);
+        self.consistency.record(key, uid, self.slices_written, written.resource_version);
+        self.tracker.wrote(written.uid, written.generation);
+        self.metrics.wrote(operation);
+        Ok(())
+    }
+
+    /// A write that was not answered may have happened all the same.
+    fn doubt(&self, service: &Service, error: &ApiError) {
+        if error.is_outcome_unknown() {
+            self.consistency.doubt(&service.metadata.key, service.metadata.uid, self.slices_written);
+        }
+    }
+}
+
+fn not_found(service: &Service, Skipped { pod, node }: &Skipped) -> anyhow::Error {
+    let skipping = of_service(&format!("skipping Pod {}", pod.name()), service);
+    anyhow::anyhow!("{skipping}: Node {node} Not Found")
+}
+
+fn of_service(what: &str, service: &Service) -> String {
+    format!("{what} for Service {}", service.metadata.key)
+}
+
+/// Each error once, in brackets where there are several.
+///
+/// Upstream: `aggregate.Error`, `staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go`.
+fn aggregated(errors: &[anyhow::Error]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for text in errors.iter().map(|error| format!("{error:#}")) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+/// What an event about a Service is about.
+fn about(service: &Service) -> ObjectReference {
+    let meta = &service.metadata;
+    ObjectReference {
+        resource: SERVICES,
+        key: meta.key.clone(),
+        uid: meta.uid,
+        resource_version: meta.resource_version,
+    }
+}
+
+fn owner(service: &Service) -> Owner {
+    let meta = &service.metadata;
+    Owner { resource: SERVICES, key: meta.key.clone(), uid: meta.uid, being_deleted: meta.is_being_deleted() }
+}
+
+/// A new slice.
+///
+/// Upstream: `newEndpointSlice`, `staging/src/k8s.io/endpointslice/utils.go`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    api_version: String,
+    kind: &'a str,
+    metadata: BodyMetadata<'a>,
+    address_type: &'a AddressType,
+    ports: &'a [EndpointPort],
+    endpoints: &'a [Endpoint],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BodyMetadata<'a> {
+    generate_name: String,
+    namespace: &'a str,
+    labels: Labels,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<&'static str, &'a Time>,
+    owner_references: [OwnerReference<'a>; 1],
+}
+
+/// What changes of a slice; a `null` takes away.
+#[derive(Serialize)]
+struct Patch<'a> {
+    metadata: PatchMetadata<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ports: Option<&'a [EndpointPort]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoints: Option<&'a [Endpoint]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PatchMetadata<'a> {
+    uid: Uid,
+    resource_version: ResourceVersion,
+    annotations: BTreeMap<&'static str, Option<Time>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: &'a BTreeMap<Text, Option<Text>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn an_event_says_each_error_once() {
+        let error = |text: &'static str| anyhow!(text).context("failed");
+        assert_eq!(aggregated(&[error("a")]), "failed: a");
+        assert_eq!(aggregated(&[error("a"), error("a")]), "failed: a");
+        assert_eq!(aggregated(&[error("a"), error("b"), error("a")]), "[failed: a, failed: b]");
+    }
+}

@@ -1,0 +1,86 @@
+//! The flags of this operator: those every operator has, and upstream's own.
+//!
+//! Left out: the feature gate `PreferSameTrafficDistribution`, which is locked on.
+
+use shared::flags::{GoDuration, OperatorFlags, SharedFlags};
+
+/// Lists the pods of each Service in EndpointSlices, as endpointslice-controller does.
+#[derive(Clone, Debug, clap::Parser)]
+pub struct Flags {
+    /// Those every operator has.
+    #[command(flatten)]
+    pub shared: SharedFlags,
+    /// The number of service endpoint syncing operations that will be done concurrently. Larger number = faster endpoint
+    /// slice updating, but more CPU (and network) load.
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = syncs, value_name = "NUMBER")]
+    pub concurrent_service_endpoint_syncs: usize,
+    /// The maximum number of endpoints that will be added to an EndpointSlice. More endpoints per slice will result in
+    /// less endpoint slices, but larger resources.
+    #[arg(long, default_value_t = 100, allow_negative_numbers = true, value_parser = endpoints, value_name = "NUMBER")]
+    pub max_endpoints_per_slice: usize,
+    /// The length of endpoint slice updates batching period. Processing of pod changes will be delayed by this duration to
+    /// join them with potential upcoming updates and reduce the overall number of endpoints updates. Larger number =
+    /// higher endpoint programming latency, but lower number of endpoints revision generated.
+    #[arg(long, default_value = "0s", value_name = "DURATION")]
+    pub endpointslice_updates_batch_period: GoDuration,
+}
+
+/// Upstream: `Validate`, `cmd/kube-controller-manager/app/options/endpointslicecontroller.go`.
+fn syncs(text: &str) -> Result<usize, String> {
+    within("concurrent-service-endpoint-syncs", text, 50)
+}
+
+fn endpoints(text: &str) -> Result<usize, String> {
+    within("max-endpoints-per-slice", text, 1000)
+}
+
+fn within(flag: &str, text: &str, max: i32) -> Result<usize, String> {
+    let number: i32 = text.parse().map_err(|error| format!("{error}"))?;
+    if number > max {
+        return Err(format!("{flag} must not be more than {max}, but got {number}"));
+    }
+    let too_few = || format!("{flag} must not be less than 1, but got {number}");
+    usize::try_from(number).ok().filter(|number| *number > 0).ok_or_else(too_few)
+}
+
+impl OperatorFlags for Flags {
+    fn shared(&self) -> &SharedFlags {
+        &self.shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(args: &[&str]) -> Result<(usize, usize, String), String> {
+        let args = std::iter::once("endpointslice-operator").chain(args.iter().copied()).map(Into::into);
+        let flags = shared::flags::parse::<Flags>("endpointslice-operator", args).map_err(|exit| exit.text)?;
+        let batch = flags.endpointslice_updates_batch_period.to_string();
+        Ok((flags.concurrent_service_endpoint_syncs, flags.max_endpoints_per_slice, batch))
+    }
+
+    #[test]
+    fn the_defaults_are_upstreams() {
+        assert_eq!(read(&[]), Ok((5, 100, "0s".to_owned())));
+    }
+
+    #[test]
+    fn the_bounds_are_upstreams() {
+        let most = [
+            "--concurrent-service-endpoint-syncs=50",
+            "--max-endpoints-per-slice=1000",
+            "--endpointslice-updates-batch-period=500ms",
+        ];
+        assert_eq!(read(&most), Ok((50, 1000, "500ms".to_owned())));
+        for (flag, value, wrong) in [
+            ("concurrent-service-endpoint-syncs", "0", "less than 1"),
+            ("concurrent-service-endpoint-syncs", "51", "more than 50"),
+            ("max-endpoints-per-slice", "-1", "less than 1"),
+            ("max-endpoints-per-slice", "1001", "more than 1000"),
+        ] {
+            let error = read(&[&format!("--{flag}={value}")]).unwrap_err();
+            assert!(error.contains(&format!("{flag} must not be {wrong}, but got {value}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The endpointslice-operator as a process.
+
+use std::process::ExitCode;
+
+use endpointslice_operator::EndpointSliceOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<EndpointSliceOperator>()
+}

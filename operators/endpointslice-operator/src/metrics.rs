@@ -1,0 +1,228 @@
+//! Upstream's own metrics of this controller, under upstream's very names.
+//!
+//! Left out: what every operator shows, which is [`shared::metrics`]'.
+//!
+//! Upstream: `staging/src/k8s.io/endpointslice/metrics`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use shared::intern::Text;
+use shared::metrics::Metrics;
+use shared::object::Key;
+
+use crate::objects::Service;
+use crate::plan::trafficdist::TrafficDistribution;
+use crate::plan::{Size, Slices};
+
+const ADDED: &str = "endpoint_slice_controller_endpoints_added_per_sync";
+const REMOVED: &str = "endpoint_slice_controller_endpoints_removed_per_sync";
+const ENDPOINTS: &str = "endpoint_slice_controller_endpoints_desired";
+const SLICES: &str = "endpoint_slice_controller_num_endpoint_slices";
+const DESIRED_SLICES: &str = "endpoint_slice_controller_desired_endpoint_slices";
+const CHANGES: &str = "endpoint_slice_controller_changes";
+const CHANGED: &str = "endpoint_slice_controller_endpointslices_changed_per_sync";
+const SYNCS: &str = "endpoint_slice_controller_syncs";
+const SERVICES: &str = "endpoint_slice_controller_services_count_by_traffic_distribution";
+
+/// The operations that are counted.
+pub(crate) mod operations {
+    pub(crate) const CREATE: &str = "create";
+    pub(crate) const UPDATE: &str = "update";
+    pub(crate) const DELETE: &str = "delete";
+}
+
+/// How syncs end.
+pub(crate) mod results {
+    pub(crate) const SUCCESS: &str = "success";
+    pub(crate) const ERROR: &str = "error";
+    pub(crate) const STALE: &str = "stale";
+}
+
+/// A counter whose name has no `_total`, as upstream's; so it is of no known type.
+#[derive(Clone, Debug, Default)]
+struct BareCounter(Counter);
+
+impl TypedMetric for BareCounter {
+    const TYPE: MetricType = MetricType::Unknown;
+}
+
+impl EncodeMetric for BareCounter {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        encoder.encode_gauge(&self.0.get())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+type Label = [(&'static str, &'static str); 1];
+type SyncLabels = [(&'static str, String); 2];
+
+/// What this operator counts; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct EndpointSliceMetrics {
+    added: Histogram,
+    removed: Histogram,
+    changes: Family<Label, BareCounter>,
+    changed: Family<SyncLabels, Histogram>,
+    syncs: Family<Label, BareCounter>,
+    services: Services,
+}
+
+impl EndpointSliceMetrics {
+    /// Shows them among the process's metrics.
+    pub(crate) fn register(metrics: &Metrics, max_endpoints_per_slice: usize) -> Self {
+        let per_sync = || Histogram::new(exponential_buckets(2.0, 2.0, 15));
+        // Those that Prometheus takes by default.
+        let changed = || Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
+        let own = Self {
+            added: per_sync(),
+            removed: per_sync(),
+            changes: Family::default(),
+            changed: Family::new_with_constructor(changed),
+            syncs: Family::default(),
+            services: Services { known: Arc::default(), max_endpoints_per_slice },
+        };
+        metrics.register(ADDED, "Number of endpoints added on each Service sync", own.added.clone());
+        metrics.register(REMOVED, "Number of endpoints removed on each Service sync", own.removed.clone());
+        metrics.register(CHANGES, "Number of EndpointSlice changes", own.changes.clone());
+        metrics.register(CHANGED, "Number of EndpointSlices changed on each Service sync", own.changed.clone());
+        metrics.register(SYNCS, "Number of EndpointSlice syncs", own.syncs.clone());
+        metrics.register_collector(own.services.clone());
+        own
+    }
+
+    /// A slice was written.
+    pub(crate) fn wrote(&self, operation: &'static str) {
+        self.changes.get_or_create(&[("operation", operation)]).0.inc();
+    }
+
+    /// A sync has ended, or was put off.
+    pub(crate) fn synced(&self, result: &'static str) {
+        self.syncs.get_or_create(&[("result", result)]).0.inc();
+    }
+
+    /// The slices of one address type were written, so many of them.
+    ///
+    /// Upstream: `finalize`, `staging/src/k8s.io/endpointslice/reconciler.go`.
+    pub(crate) fn finalized(&self, service: &Service, writes: usize) {
+        let topology = if service.metadata.annotations.is_auto { "Auto" } else { "Disabled" };
+        let distribution = traffic_distribution(service).map(|text| text.to_string()).unwrap_or_default();
+        let labels = [("topology", topology.to_owned()), ("traffic_distribution", distribution)];
+        self.changed.get_or_create(&labels).observe(count(writes));
+    }
+
+    /// A sync was decided.
+    pub(crate) fn decided(&self, service: &Service, slices: &Slices) {
+        for family in &slices.families {
+            self.added.observe(count(family.added));
+            self.removed.observe(count(family.removed));
+        }
+        let sizes = slices.families.iter().map(|family| totals(&family.sizes, self.services.max_endpoints_per_slice));
+        let known = Known { totals: sizes.collect(), distribution: traffic_distribution(service) };
+        self.services.known().insert(service.metadata.key.clone(), known);
+    }
+
+    /// A Service is gone.
+    pub(crate) fn forget(&self, service: &Key) {
+        self.services.known().remove(service);
+    }
+}
+
+fn traffic_distribution(service: &Service) -> Option<Text> {
+    let wanted = TrafficDistribution::parse(service.traffic_distribution.as_deref());
+    wanted.filter(|_| !service.metadata.annotations.is_auto).and_then(|_| service.traffic_distribution.clone())
+}
+
+/// What is known of each Service, summed up when somebody scrapes.
+///
+/// Upstream: `Cache`, `metrics/cache.go`.
+#[derive(Clone, Debug)]
+struct Services {
+    known: Arc<Mutex<BTreeMap<Key, Known>>>,
+    max_endpoints_per_slice: usize,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// By address type.
+    totals: Box<[Totals]>,
+    distribution: Option<Text>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Totals {
+    endpoints: usize,
+    slices: usize,
+    desired_slices: usize,
+}
+
+/// Upstream: `totals` and `numDesiredSlices`.
+fn totals(sizes: &[Size], max_endpoints_per_slice: usize) -> Totals {
+    let mut totals = Totals::default();
+    for Size { endpoints, slices } in sizes {
+        totals.endpoints += endpoints;
+        totals.slices += slices;
+        totals.desired_slices += endpoints.div_ceil(max_endpoints_per_slice);
+    }
+    // There is always a placeholder.
+    totals.desired_slices = totals.desired_slices.max(1);
+    totals
+}
+
+impl Services {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Key, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Collector for Services {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let known = self.known();
+        let totals = known.values().flat_map(|known| known.totals.iter());
+        let sum = |of: fn(&Totals) -> usize| ConstGauge::new(count(totals.clone().map(of).sum()));
+        for (name, help, gauge) in [
+            (SLICES, "Number of EndpointSlices.", sum(|totals| totals.slices)),
+            (
+                DESIRED_SLICES,
+                "Number of EndpointSlices that would exist with perfect endpoint allocation.",
+                sum(|totals| totals.desired_slices),
+            ),
+            (ENDPOINTS, "Number of endpoints desired.", sum(|totals| totals.endpoints)),
+        ] {
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+        let mut services: BTreeMap<&Text, usize> = BTreeMap::new();
+        for distribution in known.values().filter_map(|known| known.distribution.as_ref()) {
+            *services.entry(distribution).or_default() += 1;
+        }
+        if services.is_empty() {
+            return Ok(());
+        }
+        let help = "Number of Services using some specific trafficDistribution.";
+        let mut family = encoder.encode_descriptor(SERVICES, help, None, MetricType::Gauge)?;
+        for (distribution, number) in services {
+            let labels = [("traffic_distribution", distribution.as_str())];
+            ConstGauge::new(count(number)).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts of endpoints: a metric is a float.
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests;

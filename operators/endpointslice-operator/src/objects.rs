@@ -1,0 +1,76 @@
+//! What Services, pods, nodes and EndpointSlices are to this operator, and the exact texts it reads and writes.
+//!
+//! Left out: every field that decides nothing here. A slice is changed by a patch, so what is not known of it stays.
+
+pub mod endpoint_slice;
+pub mod node;
+pub mod pod;
+pub mod service;
+
+use shared::resource::Resource;
+
+pub use endpoint_slice::{AddressType, Conditions, Endpoint, EndpointPort, EndpointSlice, Hints, Target};
+pub use node::Node;
+pub use pod::{NamedPort, Pod};
+pub use service::{ClusterIp, Service, ServicePort, TargetPort};
+
+/// `discovery.k8s.io/v1` `EndpointSlice`.
+pub const ENDPOINT_SLICES: Resource = Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
+/// `v1` `Service`.
+pub const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "services");
+/// `v1` `Node`.
+pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
+
+/// The value of [`labels::MANAGED_BY`] on the slices of this controller.
+pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";
+
+/// Keys of labels.
+pub mod labels {
+    /// On a slice: the name of its Service.
+    pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
+    /// On a slice: who writes it.
+    pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+    /// On a slice: its Service has no IP of its own.
+    pub const HEADLESS: &str = "service.kubernetes.io/headless";
+    /// On a node: its zone.
+    pub const ZONE: &str = "topology.kubernetes.io/zone";
+    /// On a node that takes no ordinary pods.
+    pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+    /// The same, as it was called before.
+    pub const MASTER: &str = "node-role.kubernetes.io/master";
+
+    /// Whether a slice's label of this key never comes from its Service's labels.
+    pub fn is_reserved(key: &str) -> bool {
+        [SERVICE_NAME, MANAGED_BY, HEADLESS].contains(&key)
+    }
+}
+
+/// Keys of annotations.
+pub mod annotations {
+    /// On a slice: when what its last write answers to happened.
+    pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+    /// On a Service: whether endpoints are spread over zones by hints.
+    pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
+    /// The same, as it was called before; it counts first.
+    pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+}
+
+/// Values of a Service's `trafficDistribution`.
+pub mod traffic_distribution {
+    /// The old name of [`PREFER_SAME_ZONE`].
+    pub const PREFER_CLOSE: &str = "PreferClose";
+    /// Endpoints of the client's zone.
+    pub const PREFER_SAME_ZONE: &str = "PreferSameZone";
+    /// Endpoints of the client's node, then of its zone.
+    pub const PREFER_SAME_NODE: &str = "PreferSameNode";
+}
+
+/// Reasons of events.
+pub mod reasons {
+    /// A Service's slices could not all be brought up to date.
+    pub const FAILED_TO_UPDATE: &str = "FailedToUpdateEndpointSlices";
+    /// Endpoints have hints from now on.
+    pub const HINTS_ENABLED: &str = "TopologyAwareHintsEnabled";
+    /// Endpoints have no hints any more, or cannot have any.
+    pub const HINTS_DISABLED: &str = "TopologyAwareHintsDisabled";
+}

@@ -1,0 +1,80 @@
+//! What a node is to this operator: its zone, and what it adds to it.
+//!
+//! Left out: its labels besides. Each node has a set of its own, which would be kept for nothing.
+
+use serde::Deserialize;
+use shared::condition::{Condition, TRUE, find};
+use shared::intern::Text;
+use shared::labels::Labels;
+use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::quantity::Quantity;
+use shared::resource::Resource;
+
+use super::{NODES, labels};
+
+/// A node.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawNode")]
+pub struct Node {
+    /// Its metadata, without labels.
+    pub metadata: Meta,
+    /// Its zone; none if the label is missing or empty.
+    pub zone: Option<Text>,
+    /// Whether it takes no ordinary pods.
+    pub is_control_plane: bool,
+    /// Whether its condition Ready is True.
+    pub is_ready: bool,
+    /// Its allocatable CPU, in thousandths of one.
+    pub milli_cpu: i64,
+}
+
+impl Object for Node {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Node {
+    const RESOURCE: Resource = NODES;
+}
+
+#[derive(Deserialize)]
+struct RawNode {
+    metadata: Meta,
+    #[serde(default)]
+    status: RawStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawStatus {
+    conditions: Option<Vec<Condition>>,
+    allocatable: Option<RawResources>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawResources {
+    cpu: String,
+}
+
+impl From<RawNode> for Node {
+    fn from(RawNode { mut metadata, status }: RawNode) -> Self {
+        let own = std::mem::take(&mut metadata.labels);
+        let conditions = status.conditions.unwrap_or_default();
+        let cpu = status.allocatable.and_then(|resources| resources.cpu.parse::<Quantity>().ok());
+        Self {
+            metadata,
+            zone: own.get(labels::ZONE).filter(|zone| !zone.is_empty()).map(Text::new),
+            is_control_plane: is_control_plane(&own),
+            is_ready: find(&conditions, "Ready").is_some_and(|ready| ready.status == TRUE),
+            milli_cpu: cpu.map_or(0, |cpu| cpu.milli_value()),
+        }
+    }
+}
+
+/// Upstream: `hasExcludedLabels`, `staging/src/k8s.io/endpointslice/topologycache/topologycache.go`.
+fn is_control_plane(own: &Labels) -> bool {
+    [labels::CONTROL_PLANE, labels::MASTER].iter().any(|label| own.get(label).is_some())
+}

@@ -1,0 +1,203 @@
+//! What a Service is to this operator: whom it selects, on which ports, and how its slices are to look.
+//!
+//! Left out: its own ports and addresses, which are for proxies.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer};
+use shared::intern::Text;
+use shared::labels::Labels;
+use shared::object::{Kind, Meta, Object};
+use shared::resource::Resource;
+
+use super::endpoint_slice::AddressType;
+use super::{SERVICES, annotations};
+
+/// A Service.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawService")]
+pub struct Service {
+    /// Its metadata; of the annotations, whether hints are wanted.
+    pub metadata: Meta<TopologyMode>,
+    /// Whether it is but another name.
+    pub is_external_name: bool,
+    /// Which pods are its; none if it has no selector. The API has no empty one: it becomes none on its way.
+    pub selector: Option<Labels>,
+    /// Its ports.
+    pub ports: Box<[ServicePort]>,
+    /// Its own IP.
+    pub cluster_ip: ClusterIp,
+    /// `spec.ipFamilies`, as far as known.
+    pub ip_families: Box<[AddressType]>,
+    /// Whether pods count as ready from the start.
+    pub publishes_not_ready: bool,
+    /// `spec.trafficDistribution`.
+    pub traffic_distribution: Option<Text>,
+}
+
+impl Service {
+    /// Whether another state of this Service asks for the same slices.
+    pub fn asks_for_the_same(&self, other: &Self) -> bool {
+        let Self {
+            metadata,
+            is_external_name,
+            selector,
+            ports,
+            cluster_ip,
+            ip_families,
+            publishes_not_ready,
+            traffic_distribution,
+        } = self;
+        let meta = |meta: &Meta<TopologyMode>| (meta.labels.clone(), meta.annotations, meta.deletion);
+        meta(metadata) == meta(&other.metadata)
+            && (is_external_name, selector, ports, cluster_ip)
+                == (&other.is_external_name, &other.selector, &other.ports, &other.cluster_ip)
+            && (ip_families, publishes_not_ready, traffic_distribution)
+                == (&other.ip_families, &other.publishes_not_ready, &other.traffic_distribution)
+    }
+}
+
+impl Object for Service {
+    type Annotations = TopologyMode;
+    fn meta(&self) -> &Meta<TopologyMode> {
+        &self.metadata
+    }
+}
+
+impl Kind for Service {
+    const RESOURCE: Resource = SERVICES;
+}
+
+/// A Service's own IP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClusterIp {
+    /// It has none, and will have none or none yet.
+    #[default]
+    Absent,
+    /// One of IPv4, or one that cannot be read.
+    V4,
+    /// One of IPv6.
+    V6,
+}
+
+impl ClusterIp {
+    fn parse(text: &str) -> Self {
+        match text {
+            "" | "None" => Self::Absent,
+            ip => match ip.parse() {
+                Ok(IpAddr::V6(_)) => Self::V6,
+                Ok(IpAddr::V4(_)) | Err(_) => Self::V4,
+            },
+        }
+    }
+}
+
+/// One port of a Service, as far as its endpoints need it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServicePort {
+    /// Its name, `""` if it has none.
+    pub name: Text,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: Text,
+    /// What is spoken over it.
+    pub app_protocol: Option<Text>,
+    /// The pods' port.
+    pub target_port: TargetPort,
+}
+
+/// A port of pods.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum TargetPort {
+    /// The same for all of them.
+    Number(i32),
+    /// What each of them calls so.
+    Name(Text),
+}
+
+impl Default for TargetPort {
+    fn default() -> Self {
+        Self::Number(0)
+    }
+}
+
+/// Whether the annotations ask for hints.
+///
+/// Upstream: `hintsEnabled`, `staging/src/k8s.io/endpointslice/utils.go`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TopologyMode {
+    /// Whether they do.
+    pub is_auto: bool,
+}
+
+impl<'de> Deserialize<'de> for TopologyMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = TopologyMode;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("annotations")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TopologyMode, A::Error> {
+                let (mut hints, mut mode) = (None, None);
+                while let Some(Str(key)) = map.next_key()? {
+                    let is_auto = match key.as_ref() {
+                        annotations::TOPOLOGY_AWARE_HINTS => &mut hints,
+                        annotations::TOPOLOGY_MODE => &mut mode,
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    let Str(value) = map.next_value()?;
+                    *is_auto = Some(value == "Auto" || value == "auto");
+                }
+                Ok(TopologyMode { is_auto: hints.or(mode).unwrap_or(false) })
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+#[derive(Deserialize)]
+struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[derive(Deserialize)]
+struct RawService {
+    metadata: Meta<TopologyMode>,
+    #[serde(default)]
+    spec: RawSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec {
+    r#type: Text,
+    selector: Labels,
+    ports: Option<Box<[ServicePort]>>,
+    #[serde(rename = "clusterIP")]
+    cluster_ip: String,
+    ip_families: Option<Vec<Text>>,
+    publish_not_ready_addresses: bool,
+    traffic_distribution: Option<Text>,
+}
+
+impl From<RawService> for Service {
+    fn from(RawService { metadata, spec }: RawService) -> Self {
+        let families = spec.ip_families.unwrap_or_default();
+        Self {
+            metadata,
+            is_external_name: spec.r#type == "ExternalName",
+            selector: Some(spec.selector).filter(|selector| !selector.is_empty()),
+            ports: spec.ports.unwrap_or_default(),
+            cluster_ip: ClusterIp::parse(&spec.cluster_ip),
+            ip_families: families.iter().filter_map(|family| AddressType::of_family(family)).collect(),
+            publishes_not_ready: spec.publish_not_ready_addresses,
+            traffic_distribution: spec.traffic_distribution,
+        }
+    }
+}

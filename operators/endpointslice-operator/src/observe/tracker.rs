@@ -1,0 +1,141 @@
+//! What this process remembers between syncs: its own writes, the times it has seen, and the hints it has given.
+//!
+//! A process that starts anew has forgotten all of it, and writes nothing because of that.
+//! Left out: waiting for own creations and updates, which [`shared::consistency`] does.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shared::object::{Key, Uid};
+use shared::time::Time;
+
+use super::trigger_time_tracker::ServiceState;
+use crate::objects::{EndpointSlice, Pod, Service};
+use crate::plan::topologycache::{ServiceHints, ZoneRatios};
+
+/// The memory.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    slices: BTreeMap<Uid, Written>,
+    services: BTreeMap<Key, ServiceState>,
+    hints: BTreeMap<Key, ServiceHints>,
+    zones: Zones,
+}
+
+/// The last that this process wrote of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// This generation of it.
+    Generation(i64),
+    /// Its end.
+    Deleted,
+}
+
+#[derive(Debug, Default)]
+enum Zones {
+    /// A node has changed since they were told, or they were never told.
+    #[default]
+    Unknown,
+    /// As told from the nodes.
+    Told(Option<Arc<ZoneRatios>>),
+}
+
+impl Tracker {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This process wrote this generation of a slice.
+    ///
+    /// Upstream: `Update`, `staging/src/k8s.io/endpointslice/util/endpointslice_tracker.go`.
+    pub(crate) fn wrote(&self, slice: Uid, generation: i64) {
+        self.state().slices.insert(slice, Written::Generation(generation));
+    }
+
+    /// This process deleted a slice, and its event is still to come.
+    ///
+    /// Upstream: `ExpectDeletion`, `endpointslice_tracker.go`.
+    pub(crate) fn deleted(&self, slice: Uid) {
+        self.state().slices.insert(slice, Written::Deleted);
+    }
+
+    /// Whether this process deleted a slice whose event is still to come.
+    pub(crate) fn has_deleted(&self, slice: Uid) -> bool {
+        self.state().slices.get(&slice) == Some(&Written::Deleted)
+    }
+
+    /// Whether somebody else wrote this state of a slice.
+    ///
+    /// Upstream: `ShouldSync`, `endpointslice_tracker.go`.
+    pub(crate) fn is_news(&self, slice: &EndpointSlice) -> bool {
+        match self.state().slices.get(&slice.metadata.uid) {
+            None => true,
+            Some(Written::Generation(own)) => slice.metadata.generation > *own,
+            Some(Written::Deleted) => false,
+        }
+    }
+
+    /// A slice is gone; gives whether that was somebody else's doing.
+    ///
+    /// Upstream: `HandleDeletion`, `endpointslice_tracker.go`.
+    pub(crate) fn is_gone(&self, slice: Uid) -> bool {
+        self.state().slices.remove(&slice) != Some(Written::Deleted)
+    }
+
+    /// When what this sync answers to happened.
+    pub(crate) fn trigger(&self, service: &Service, pods: &[Arc<Pod>]) -> Option<Time> {
+        self.state().services.entry(service.metadata.key.clone()).or_default().next_trigger(service, pods)
+    }
+
+    /// What is remembered of a Service's hints.
+    pub(crate) fn hints(&self, service: &Key) -> ServiceHints {
+        self.state().hints.get(service).cloned().unwrap_or_default()
+    }
+
+    /// What is to be remembered of a Service's hints.
+    pub(crate) fn remember_hints(&self, service: &Key, hints: ServiceHints) {
+        let mut state = self.state();
+        if hints == ServiceHints::default() {
+            state.hints.remove(service);
+        } else {
+            state.hints.insert(service.clone(), hints);
+        }
+    }
+
+    /// A Service is gone.
+    pub(crate) fn forget(&self, service: &Key) {
+        let mut state = self.state();
+        state.services.remove(service);
+        state.hints.remove(service);
+    }
+
+    /// A node has changed.
+    pub(crate) fn forget_zones(&self) {
+        self.state().zones = Zones::Unknown;
+    }
+
+    /// The shares of the zones; `tell` gives them where a node has changed.
+    pub(crate) fn zones(&self, tell: impl FnOnce() -> Option<ZoneRatios>) -> Option<Arc<ZoneRatios>> {
+        let mut state = self.state();
+        if let Zones::Told(zones) = &state.zones {
+            return zones.clone();
+        }
+        let zones = tell().map(Arc::new);
+        state.zones = Zones::Told(zones.clone());
+        zones
+    }
+
+    /// The Services of which some zone has too few endpoints for its CPU.
+    ///
+    /// Upstream: `GetOverloadedServices`, `staging/src/k8s.io/endpointslice/topologycache/topologycache.go`.
+    pub(crate) fn overloaded(&self, zones: Option<&ZoneRatios>) -> Vec<Key> {
+        let state = self.state();
+        let overloaded = state.hints.iter().filter(|(_, hints)| hints.is_overloaded(zones));
+        overloaded.map(|(service, _)| service.clone()).collect()
+    }
+}

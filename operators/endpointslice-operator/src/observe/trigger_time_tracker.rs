@@ -1,0 +1,43 @@
+//! When what a sync answers to happened: the earliest change of a pod's readiness since the last sync.
+//!
+//! Left out: changes of a Service besides its creation, whose time nobody knows.
+//!
+//! Upstream: `staging/src/k8s.io/endpointslice/util/trigger_time_tracker.go`.
+
+use std::sync::Arc;
+
+use shared::object::Key;
+use shared::time::Time;
+
+use crate::objects::{Pod, Service};
+
+/// What the last sync of a Service has seen.
+#[derive(Debug, Default)]
+pub struct ServiceState {
+    /// Whether there was one.
+    is_known: bool,
+    /// When the Service was created.
+    creation: Option<Time>,
+    /// When each pod last became ready, or unready; by pod.
+    pods: Box<[(Key, Time)]>,
+}
+
+impl ServiceState {
+    /// The time for this sync: the earliest that is later than what was seen before; of a Service that was not known
+    /// before, its creation; none if nothing happened that has a time. `pods` are sorted by key.
+    ///
+    /// Upstream: `ComputeEndpointLastChangeTriggerTime`.
+    pub fn next_trigger(&mut self, service: &Service, pods: &[Arc<Pod>]) -> Option<Time> {
+        let creation = service.metadata.creation;
+        let times = pods.iter().filter_map(|pod| Some((pod.metadata.key.clone(), pod.ready_changed?)));
+        let before = std::mem::replace(&mut self.pods, times.collect());
+        let known = std::mem::replace(&mut self.creation, creation);
+        if !std::mem::replace(&mut self.is_known, true) {
+            return creation;
+        }
+        let seen = |key: &Key| before.binary_search_by(|(pod, _)| pod.cmp(key)).ok().map(|at| before[at].1);
+        let changed = self.pods.iter().filter(|(key, time)| seen(key).is_none_or(|seen| *time > seen));
+        let recreated = creation.filter(|creation| known.is_none_or(|known| *creation > known));
+        changed.map(|(_, time)| *time).chain(recreated).min()
+    }
+}

@@ -1,0 +1,360 @@
+//! What one sync of a Service does, and why: a value made from an observation, and nothing else.
+//!
+//! Left out: the time. What is written says when what it answers to happened, and that was observed.
+//!
+//! Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
+
+mod draft;
+pub mod reconciler;
+pub mod topologycache;
+pub mod trafficdist;
+pub mod utils;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use shared::events::EventType;
+use shared::intern::Text;
+use shared::labels::Labels;
+use shared::object::{Key, ResourceVersion, Uid};
+use shared::time::Time;
+
+use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice};
+use crate::observe::Observed;
+use draft::Draft;
+use topologycache::ServiceHints;
+
+/// What does not change while the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How many endpoints a slice may have.
+    pub max_endpoints_per_slice: usize,
+}
+
+/// One sync, decided.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Nothing, and why.
+    Ignore(Ignored),
+    /// What becomes of the slices.
+    Write(Slices),
+}
+
+/// Why a Service gets no slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// It is but another name.
+    ExternalName,
+    /// Somebody else writes its slices.
+    NoSelector,
+}
+
+/// What becomes of the slices of a Service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slices {
+    /// By address type.
+    pub families: Vec<Family>,
+    /// Slices of address types that the Service has not, or not any more.
+    pub unsupported: Vec<Deletion>,
+    /// What is to be remembered of its hints.
+    pub hints: ServiceHints,
+    /// When what the writes answer to happened, if that is known.
+    pub trigger: Option<Time>,
+}
+
+/// What becomes of the slices of one address type. The first write that fails ends it; other types go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// Which type.
+    pub address_type: AddressType,
+    /// First.
+    pub create: Vec<Creation>,
+    /// Then.
+    pub update: Vec<Update>,
+    /// Last.
+    pub delete: Vec<Deletion>,
+    /// How many slices are not created because the Service is being deleted.
+    pub withheld: usize,
+    /// Pods that are left out for now. The sync fails, and is tried again.
+    pub skipped: Vec<Skipped>,
+    /// What people are told besides.
+    pub notices: Vec<Notice>,
+    /// How many endpoints are new.
+    pub added: usize,
+    /// How many endpoints are gone.
+    pub removed: usize,
+    /// How large each group of the same ports will be.
+    pub sizes: Vec<Size>,
+}
+
+/// A new slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Creation {
+    /// Its ports.
+    pub ports: Vec<EndpointPort>,
+    /// Its endpoints.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// Changes of a slice, if it is still in the state they were decided on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity.
+    pub uid: Uid,
+    /// Its state.
+    pub resource_version: ResourceVersion,
+    /// Its labels that change, and what they become.
+    pub labels: BTreeMap<Text, Option<Text>>,
+    /// Its ports, if they change.
+    pub ports: Option<Vec<EndpointPort>>,
+    /// Its endpoints, if they change.
+    pub endpoints: Option<Vec<Endpoint>>,
+    /// Which of them change.
+    pub changes: Changes,
+}
+
+/// What changes among the endpoints of a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Were there and are not to be.
+    pub gone: usize,
+    /// Were not there and are to be.
+    pub new: usize,
+    /// Are in another state, or are meant for others.
+    pub changed: usize,
+}
+
+/// A slice to be deleted, if it is still this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity.
+    pub uid: Uid,
+    /// Why.
+    pub why: Gone,
+}
+
+/// Why a slice goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// Another Service owns it, one that had the same name before.
+    NotOwned,
+    /// None of its endpoints is there any more.
+    Emptied,
+    /// No pod serves on its ports any more.
+    PortsUnwanted,
+    /// The Service has no such addresses.
+    Unsupported,
+}
+
+/// A pod that is left out because its node is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its namespace and name.
+    pub pod: Key,
+    /// The node's name.
+    pub node: Text,
+}
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Normal or Warning.
+    pub kind: EventType,
+    /// Its reason.
+    pub reason: &'static str,
+    /// What people read.
+    pub message: String,
+}
+
+/// How large a group of slices is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// How many endpoints there are.
+    pub endpoints: usize,
+    /// In how many slices.
+    pub slices: usize,
+}
+
+/// Decides one sync.
+pub fn plan(observed: &Observed, config: Config) -> Plan {
+    let service = &*observed.service;
+    if service.is_external_name {
+        return Plan::Ignore(Ignored::ExternalName);
+    }
+    if service.selector.is_none() {
+        return Plan::Ignore(Ignored::NoSelector);
+    }
+    let mut hints = observed.hints.clone();
+    let types = utils::address_types(service);
+    let unsupported = reconciler::in_order(observed, |slice| !types.contains(&slice.address_type));
+    for slice in &unsupported {
+        hints.remove(&slice.address_type);
+    }
+    let families =
+        types.iter().map(|address_type| reconciler::plan_address_type(observed, config, address_type, &mut hints));
+    let families = families.collect();
+    let unsupported = unsupported.into_iter().map(|slice| Deletion::of(slice, Gone::Unsupported)).collect();
+    Plan::Write(Slices { families, unsupported, hints, trigger: observed.trigger })
+}
+
+impl Family {
+    pub(crate) fn new(address_type: AddressType, skipped: Vec<Skipped>) -> Self {
+        Self {
+            address_type,
+            create: Vec::new(),
+            update: Vec::new(),
+            delete: Vec::new(),
+            withheld: 0,
+            skipped,
+            notices: Vec::new(),
+            added: 0,
+            removed: 0,
+            sizes: Vec::new(),
+        }
+    }
+
+    /// How many writes there are.
+    pub fn writes(&self) -> usize {
+        self.create.len() + self.update.len() + self.delete.len()
+    }
+}
+
+impl Creation {
+    fn of(Draft { base: _, ports, endpoints, relabels: _ }: Draft<'_>) -> Self {
+        Self { ports: ports.into_owned(), endpoints: endpoints.into_owned() }
+    }
+}
+
+impl Update {
+    /// None if the slice is already as it is to be.
+    fn of(Draft { base, ports, endpoints, relabels }: Draft<'_>, labels: &Labels) -> Option<Self> {
+        let base = base?;
+        let own = &base.metadata.labels;
+        let labels = if relabels { difference(own, labels) } else { BTreeMap::new() };
+        let ports = Some(ports).filter(|ports| **ports != *base.ports).map(Cow::into_owned);
+        let endpoints = Some(endpoints).filter(|endpoints| **endpoints != *base.endpoints);
+        if labels.is_empty() && ports.is_none() && endpoints.is_none() {
+            return None;
+        }
+        let changes = endpoints.as_deref().map_or_else(Changes::default, |new| Changes::between(&base.endpoints, new));
+        let endpoints = endpoints.map(Cow::into_owned);
+        let (key, uid, resource_version) =
+            (base.metadata.key.clone(), base.metadata.uid, base.metadata.resource_version);
+        Some(Self { key, uid, resource_version, labels, ports, endpoints, changes })
+    }
+}
+
+fn difference(own: &Labels, wanted: &Labels) -> BTreeMap<Text, Option<Text>> {
+    let set = wanted.iter().filter(|(key, value)| own.get(key) != Some(value));
+    let set = set.map(|(key, value)| (Text::new(key), Some(Text::new(value))));
+    let removed = own.iter().filter(|(key, _)| wanted.get(key).is_none()).map(|(key, _)| (Text::new(key), None));
+    set.chain(removed).collect()
+}
+
+impl Changes {
+    fn between(old: &[Endpoint], new: &[Endpoint]) -> Self {
+        let key = |endpoint: &Endpoint| endpoint.target.as_ref().map(|target| target.key.clone());
+        let mut before: BTreeMap<Option<Key>, &Endpoint> =
+            old.iter().map(|endpoint| (key(endpoint), endpoint)).collect();
+        let mut changes = Self::default();
+        for endpoint in new {
+            match before.remove(&key(endpoint)) {
+                None => changes.new += 1,
+                Some(same) if same == endpoint => {}
+                Some(_) => changes.changed += 1,
+            }
+        }
+        Self { gone: before.len(), ..changes }
+    }
+}
+
+impl Deletion {
+    fn of(slice: &EndpointSlice, why: Gone) -> Self {
+        Self { key: slice.metadata.key.clone(), uid: slice.metadata.uid, why }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ignore(Ignored::ExternalName) => f.write_str("nothing (is an external name)"),
+            Self::Ignore(Ignored::NoSelector) => f.write_str("nothing (has no selector)"),
+            Self::Write(Slices { families, unsupported, hints: _, trigger: _ }) => {
+                for (at, family) in families.iter().enumerate() {
+                    let separator = if at == 0 { "" } else { "; " };
+                    write!(f, "{separator}{family}")?;
+                }
+                unsupported.iter().try_for_each(|deletion| write!(f, "; {deletion}"))
+            }
+        }
+    }
+}
+
+/// `IPv4: create 100, update web-x of 89 (27 new), delete web-y (emptied)`.
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut steps: Vec<String> = Vec::new();
+        steps.extend(self.create.iter().map(|creation| format!("create {}", creation.endpoints.len())));
+        steps.extend(self.update.iter().map(ToString::to_string));
+        steps.extend(self.delete.iter().map(ToString::to_string));
+        if self.withheld > 0 {
+            steps.push(format!("do not create {} (the service is being deleted)", self.withheld));
+        }
+        if steps.is_empty() {
+            let endpoints: usize = self.sizes.iter().map(|size| size.endpoints).sum();
+            let slices: usize = self.sizes.iter().map(|size| size.slices).sum();
+            steps.push(format!("nothing ({endpoints} in {slices})"));
+        }
+        steps.extend(self.skipped.iter().map(ToString::to_string));
+        steps.extend(self.notices.iter().map(ToString::to_string));
+        write!(f, "{}: {}", self.address_type, steps.join(", "))
+    }
+}
+
+impl fmt::Display for Update {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Changes { gone, new, changed } = self.changes;
+        let counts = [(gone, "gone"), (new, "new"), (changed, "changed")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let labels = (!self.labels.is_empty()).then(|| "labels".to_owned());
+        let ports = self.ports.is_some().then(|| "ports".to_owned());
+        let mut reasons: Vec<String> = counts.chain(ports).chain(labels).collect();
+        if reasons.is_empty() {
+            reasons.push("order".to_owned());
+        }
+        write!(f, "update {}", self.key.name())?;
+        if let Some(endpoints) = &self.endpoints {
+            write!(f, " to {}", endpoints.len())?;
+        }
+        write!(f, " ({})", reasons.join(", "))
+    }
+}
+
+impl fmt::Display for Deletion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.why {
+            Gone::NotOwned => "another service's",
+            Gone::Emptied => "emptied",
+            Gone::PortsUnwanted => "ports unwanted",
+            Gone::Unsupported => "address type unwanted",
+        };
+        write!(f, "delete {} ({why})", self.key.name())
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "skip {} (no node {:?})", self.pod.name(), self.node)
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tell {}", self.reason)
+    }
+}

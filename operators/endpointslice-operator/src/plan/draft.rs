@@ -1,0 +1,64 @@
+//! Slices on their way from what they are to what they will be.
+//!
+//! What does not change is borrowed from what was observed, so a settled Service costs no copies.
+
+use std::borrow::Cow;
+
+use crate::objects::{Endpoint, EndpointPort, EndpointSlice};
+
+/// One slice.
+#[derive(Clone, Debug)]
+pub(super) struct Draft<'a> {
+    /// What it was; none if it is new.
+    pub(super) base: Option<&'a EndpointSlice>,
+    /// Its ports.
+    pub(super) ports: Cow<'a, [EndpointPort]>,
+    /// Its endpoints.
+    pub(super) endpoints: Cow<'a, [Endpoint]>,
+    /// Whether its labels are set anew.
+    pub(super) relabels: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// A slice as it is.
+    pub(super) fn of(base: &'a EndpointSlice) -> Self {
+        let (ports, endpoints) = (Cow::Borrowed(base.ports.as_slice()), Cow::Borrowed(base.endpoints.as_slice()));
+        Self { base: Some(base), ports, endpoints, relabels: false }
+    }
+
+    /// A new slice.
+    pub(super) fn new(ports: &[EndpointPort]) -> Self {
+        Self { base: None, ports: ports.to_vec().into(), endpoints: Vec::new().into(), relabels: true }
+    }
+}
+
+/// All slices of one address type that are to be there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Drafts<'a> {
+    /// To be created.
+    pub(super) create: Vec<Draft<'a>>,
+    /// To be updated.
+    pub(super) update: Vec<Draft<'a>>,
+    /// To be left as they are.
+    pub(super) unchanged: Vec<Draft<'a>>,
+}
+
+impl<'a> Drafts<'a> {
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Draft<'a>> {
+        self.create.iter().chain(&self.update).chain(&self.unchanged)
+    }
+
+    /// Those that are written anyway.
+    pub(super) fn written(&mut self) -> impl Iterator<Item = &mut Draft<'a>> {
+        self.create.iter_mut().chain(&mut self.update)
+    }
+
+    /// Has those updated too that were to be left as they are and that this is true of.
+    pub(super) fn update_also(&mut self, mut is_to_update: impl FnMut(&Draft<'a>) -> bool) {
+        let (update, unchanged) =
+            std::mem::take(&mut self.unchanged).into_iter().partition::<Vec<_>, _>(|draft| is_to_update(draft));
+        self.update.extend(update);
+        self.unchanged = unchanged;
+    }
+}

@@ -1,0 +1,292 @@
+//! Which endpoints go into which slice, with as few writes as possible.
+//!
+//! Slices are grouped by ports. In each group what is gone leaves its slice and what has changed changes where it is; what
+//! is new goes first into slices that are written anyway, the fullest first, then into the one slice that it fills best, or
+//! into new ones. Slices are never joined for the sake of it.
+//!
+//! Upstream: `staging/src/k8s.io/endpointslice/reconciler.go`.
+
+use std::collections::BTreeMap;
+
+use shared::labels::Labels;
+use shared::object::Key;
+
+use super::draft::{Draft, Drafts};
+use super::topologycache::{self, ServiceHints};
+use super::trafficdist::{self, TrafficDistribution};
+use super::utils::{endpoint_ports, labels_differ, pod_to_endpoint, slice_labels};
+use super::{Config, Creation, Deletion, Family, Gone, Notice, Size, Skipped, Update};
+use crate::objects::pod::PodPorts;
+use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice, Service};
+use crate::observe::Observed;
+
+/// Ports in an order of their own, by which slices are grouped.
+type PortMapKey = Vec<EndpointPort>;
+
+/// The slices and the endpoints of the same ports.
+#[derive(Default)]
+struct Group<'a> {
+    existing: Vec<&'a EndpointSlice>,
+    /// None if no pod has these ports any more.
+    desired: Option<Desired>,
+}
+
+struct Desired {
+    /// In the order in which they are written.
+    ports: Vec<EndpointPort>,
+    /// By pod.
+    endpoints: BTreeMap<Key, Endpoint>,
+}
+
+/// Groups by ports.
+type Groups<'a> = BTreeMap<PortMapKey, Group<'a>>;
+
+/// Slices on their way out.
+type Deletions<'a> = Vec<(&'a EndpointSlice, Gone)>;
+
+fn port_map_key(ports: &[EndpointPort]) -> PortMapKey {
+    let mut key = ports.to_vec();
+    key.sort_unstable();
+    key
+}
+
+/// Decides on the slices of one address type.
+///
+/// Upstream: `reconcileByAddressType`.
+pub(super) fn plan_address_type(
+    observed: &Observed,
+    config: Config,
+    address_type: &AddressType,
+    hints: &mut ServiceHints,
+) -> Family {
+    let service = &*observed.service;
+    let existing: Vec<&EndpointSlice> = in_order(observed, |slice| slice.address_type == *address_type);
+    let mut groups = Groups::new();
+    let mut drafts = Drafts::default();
+    let mut delete = Deletions::new();
+    for slice in &existing {
+        if slice.is_owned_by(service.metadata.uid) {
+            groups.entry(port_map_key(&slice.ports)).or_default().existing.push(slice);
+        } else {
+            delete.push((slice, Gone::NotOwned));
+        }
+    }
+    let skipped = desire(observed, address_type, &mut groups);
+
+    let mut family = Family::new(address_type.clone(), skipped);
+    let mut unwanted = Deletions::new();
+    for Group { existing, desired } in groups.into_values() {
+        let Some(desired) = desired else {
+            unwanted.extend(existing.into_iter().map(|slice| (slice, Gone::PortsUnwanted)));
+            continue;
+        };
+        let packed = pack(service, config.max_endpoints_per_slice, &existing, desired);
+        family.added += packed.added;
+        family.removed += packed.removed;
+        family.sizes.push(packed.size(existing.len()));
+        drafts.create.extend(packed.drafts.create);
+        drafts.update.extend(packed.drafts.update);
+        drafts.unchanged.extend(packed.drafts.unchanged);
+        delete.extend(packed.delete);
+    }
+    delete.extend(unwanted);
+
+    let labels = slice_labels(service);
+    if existing.len() == delete.len() && drafts.create.is_empty() {
+        keep_placeholder(&labels, &mut drafts, &mut delete);
+        family.sizes.push(Size { endpoints: 0, slices: 1 });
+    }
+    family.notices.extend(set_hints(observed, address_type, &mut drafts, hints));
+    finalize(service, &labels, drafts, delete, family)
+}
+
+/// The observed slices of this kind, by key.
+pub(super) fn in_order(observed: &Observed, is_meant: impl Fn(&EndpointSlice) -> bool) -> Vec<&EndpointSlice> {
+    let mut slices: Vec<&EndpointSlice> = observed.slices.iter().map(|slice| &**slice).collect();
+    slices.retain(|slice| is_meant(slice));
+    slices.sort_unstable_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
+    slices
+}
+
+/// Adds every endpoint that is to be there to the group of its ports; gives the pods that were left out.
+fn desire(observed: &Observed, address_type: &AddressType, groups: &mut Groups<'_>) -> Vec<Skipped> {
+    let service = &*observed.service;
+    // Pods of one template have the same ports.
+    let mut known: BTreeMap<&PodPorts, PortMapKey> = BTreeMap::new();
+    let mut skipped = Vec::new();
+    for pod in observed.pods.iter().filter(|pod| pod.is_listed()) {
+        let key = known.entry(&pod.ports).or_insert_with(|| {
+            let ports = endpoint_ports(service, &pod.ports);
+            let key = port_map_key(&ports);
+            let group = groups.entry(key.clone()).or_default();
+            group.desired.get_or_insert_with(|| Desired { ports, endpoints: BTreeMap::new() });
+            key
+        });
+        let node = observed.nodes.get(&pod.node);
+        if node.is_none() && !service.publishes_not_ready {
+            skipped.push(Skipped { pod: pod.metadata.key.clone(), node: pod.node.clone() });
+            continue;
+        }
+        let zone = node.and_then(Option::as_ref);
+        let Some(endpoint) = pod_to_endpoint(service, address_type, pod, zone) else { continue };
+        if let Some(desired) = groups.get_mut(key).and_then(|group| group.desired.as_mut()) {
+            desired.endpoints.insert(pod.metadata.key.clone(), endpoint);
+        }
+    }
+    skipped.sort_unstable_by(|a, b| a.pod.cmp(&b.pod));
+    skipped
+}
+
+/// What becomes of one group.
+struct Packed<'a> {
+    drafts: Drafts<'a>,
+    delete: Deletions<'a>,
+    endpoints: usize,
+    added: usize,
+    removed: usize,
+}
+
+impl Packed<'_> {
+    fn size(&self, existing: usize) -> Size {
+        let slices = existing + self.drafts.create.len() - self.delete.len();
+        Size { endpoints: self.endpoints, slices }
+    }
+}
+
+/// Packs the endpoints of one group into slices.
+///
+/// Upstream: `reconcileByPortMapping`.
+fn pack<'a>(service: &Service, max: usize, existing: &[&'a EndpointSlice], desired: Desired) -> Packed<'a> {
+    let Desired { ports, endpoints: mut rest } = desired;
+    let endpoints = rest.len();
+    let (mut drafts, mut delete, mut removed) = (Drafts::default(), Deletions::new(), 0);
+    for slice in existing {
+        let (kept, is_changed) = keep(slice, &mut rest);
+        let gone = slice.endpoints.len() - kept.len();
+        removed += gone;
+        if gone > 0 && kept.is_empty() {
+            delete.push((slice, Gone::Emptied));
+        } else if gone > 0 || is_changed {
+            drafts.update.push(Draft { endpoints: kept.into(), relabels: true, ..Draft::of(slice) });
+        } else if labels_differ(slice, service) {
+            drafts.update.push(Draft { relabels: true, ..Draft::of(slice) });
+        } else {
+            drafts.unchanged.push(Draft::of(slice));
+        }
+    }
+    let added = rest.len();
+    let mut fullest_first: Vec<&mut Draft<'a>> = drafts.update.iter_mut().collect();
+    fullest_first.sort_by_key(|draft| std::cmp::Reverse(draft.endpoints.len()));
+    for draft in fullest_first {
+        fill(draft, max, &mut rest);
+    }
+    while !rest.is_empty() {
+        let at = slice_to_fill(&drafts.unchanged, rest.len(), max);
+        let mut draft = at.map_or_else(|| Draft::new(&ports), |at| drafts.unchanged.remove(at));
+        fill(&mut draft, max, &mut rest);
+        let drafts = if draft.base.is_some() { &mut drafts.update } else { &mut drafts.create };
+        drafts.push(draft);
+    }
+    Packed { drafts, delete, endpoints, added, removed }
+}
+
+/// What stays in a slice, as it is to be, and whether some of it was otherwise before. Takes it out of `rest`.
+fn keep(slice: &EndpointSlice, rest: &mut BTreeMap<Key, Endpoint>) -> (Vec<Endpoint>, bool) {
+    let mut is_changed = false;
+    let mut kept = Vec::with_capacity(slice.endpoints.len());
+    for endpoint in &slice.endpoints {
+        let Some(key) = endpoint.target.as_ref().map(|target| &target.key) else { continue };
+        if rest.get(key).is_some_and(|desired| desired.is_same(endpoint)) {
+            kept.extend(rest.remove(key).inspect(|desired| is_changed |= !desired.is_in_the_state_of(endpoint)));
+        }
+    }
+    (kept, is_changed)
+}
+
+fn fill(draft: &mut Draft<'_>, max: usize, rest: &mut BTreeMap<Key, Endpoint>) {
+    let room = max.saturating_sub(draft.endpoints.len()).min(rest.len());
+    if room > 0 {
+        let endpoints = draft.endpoints.to_mut();
+        endpoints.extend(std::iter::from_fn(|| rest.pop_first()).take(room).map(|(_, endpoint)| endpoint));
+    }
+}
+
+/// The slice that is fullest once this many endpoints are in it too; none if it is full of new ones alone, or if they
+/// fit nowhere.
+///
+/// Upstream: `getSliceToFill`, `utils.go`.
+fn slice_to_fill(slices: &[Draft<'_>], endpoints: usize, max: usize) -> Option<usize> {
+    if endpoints >= max {
+        return None;
+    }
+    let room = |draft: &Draft<'_>| max.checked_sub(endpoints + draft.endpoints.len());
+    let fitting = slices.iter().enumerate().filter_map(|(at, draft)| Some((room(draft)?, at)));
+    fitting.filter(|(room, _)| *room < max).min().map(|(_, at)| at)
+}
+
+/// Where no slice would be left, one without endpoints stays or is made, to say that this Service has none.
+fn keep_placeholder<'a>(labels: &Labels, drafts: &mut Drafts<'a>, delete: &mut Deletions<'a>) {
+    match delete.as_slice() {
+        [(slice, _)] if is_placeholder(slice, labels) => {
+            drafts.unchanged.push(Draft::of(slice));
+            delete.clear();
+        }
+        _ => drafts.create.push(Draft::new(&[])),
+    }
+}
+
+/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same.
+fn is_placeholder(slice: &EndpointSlice, labels: &Labels) -> bool {
+    let covers = |a: &Labels, b: &Labels| a.iter().all(|(key, value)| b.get(key).unwrap_or_default() == value);
+    let own = &slice.metadata.labels;
+    slice.ports.is_empty() && slice.endpoints.is_empty() && covers(own, labels) && covers(labels, own)
+}
+
+fn set_hints(
+    observed: &Observed,
+    address_type: &AddressType,
+    drafts: &mut Drafts<'_>,
+    hints: &mut ServiceHints,
+) -> Option<Notice> {
+    let service = &*observed.service;
+    if service.metadata.annotations.is_auto {
+        return topologycache::add_hints(observed.zones.as_deref(), address_type, drafts, hints);
+    }
+    let notice = topologycache::disable(address_type, hints);
+    match TrafficDistribution::parse(service.traffic_distribution.as_deref()) {
+        Some(wanted) => trafficdist::set_hints(wanted, drafts),
+        None => topologycache::remove_hints(drafts),
+    }
+    notice
+}
+
+/// Turns what would be created and what would be deleted into updates, as far as there are both, and everything into
+/// writes.
+///
+/// Upstream: `finalize`.
+fn finalize(
+    service: &Service,
+    labels: &Labels,
+    drafts: Drafts<'_>,
+    delete: Deletions<'_>,
+    mut family: Family,
+) -> Family {
+    let Drafts { create, mut update, unchanged: _ } = drafts;
+    let mut create = create.into_iter();
+    for (slice, why) in delete {
+        // What another Service of the same name owned is about to be collected as garbage.
+        let recycled = if why == Gone::NotOwned { None } else { create.next() };
+        match recycled {
+            Some(draft) => update.push(Draft { base: Some(slice), ..draft }),
+            None => family.delete.push(Deletion::of(slice, why)),
+        }
+    }
+    // They would be collected as garbage too.
+    if service.metadata.is_being_deleted() {
+        family.withheld = create.len();
+    } else {
+        family.create = create.map(Creation::of).collect();
+    }
+    family.update = update.into_iter().filter_map(|draft| Update::of(draft, labels)).collect();
+    family
+}

@@ -1,0 +1,138 @@
+//! What a Service and one pod make of an endpoint: its address types, ports, labels, and the endpoint itself.
+//!
+//! Left out: hints, which need all endpoints at once.
+//!
+//! Upstream: `staging/src/k8s.io/endpointslice/utils.go`.
+
+use std::fmt::Write;
+
+use shared::hash::fnv1a_128;
+use shared::intern::Text;
+use shared::labels::Labels;
+
+use crate::objects::pod::Host;
+use crate::objects::{
+    AddressType, ClusterIp, Conditions, Endpoint, EndpointPort, EndpointSlice, MANAGED_BY, NamedPort, Pod, Service,
+    ServicePort, Target, TargetPort, endpoint_slice::Addresses, labels,
+};
+
+/// The types of addresses that a Service's slices have, IPv4 first.
+///
+/// Upstream: `getAddressTypesForService`.
+pub fn address_types(service: &Service) -> Vec<AddressType> {
+    let mut types = service.ip_families.to_vec();
+    if types.is_empty() {
+        // From an apiserver that knows no families. One with an IP has that IP's; any other may have both.
+        types = match service.cluster_ip {
+            ClusterIp::V4 => vec![AddressType::IPv4],
+            ClusterIp::V6 => vec![AddressType::IPv6],
+            ClusterIp::Absent => vec![AddressType::IPv4, AddressType::IPv6],
+        };
+    }
+    types.sort_unstable();
+    types.dedup();
+    types
+}
+
+/// The ports under which a pod with these named ports serves, in upstream's order. What cannot be found is left out.
+///
+/// Upstream: `getEndpointPorts`.
+pub fn endpoint_ports(service: &Service, named: &[NamedPort]) -> Vec<EndpointPort> {
+    let ports = service.ports.iter().filter_map(|port| {
+        Some(EndpointPort {
+            name: Some(port.name.clone()),
+            protocol: Some(port.protocol.clone()),
+            port: Some(find_port(port, named)?),
+            app_protocol: port.app_protocol.clone(),
+        })
+    });
+    in_order(ports.collect())
+}
+
+/// Upstream: `FindPort`.
+pub fn find_port(port: &ServicePort, named: &[NamedPort]) -> Option<i32> {
+    match &port.target_port {
+        TargetPort::Number(number) => Some(*number),
+        TargetPort::Name(name) => {
+            let mut named = named.iter();
+            named.find(|named| named.name == *name && named.protocol == port.protocol).map(|named| named.number)
+        }
+    }
+}
+
+/// Ports in the order in which upstream writes them: that of a hash of how Go prints them. So slices of both compare.
+///
+/// Upstream: `NewPortMapKey`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
+pub fn in_order(mut ports: Vec<EndpointPort>) -> Vec<EndpointPort> {
+    if ports.len() > 1 {
+        ports.sort_by_cached_key(|port| fnv1a_128(printed(port).into_bytes()));
+    }
+    ports
+}
+
+fn printed(EndpointPort { name, protocol, port, app_protocol }: &EndpointPort) -> String {
+    let mut text = String::from("(v1.EndpointPort){");
+    let port = port.map(|port| port.to_string());
+    let text_of = |value: &Option<Text>| value.as_ref().map(ToString::to_string);
+    let fields = [
+        ("Name:(*string)", text_of(name)),
+        (" Protocol:(*v1.Protocol)", text_of(protocol)),
+        (" Port:(*int32)", port),
+        (" AppProtocol:(*string)", text_of(app_protocol)),
+    ];
+    for (field, value) in fields {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{field}{}", value.as_deref().unwrap_or("<nil>"));
+    }
+    text.push('}');
+    text
+}
+
+/// The endpoint of a pod on a node of this zone; none if the pod has no address of this type.
+///
+/// Upstream: `podToEndpoint`.
+pub fn pod_to_endpoint(
+    service: &Service,
+    address_type: &AddressType,
+    pod: &Pod,
+    zone: Option<&Text>,
+) -> Option<Endpoint> {
+    let addresses = Addresses::of(pod.ips.iter().copied().filter(|ip| address_type.includes(*ip)))?;
+    let (serving, terminating) = (pod.is_ready, pod.metadata.is_being_deleted());
+    let ready = service.publishes_not_ready || (serving && !terminating);
+    Some(Endpoint {
+        addresses,
+        conditions: Conditions { ready: Some(ready), serving: Some(serving), terminating: Some(terminating) },
+        hostname: hostname(service, pod.host.as_deref()),
+        target: Some(Target { key: pod.metadata.key.clone(), uid: pod.metadata.uid, is_pod: true }),
+        node: Some(&pod.node).filter(|node| !node.is_empty()).cloned(),
+        zone: zone.cloned(),
+        hints: None,
+    })
+}
+
+/// Upstream: `ShouldSetHostname`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
+fn hostname(service: &Service, host: Option<&Host>) -> Option<Text> {
+    host.filter(|host| *host.subdomain == *service.metadata.name()).map(|host| host.name.clone())
+}
+
+/// The labels of a Service's slices: its own, without what is reserved, and the reserved ones as they should be.
+///
+/// Upstream: `setEndpointSliceLabels`.
+pub fn slice_labels(service: &Service) -> Labels {
+    let own = unreserved(&service.metadata.labels);
+    let headless = (service.cluster_ip == ClusterIp::Absent).then_some((labels::HEADLESS, ""));
+    let reserved = [(labels::SERVICE_NAME, service.metadata.name()), (labels::MANAGED_BY, MANAGED_BY)];
+    Labels::new(own.chain(headless).chain(reserved))
+}
+
+/// Whether a slice lacks a label of its Service's, or has one that its Service lacks. Reserved ones do not count.
+///
+/// Upstream: `setEndpointSliceLabels`.
+pub fn labels_differ(slice: &EndpointSlice, service: &Service) -> bool {
+    !unreserved(&slice.metadata.labels).eq(unreserved(&service.metadata.labels))
+}
+
+fn unreserved(own: &Labels) -> impl Iterator<Item = (&str, &str)> {
+    own.iter().filter(|(key, _)| !labels::is_reserved(key))
+}

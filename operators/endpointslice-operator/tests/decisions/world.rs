@@ -1,0 +1,198 @@
+//! A Service with its pods, nodes and slices, on which plans are made and carried out as an apiserver would.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use endpointslice_operator::objects::{AddressType, EndpointSlice, MANAGED_BY, Node, Pod, Service};
+use endpointslice_operator::observe::Observed;
+use endpointslice_operator::plan::topologycache::{ServiceHints, zone_ratios};
+use endpointslice_operator::plan::utils::slice_labels;
+use endpointslice_operator::plan::{Config, Creation, Deletion, Plan, Update, plan};
+use serde_json::{Value, json};
+use shared::intern::Text;
+use shared::testing::{ObjectBuilder, object, pod, uid};
+
+/// `newServiceAndEndpointMeta`, `utils_test.go`: headless, of IPv4, selects `foo=bar`, one port 80.
+pub(crate) fn service(name: &str) -> ObjectBuilder {
+    object("v1", "Service", name)
+        .set(&["spec", "ports"], json!([{ "name": name, "protocol": "TCP", "targetPort": 80 }]))
+        .set(&["spec", "selector"], json!({ "foo": "bar" }))
+        .set(&["spec", "ipFamilies"], json!(["IPv4"]))
+}
+
+/// `newPod`, `utils_test.go`: on `node-1`, with an address of its own.
+pub(crate) fn new_pod(n: usize, ready: bool) -> ObjectBuilder {
+    let name = format!("pod{n:04}");
+    let ip = format!("10.2.{}.{}", n / 250, n % 250 + 1);
+    let pod = pod(&name).label("foo", "bar").node("node-1");
+    let pod = pod.set(&["spec", "containers"], json!([{ "name": "container-1" }]));
+    let pod = ips(pod, &[&ip]);
+    if ready { pod.ready() } else { pod }
+}
+
+/// Gives a pod these addresses.
+pub(crate) fn ips(pod: ObjectBuilder, ips: &[&str]) -> ObjectBuilder {
+    let all: Vec<Value> = ips.iter().map(|ip| json!({ "ip": ip })).collect();
+    pod.set(&["status", "podIP"], ips.first().copied().unwrap_or_default()).set(&["status", "podIPs"], all)
+}
+
+/// `count` pods, each third of them not ready.
+pub(crate) fn pods(count: usize) -> Vec<ObjectBuilder> {
+    (0..count).map(|n| new_pod(n, n % 3 != 0)).collect()
+}
+
+/// A ready node in this zone, if it is in one, with this CPU.
+pub(crate) fn node(name: &str, zone: &str, cpu: &str) -> ObjectBuilder {
+    let node = object("v1", "Node", name).set(&["metadata", "namespace"], "");
+    let node = if zone.is_empty() { node } else { node.label("topology.kubernetes.io/zone", zone) };
+    node.set(&["status", "conditions"], json!([{ "type": "Ready", "status": "True" }]))
+        .set(&["status", "allocatable", "cpu"], cpu)
+}
+
+/// All that a plan depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) service: ObjectBuilder,
+    pub(crate) pods: Vec<ObjectBuilder>,
+    pub(crate) nodes: Vec<ObjectBuilder>,
+    pub(crate) slices: BTreeMap<String, Value>,
+    pub(crate) max: usize,
+    pub(crate) hints: ServiceHints,
+    /// How many slices were made.
+    pub(crate) created: usize,
+}
+
+impl World {
+    /// The Service `foo` with these pods, one node, and no slices yet.
+    pub(crate) fn new(pods: Vec<ObjectBuilder>) -> Self {
+        let (slices, hints) = (BTreeMap::new(), ServiceHints::default());
+        let nodes = vec![node("node-1", "", "1")];
+        Self { service: service("foo"), pods, nodes, slices, max: 100, hints, created: 0 }
+    }
+
+    pub(crate) fn with_service(mut self, service: ObjectBuilder) -> Self {
+        self.service = service;
+        self
+    }
+
+    /// Adds a slice of the Service with the endpoints of these pods, as this operator would have written it.
+    pub(crate) fn with_slice(mut self, name: &str, pods: &[ObjectBuilder]) -> Self {
+        let service = self.service.clone().set(&["metadata", "deletionTimestamp"], Value::Null);
+        let alone = Self { service, pods: pods.to_vec(), slices: BTreeMap::new(), max: usize::MAX, ..self.clone() };
+        let Plan::Write(slices) = alone.plan() else { panic!("no slices") };
+        let family = &slices.families[0];
+        let [creation] = family.create.as_slice() else { panic!("{family}") };
+        self.create(name, &family.address_type, creation);
+        self
+    }
+
+    fn create(&mut self, name: &str, address_type: &AddressType, Creation { ports, endpoints }: &Creation) {
+        let service = self.service.build::<Service>();
+        let slice = object("discovery.k8s.io/v1", "EndpointSlice", name)
+            .set(&["metadata", "labels"], json!(slice_labels(&service)))
+            .owned_by(&*service)
+            .set(&["addressType"], address_type.as_str())
+            // The apiserver makes empty lists null.
+            .set(&["ports"], if ports.is_empty() { Value::Null } else { json!(ports) })
+            .set(&["endpoints"], json!(endpoints));
+        self.slices.insert(name.to_owned(), slice.json().clone());
+    }
+
+    pub(crate) fn observed(&self) -> Observed {
+        let service = self.service.build::<Service>();
+        let is_selected = |pod: &Arc<Pod>| {
+            service.selector.as_ref().is_some_and(|selector| pod.metadata.labels.contains_all(selector))
+        };
+        let pods: Vec<Arc<Pod>> = self.pods.iter().map(ObjectBuilder::build).filter(is_selected).collect();
+        let nodes: Vec<Arc<Node>> = self.nodes.iter().map(ObjectBuilder::build).collect();
+        let slices = self.slices.values().map(|slice| Arc::new(serde_json::from_value(slice.clone()).unwrap()));
+        Observed {
+            trigger: service.metadata.creation,
+            slices: slices.collect(),
+            zones: zone_ratios(nodes.iter().map(|node| &**node)).map(Arc::new),
+            nodes: nodes.iter().map(|node| (Text::new(node.metadata.name()), node.zone.clone())).collect(),
+            hints: self.hints.clone(),
+            service,
+            pods,
+        }
+    }
+
+    pub(crate) fn plan(&self) -> Plan {
+        plan(&self.observed(), Config { max_endpoints_per_slice: self.max })
+    }
+
+    /// Plans, carries it out, and says what was planned.
+    pub(crate) fn sync(&mut self) -> String {
+        let plan = self.plan();
+        self.apply(&plan);
+        plan.to_string()
+    }
+
+    pub(crate) fn apply(&mut self, plan: &Plan) {
+        let Plan::Write(slices) = plan else { return };
+        for family in &slices.families {
+            for creation in &family.create {
+                self.created += 1;
+                let name = format!("new-{}", self.created);
+                self.create(&name, &family.address_type, creation);
+            }
+            family.update.iter().for_each(|update| self.update(update));
+            family.delete.iter().for_each(|deletion| self.delete(deletion));
+        }
+        slices.unsupported.iter().for_each(|deletion| self.delete(deletion));
+        self.hints = slices.hints.clone();
+    }
+
+    fn update(&mut self, update: &Update) {
+        let Update { key, uid, resource_version, labels, ports, endpoints, changes: _ } = update;
+        let slice = self.slices.get_mut(key.name()).unwrap();
+        assert_eq!(slice["metadata"]["uid"], uid.to_string());
+        assert_eq!(slice["metadata"]["resourceVersion"], resource_version.to_string());
+        slice["metadata"]["resourceVersion"] = (resource_version.0 + 1).to_string().into();
+        for (key, value) in labels {
+            let own = slice["metadata"]["labels"].as_object_mut().unwrap();
+            match value {
+                Some(value) => drop(own.insert(key.to_string(), json!(value))),
+                None => drop(own.remove(&**key)),
+            }
+        }
+        if let Some(ports) = ports {
+            slice["ports"] = json!(ports);
+        }
+        if let Some(endpoints) = endpoints {
+            slice["endpoints"] = json!(endpoints);
+        }
+    }
+
+    fn delete(&mut self, deletion: &Deletion) {
+        let slice = self.slices.remove(deletion.key.name()).unwrap();
+        assert_eq!(slice["metadata"]["uid"], deletion.uid.to_string());
+    }
+
+    /// The slices, as this operator reads them.
+    pub(crate) fn read(&self) -> Vec<Arc<EndpointSlice>> {
+        self.observed().slices
+    }
+
+    /// How many endpoints each slice has, the fullest first.
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        let mut lengths: Vec<usize> = self.read().iter().map(|slice| slice.endpoints.len()).collect();
+        lengths.sort_unstable_by(|a, b| b.cmp(a));
+        lengths
+    }
+}
+
+/// A slice of a Service that had the same name before.
+pub(crate) fn foreign(mut slice: Value) -> Value {
+    slice["metadata"]["ownerReferences"][0]["uid"] = uid("different").to_string().into();
+    slice
+}
+
+/// The labels that every slice of `foo` has.
+pub(crate) fn own_labels() -> Value {
+    json!({
+        "kubernetes.io/service-name": "foo",
+        "endpointslice.kubernetes.io/managed-by": MANAGED_BY,
+        "service.kubernetes.io/headless": "",
+    })
+}

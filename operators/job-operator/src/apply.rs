@@ -1,0 +1,338 @@
+//! Carries out what was decided, stage by stage: claims and pods; the status that counts, and the finalizers; the status
+//! after that.
+//!
+//! Left out: deciding anything. What fails is told by events, by the outcome, or as an error; the queue tries again.
+
+pub mod memory;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use futures::future::join_all;
+use serde::Serialize;
+use shared::api_error::ApiError;
+use shared::client::PatchType;
+use shared::clock::Clock;
+use shared::consistency::{Consistency, Source};
+use shared::control::{Claimed, Control, Written, aggregate, json, slow_start};
+use shared::events::{EventType, ObjectReference, Recorder};
+use shared::expectations::Expectations;
+use shared::object::{Key, ResourceVersion, Uid};
+use shared::owner::Claim;
+use shared::pod_control::PodControl;
+use shared::resource::{JOBS, PODS};
+
+use crate::metrics::JobMetrics;
+use crate::objects::pod::Pod;
+use crate::objects::status::{JobStatus, events};
+use crate::objects::{JOB_TRACKING_FINALIZER, Job};
+use crate::plan::ending::{Ending, JobResult};
+use crate::plan::new_pod::NewPods;
+use crate::plan::scale::{NewPod, PodRef, Surplus};
+use crate::plan::tracking::{Outcome, Suspension, Tracking};
+use crate::plan::{Plan, Pods};
+use crate::status::Finish;
+use memory::Memory;
+
+/// What writes for Jobs.
+pub struct Writer {
+    /// Every request.
+    pub control: Control,
+    /// Pods, and the events about them.
+    pub pods: PodControl,
+    /// Events about Jobs.
+    pub recorder: Recorder,
+    /// What was asked for and not seen yet.
+    pub expectations: Arc<Expectations>,
+    /// What is remembered of each Job.
+    pub memory: Arc<Memory>,
+    /// Which versions the caches must have seen before a key is synced again.
+    pub consistency: Arc<Consistency>,
+    /// The informer of pods, in `consistency`.
+    pub pods_source: Source,
+    /// The informer of Jobs, in `consistency`.
+    pub jobs_source: Source,
+    /// What is counted.
+    pub metrics: JobMetrics,
+    /// For how long to expect something.
+    pub clock: Clock,
+}
+
+/// How counting went.
+#[derive(Debug)]
+pub struct Tracked {
+    /// The newest state of the Job that is known.
+    pub version: ResourceVersion,
+    /// Pods whose finalizer could not be taken away.
+    pub kept: BTreeSet<Uid>,
+    /// Why not.
+    pub error: Option<ApiError>,
+}
+
+impl Writer {
+    /// Carries out a plan. A failed claim ends it with an error; a failed creation or deletion is part of the outcome.
+    ///
+    /// Upstream: `getPodsForJob`, `manageJob` and `deleteActivePods`, `pkg/controller/job/job_controller.go`.
+    pub async fn apply(&self, job: &Job, plan: &mut Plan) -> anyhow::Result<Outcome> {
+        let Plan { claim, pods, ending: _, outstanding: _, wake: _, tally: _ } = plan;
+        self.claim(job, std::mem::take(claim)).await?;
+        Ok(match pods {
+            Pods::Leave(_) => Outcome::default(),
+            Pods::Create(new) => self.create_pods(job, new).await,
+            Pods::Delete(surplus) => self.delete_surplus(job, surplus).await,
+            Pods::End(pods) => self.delete_all(job, pods).await,
+        })
+    }
+
+    async fn claim(&self, job: &Job, claim: Claim<Pod>) -> anyhow::Result<()> {
+        let planned = claim.owned.len() + claim.adopt.len();
+        let Claimed { objects, written, errors } =
+            self.control.claim(&job.owner(), &PODS, claim, &[JOB_TRACKING_FINALIZER]).await;
+        for version in written {
+            self.wrote(job, self.pods_source, version);
+        }
+        aggregate(errors)?;
+        // The numbers were decided with every orphan in.
+        ensure!(objects.len() == planned, "a pod went away while it was adopted");
+        Ok(())
+    }
+
+    fn wrote(&self, job: &Job, source: Source, version: ResourceVersion) {
+        self.consistency.record(&job.metadata.key, job.metadata.uid, source, version);
+    }
+
+    async fn create_pods(&self, job: &Job, new: &[NewPod]) -> Outcome {
+        let pods = match NewPods::of(job) {
+            Ok(pods) => pods,
+            Err(no_labels) => return Outcome { failure: Some(no_labels.to_string()), ..Outcome::default() },
+        };
+        let key = &job.metadata.key;
+        self.expectations.expect(key, new.len(), [], self.clock.now());
+        let about = reference(job);
+        let started = slow_start(new.len(), |at| self.create_pod(job, &about, pods.body(new[at]))).await;
+        self.expectations.creations_observed(key, started.skipped);
+        let created = started.succeeded.iter().filter(|created| **created).count();
+        Outcome { created, deleted: BTreeSet::new(), failure: started.failed.first().map(ToString::to_string) }
+    }
+
+    /// Gives whether there is a pod now.
+    async fn create_pod(&self, job: &Job, about: &ObjectReference, body: Bytes) -> Result<bool, ApiError> {
+        let (key, uid) = (&job.metadata.key, job.metadata.uid);
+        match self.pods.create(about, body).await {
+            Ok(pod) => {
+                self.wrote(job, self.pods_source, pod.metadata.resource_version);
+                Ok(true)
+            }
+            // Nothing can be created in this namespace ever again, and that is no failure.
+            Err(error) if error.is_namespace_terminating() => {
+                self.expectations.creations_observed(key, 1);
+                Ok(false)
+            }
+            Err(error) => {
+                self.expectations.creations_observed(key, 1);
+                if error.is_outcome_unknown() {
+                    // The pod may be there all the same.
+                    self.consistency.doubt(key, uid, self.pods_source);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Pods that go although the Job goes on: without their finalizer, so that they are not counted as failed.
+    ///
+    /// Upstream: `deleteJobPods`.
+    async fn delete_surplus(&self, job: &Job, surplus: &[Surplus]) -> Outcome {
+        let (key, about) = (&job.metadata.key, reference(job));
+        self.expectations.expect(key, 0, surplus.iter().map(|surplus| surplus.pod.uid), self.clock.now());
+        let delete = async |Surplus { pod, why: _ }: &Surplus| {
+            let deleted = match self.release(job, pod).await {
+                Ok(()) => self.pods.delete(&about, &pod.key, pod.uid).await,
+                Err(error) => Err(error),
+            };
+            if !matches!(deleted, Ok(true)) {
+                // No event will tell of it.
+                self.expectations.deletion_observed(key, pod.uid);
+            }
+            (pod.uid, deleted)
+        };
+        deleted(join_all(surplus.iter().map(delete)).await)
+    }
+
+    /// All pods of a Job that ends: with their finalizer, for how they end is counted.
+    ///
+    /// Upstream: `deleteActivePods`.
+    async fn delete_all(&self, job: &Job, pods: &[PodRef]) -> Outcome {
+        let about = reference(job);
+        let delete = async |pod: &PodRef| (pod.uid, self.pods.delete(&about, &pod.key, pod.uid).await);
+        deleted(join_all(pods.iter().map(delete)).await)
+    }
+
+    /// Takes the tracking finalizer from a pod that has it; one that is gone has none.
+    async fn release(&self, job: &Job, pod: &PodRef) -> Result<(), ApiError> {
+        if !pod.is_tracked {
+            return Ok(());
+        }
+        match release_pod(&self.control, &pod.key, pod.uid).await {
+            Ok(Some(version)) => self.wrote(job, self.pods_source, version),
+            Ok(None) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Says which pods are counted, then lets them go.
+    ///
+    /// Upstream: `flushUncountedAndRemoveFinalizers`, up to the second status.
+    pub async fn track(&self, tracking: &Tracking) -> anyhow::Result<Tracked> {
+        let (job, key, uid) = (&*tracking.job, &tracking.job.metadata.key, tracking.job.metadata.uid);
+        let mut version = job.metadata.resource_version;
+        if tracking.is_news {
+            version =
+                self.write_status(job, version, &tracking.status).await.context("adding uncounted pods to status")?;
+            self.memory.set_backoff(key, uid, tracking.backoff);
+            self.metrics.count_status(job, &job.status, &tracking.status);
+        }
+        self.tell_suspension(job, tracking.suspension);
+        self.metrics.count_policy_actions(&tracking.policy_actions);
+        self.memory.expect_released(key, uid, tracking.release.iter().map(|pod| pod.uid));
+        let release = async |pod: &PodRef| (pod.uid, self.release(job, pod).await);
+        let mut tracked = Tracked { version, kept: BTreeSet::new(), error: None };
+        for (pod, released) in join_all(tracking.release.iter().map(release)).await {
+            if let Err(error) = released {
+                self.memory.release_observed(key, pod);
+                tracked.kept.insert(pod);
+                tracked.error.get_or_insert(error);
+            }
+        }
+        Ok(tracked)
+    }
+
+    /// Says what was counted, and whether the Job is over.
+    ///
+    /// Upstream: the end of `flushUncountedAndRemoveFinalizers` and `trackJobStatusAndRemoveFinalizers`.
+    pub async fn finish(&self, tracking: &Tracking, tracked: Tracked, finish: &Finish) -> anyhow::Result<()> {
+        let Tracked { version, kept: _, error } = tracked;
+        let Finish { status, is_news, ended } = finish;
+        let job = &*tracking.job;
+        if *is_news {
+            self.write_status(job, version, status).await.context("removing uncounted pods from status")?;
+            self.metrics.count_status(job, &tracking.status, status);
+        }
+        if let Some(ended) = ended {
+            self.tell_end(job, status, ended);
+            self.metrics.count_finished(job, ended);
+        }
+        error.map_or(Ok(()), |error| Err(error).context("cannot remove finalizers"))
+    }
+
+    /// Writes the status on this very state of the Job: what it was computed from must not have changed.
+    async fn write_status(
+        &self,
+        job: &Job,
+        resource_version: ResourceVersion,
+        status: &JobStatus,
+    ) -> Result<ResourceVersion, ApiError> {
+        /// A merge patch: what this build does not know of the status stays. Its metadata are preconditions.
+        #[derive(Serialize)]
+        struct Patch<'a> {
+            metadata: Preconditions,
+            status: &'a JobStatus,
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Preconditions {
+            uid: Uid,
+            resource_version: ResourceVersion,
+        }
+        let metadata = Preconditions { uid: job.metadata.uid, resource_version };
+        let body = json(&Patch { metadata, status });
+        let written: Written = self.control.patch(&JOBS, &job.metadata.key, "status", PatchType::Merge, body).await?;
+        self.wrote(job, self.jobs_source, written.metadata.resource_version);
+        Ok(written.metadata.resource_version)
+    }
+
+    fn tell_suspension(&self, job: &Job, suspension: Option<Suspension>) {
+        let (reason, message) = match suspension {
+            None => return,
+            Some(Suspension::Suspended) => (events::SUSPENDED, "Job suspended"),
+            Some(Suspension::Resumed) => (events::RESUMED, "Job resumed"),
+        };
+        self.recorder.event(&reference(job), EventType::Normal, reason, message.to_owned());
+    }
+
+    /// Upstream: `recordJobFinished`.
+    fn tell_end(&self, job: &Job, status: &JobStatus, ended: &Ending) {
+        let about = reference(job);
+        match ended.result {
+            JobResult::Succeeded => {
+                if job.spec.completions.is_some_and(|completions| status.succeeded > completions) {
+                    let message = "Too many succeeded pods running after completion count reached".to_owned();
+                    self.recorder.event(&about, EventType::Warning, events::TOO_MANY_SUCCEEDED_PODS, message);
+                }
+                self.recorder.event(&about, EventType::Normal, events::COMPLETED, "Job completed".to_owned());
+            }
+            JobResult::Failed => {
+                self.recorder.event(&about, EventType::Warning, &ended.reason, ended.message.to_string());
+            }
+        }
+    }
+
+    /// Tells that nobody knows what the Job asks for.
+    pub fn tell_unknown_completion_mode(&self, job: &Job) {
+        let message = "Skipped Job sync because completion mode is unknown".to_owned();
+        self.recorder.event(&reference(job), EventType::Warning, events::UNKNOWN_COMPLETION_MODE, message);
+    }
+
+    /// Forgets a key whose Job is over, or gone.
+    pub fn forget(&self, key: &Key) {
+        self.expectations.forget(key);
+        self.memory.forget(key);
+        self.consistency.clear(key, None);
+    }
+}
+
+/// Takes the tracking finalizer from this very pod; gives the version that made, or none if the pod is gone.
+///
+/// Upstream: `removeTrackingFinalizerPatch`, `pkg/controller/job/job_controller.go`.
+pub async fn release_pod(control: &Control, pod: &Key, uid: Uid) -> Result<Option<ResourceVersion>, ApiError> {
+    #[derive(Serialize)]
+    struct Patch {
+        metadata: Metadata,
+    }
+    #[derive(Serialize)]
+    struct Metadata {
+        uid: Uid,
+        #[serde(rename = "$deleteFromPrimitiveList/finalizers")]
+        finalizers: [&'static str; 1],
+    }
+    let body = json(&Patch { metadata: Metadata { uid, finalizers: [JOB_TRACKING_FINALIZER] } });
+    match control.patch(&PODS, pod, "", PatchType::StrategicMerge, body).await {
+        Ok(written) => Ok(Some(written.metadata.resource_version)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A pod that was gone already counts as deleted.
+fn deleted(deletions: Vec<(Uid, Result<bool, ApiError>)>) -> Outcome {
+    let mut outcome = Outcome::default();
+    for (uid, deleted) in deletions {
+        match deleted {
+            Ok(_) => {
+                outcome.deleted.insert(uid);
+            }
+            Err(error) => {
+                outcome.failure.get_or_insert_with(|| format!("unable to delete pods: {error}"));
+            }
+        }
+    }
+    outcome
+}
+
+fn reference(job: &Job) -> ObjectReference {
+    let meta = &job.metadata;
+    ObjectReference { resource: JOBS, key: meta.key.clone(), uid: meta.uid, resource_version: meta.resource_version }
+}

@@ -1,0 +1,82 @@
+//! What this process remembers of a Job between two syncs. All of it may be lost: the next process starts without it, as
+//! with upstream.
+//!
+//! Left out: what is awaited of the cache in numbers, which is [`shared::expectations`]'.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shared::object::{Key, Uid};
+
+use crate::plan::backoff::BackoffRecord;
+
+/// What is remembered of each Job.
+#[derive(Debug, Default)]
+pub struct Memory {
+    by_key: Mutex<BTreeMap<Key, Remembered>>,
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
+    job: Uid,
+    released: BTreeSet<Uid>,
+    backoff: BackoffRecord,
+}
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Remembered>> {
+        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T: Default>(&self, key: &Key, job: Uid, read: impl FnOnce(&Remembered) -> T) -> T {
+        self.lock().get(key).filter(|remembered| remembered.job == job).map(read).unwrap_or_default()
+    }
+
+    /// Of a Job of another uid and the same name, nothing is kept.
+    fn change(&self, key: &Key, job: Uid, change: impl FnOnce(&mut Remembered)) {
+        let mut by_key = self.lock();
+        let remembered = by_key.entry(key.clone()).or_default();
+        if remembered.job != job {
+            *remembered = Remembered { job, ..Remembered::default() };
+        }
+        change(remembered);
+    }
+
+    /// The pods whose finalizer was taken away and that has not been seen.
+    ///
+    /// Upstream: `getExpectedUIDs`, `pkg/controller/job/tracking_utils.go`.
+    pub fn released(&self, key: &Key, job: Uid) -> BTreeSet<Uid> {
+        self.read(key, job, |remembered| remembered.released.clone())
+    }
+
+    /// The finalizers of these pods are about to go.
+    ///
+    /// Upstream: `expectFinalizersRemoved`.
+    pub fn expect_released(&self, key: &Key, job: Uid, pods: impl IntoIterator<Item = Uid>) {
+        self.change(key, job, |remembered| remembered.released.extend(pods));
+    }
+
+    /// A pod was seen without its finalizer, or could not be let go.
+    ///
+    /// Upstream: `finalizerRemovalObserved`.
+    pub fn release_observed(&self, key: &Key, pod: Uid) {
+        if let Some(remembered) = self.lock().get_mut(key) {
+            remembered.released.remove(&pod);
+        }
+    }
+
+    /// The failures since the last success.
+    pub fn backoff(&self, key: &Key, job: Uid) -> BackoffRecord {
+        self.read(key, job, |remembered| remembered.backoff)
+    }
+
+    /// Those of now on.
+    pub fn set_backoff(&self, key: &Key, job: Uid, backoff: BackoffRecord) {
+        self.change(key, job, |remembered| remembered.backoff = backoff);
+    }
+
+    /// The Job is over, or gone.
+    pub fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+}

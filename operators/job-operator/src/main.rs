@@ -1,0 +1,9 @@
+//! The job-operator's process.
+
+use std::process::ExitCode;
+
+use job_operator::controller::JobOperator;
+
+fn main() -> ExitCode {
+    shared::run::main::<JobOperator>()
+}

@@ -1,0 +1,209 @@
+//! Upstream's own metrics of this controller, under upstream's names.
+//!
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::metrics`]'.
+//!
+//! Upstream: `pkg/controller/job/metrics/metrics.go`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use shared::metrics::Metrics;
+
+use crate::objects::status::JobStatus;
+use crate::objects::{Job, PodFailureAction, PodReplacementPolicy};
+use crate::plan::ending::{Ending, JobResult};
+use crate::plan::indexed::OrderedIntervals;
+use crate::plan::tally::Tally;
+use crate::plan::tracking::Outcome;
+use crate::plan::{Plan, Pods, Reason};
+
+type Labels<const N: usize> = [(&'static str, String); N];
+type Counters<const N: usize> = Family<Labels<N>, Counter>;
+type Histograms = Family<Labels<3>, Histogram, fn() -> Histogram>;
+
+/// What this operator counts; cheap to clone.
+#[derive(Clone)]
+pub struct JobMetrics {
+    sync_duration: Histograms,
+    syncs: Counters<3>,
+    finished: Counters<3>,
+    pods_finished: Counters<2>,
+    policy_actions: Counters<1>,
+    tracked_pods: Counters<1>,
+    finished_indexes: Counters<2>,
+    pods_created: Counters<2>,
+    external: Counters<1>,
+    stale_sync_skips: Counters<2>,
+}
+
+impl JobMetrics {
+    /// Shows them among the process's metrics.
+    pub fn register(metrics: &Metrics) -> Self {
+        let sync_duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.004, 2.0, 15));
+        let sync_duration = Histograms::new_with_constructor(sync_duration);
+        metrics.register(
+            "job_controller_job_sync_duration_seconds",
+            "The time it took to sync a job",
+            sync_duration.clone(),
+        );
+        Self {
+            sync_duration,
+            syncs: counters(metrics, "job_controller_job_syncs", "The number of job syncs"),
+            finished: counters(metrics, "job_controller_jobs_finished", "The number of finished jobs"),
+            pods_finished: counters(
+                metrics,
+                "job_controller_job_pods_finished",
+                "The number of finished Pods that are fully tracked",
+            ),
+            policy_actions: counters(
+                metrics,
+                "job_controller_pod_failures_handled_by_failure_policy",
+                "The number of failed Pods handled by failure policy with respect to the failure policy action applied \
+                 based on the matched rule",
+            ),
+            tracked_pods: counters(
+                metrics,
+                "job_controller_terminated_pods_tracking_finalizer",
+                "The number of terminated pods (phase=Failed|Succeeded) that have the finalizer \
+                 batch.kubernetes.io/job-tracking. The event label can be \"add\" or \"delete\"",
+            ),
+            finished_indexes: counters(
+                metrics,
+                "job_controller_job_finished_indexes",
+                "The number of finished indexes",
+            ),
+            pods_created: counters(
+                metrics,
+                "job_controller_job_pods_creation",
+                "The number of Pods created by the Job controller",
+            ),
+            external: counters(
+                metrics,
+                "job_controller_jobs_by_external_controller",
+                "The number of Jobs managed by an external controller",
+            ),
+            stale_sync_skips: counters(
+                metrics,
+                "job_controller_stale_sync_skips",
+                "Total number of Job syncs skipped due to a stale watch cache",
+            ),
+        }
+    }
+
+    /// Counts a sync; its action is read from what was planned.
+    pub fn observe_sync(&self, job: &Job, plan: &Plan, is_ok: bool, took: Duration) {
+        let result = if is_ok { "success" } else { "error" };
+        let mode = job.spec.completion_mode.as_str().to_owned();
+        let labels = [("completion_mode", mode), ("result", result.to_owned()), ("action", action(plan).to_owned())];
+        self.sync_duration.get_or_create(&labels).observe(took.as_secs_f64());
+        self.syncs.get_or_create(&labels).inc();
+    }
+
+    /// Counts the pods that were made, and those that could not be.
+    pub fn count_created(&self, tally: &Tally, outcome: &Outcome) {
+        let reason = if tally.job.spec.pod_replacement_policy == PodReplacementPolicy::Failed && tally.failed > 0 {
+            "recreate_failed"
+        } else if tally.failed > 0 || tally.terminating().next().is_some() {
+            "recreate_terminating_or_failed"
+        } else {
+            "new"
+        };
+        let count = |status: &str, count: usize| {
+            if count > 0 {
+                let labels = [("reason", reason.to_owned()), ("status", status.to_owned())];
+                self.pods_created.get_or_create(&labels).inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+            }
+        };
+        count("succeeded", outcome.created);
+        count("failed", usize::from(outcome.failure.is_some()));
+    }
+
+    /// Counts what a status that was just written has counted.
+    pub fn count_status(&self, job: &Job, before: &JobStatus, after: &JobStatus) {
+        let mode = job.spec.completion_mode.as_str();
+        let finished = |result: &str, by: i64| {
+            if let Some(by) = u64::try_from(by).ok().filter(|by| *by > 0) {
+                let labels = [("completion_mode", mode.to_owned()), ("result", result.to_owned())];
+                self.pods_finished.get_or_create(&labels).inc_by(by);
+            }
+        };
+        finished("failed", i64::from(after.failed) - i64::from(before.failed));
+        if !job.is_indexed() {
+            finished("succeeded", i64::from(after.succeeded) - i64::from(before.succeeded));
+            return;
+        }
+        let completions = job.spec.completions.unwrap_or(0);
+        let total = |text: &str| OrderedIntervals::parse(text, completions).total();
+        let succeeded = total(&after.completed_indexes) - total(&before.completed_indexes);
+        finished("succeeded", succeeded);
+        self.count_indexes(job, "succeeded", succeeded);
+        let failed = |status: &JobStatus| status.failed_indexes.as_deref().map_or(0, total);
+        self.count_indexes(job, "failed", failed(after) - failed(before));
+    }
+
+    fn count_indexes(&self, job: &Job, status: &str, by: i64) {
+        let limit = if job.spec.backoff_limit_per_index.is_some() { "perIndex" } else { "global" };
+        if let Some(by) = u64::try_from(by).ok().filter(|by| *by > 0) {
+            let labels = [("status", status.to_owned()), ("backoffLimit", limit.to_owned())];
+            self.finished_indexes.get_or_create(&labels).inc_by(by);
+        }
+    }
+
+    /// Counts a Job that is over.
+    pub fn count_finished(&self, job: &Job, ended: &Ending) {
+        let result = match ended.result {
+            JobResult::Succeeded => "succeeded",
+            JobResult::Failed => "failed",
+        };
+        let mode = job.spec.completion_mode.as_str().to_owned();
+        let labels = [("completion_mode", mode), ("result", result.to_owned()), ("reason", ended.reason.to_string())];
+        self.finished.get_or_create(&labels).inc();
+    }
+
+    /// Counts what the pod failure policy did.
+    pub fn count_policy_actions(&self, actions: &BTreeMap<PodFailureAction, u64>) {
+        for (action, count) in actions {
+            self.policy_actions.get_or_create(&[("action", action.as_str().to_owned())]).inc_by(*count);
+        }
+    }
+
+    /// Counts that an ended pod got or lost the tracking finalizer.
+    pub fn count_tracked(&self, is_added: bool) {
+        let event = if is_added { "add" } else { "delete" };
+        self.tracked_pods.get_or_create(&[("event", event.to_owned())]).inc();
+    }
+
+    /// Counts a Job that another controller looks after.
+    pub fn count_external(&self, controller: &str) {
+        self.external.get_or_create(&[("controller_name", controller.to_owned())]).inc();
+    }
+
+    /// Counts a sync that was put off; `resource` as upstream prints it, such as `jobs.batch`.
+    pub fn observe_held(&self, resource: &str) {
+        let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+        let labels = [("group", group.to_owned()), ("resource", resource.to_owned())];
+        self.stale_sync_skips.get_or_create(&labels).inc();
+    }
+}
+
+fn counters<const N: usize>(metrics: &Metrics, name: &'static str, help: &'static str) -> Counters<N>
+where
+    Labels<N>: prometheus_client::encoding::EncodeLabelSet,
+{
+    let counters = Counters::<N>::default();
+    metrics.register(name, help, counters.clone());
+    counters
+}
+
+/// Upstream: `metrics.JobSyncAction…`.
+fn action(plan: &Plan) -> &'static str {
+    match &plan.pods {
+        Pods::Delete(_) => "pods_deleted",
+        Pods::Create(_) | Pods::Leave(Reason::Backoff(_)) => "pods_created",
+        Pods::Leave(Reason::Active { .. }) => "tracking",
+        Pods::Leave(_) | Pods::End(_) => "reconciling",
+    }
+}

@@ -1,0 +1,363 @@
+//! What a Pod is to a Job: how it ended and when, which index it worked on, whether it has been counted.
+//!
+//! Most pods of a cluster belong to no Job, so what only failed pods need is kept for those alone.
+//! Left out: everything else of the pod's spec and status.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use shared::intern::Text;
+use shared::object::{Kind, Meta, Object};
+use shared::pod::ranking::Standing;
+use shared::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
+use shared::resource::{PODS, Resource};
+use shared::time::Time;
+
+use super::{JOB_COMPLETION_INDEX, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAILURE_COUNT, JOB_TRACKING_FINALIZER};
+
+/// The view of a Pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pod {
+    /// Its metadata.
+    pub metadata: Meta<JobAnnotations>,
+    /// Whether it has a node.
+    pub is_assigned: bool,
+    /// `status.phase`.
+    pub phase: Phase,
+    /// The condition of type Ready.
+    pub readiness: Readiness,
+    /// The highest restart counts of its containers.
+    pub restarts: Restarts,
+    /// All restarts of all containers, init containers included.
+    pub restarts_in_all: i32,
+    /// When it ended, as far as that can be told; of a pod that has not ended it means nothing.
+    pub finish: Option<Time>,
+    /// How it failed; none for one that has not.
+    pub failure: Option<Box<Failure>>,
+}
+
+/// What a pod failure policy looks at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// Containers that ended with another exit code than 0, init containers last.
+    pub exits: Box<[Exit]>,
+    /// Types and statuses of the pod's conditions.
+    pub conditions: Box<[(Text, Text)]>,
+}
+
+/// A container that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The container.
+    pub container: Text,
+    /// Its exit code.
+    pub code: i32,
+}
+
+/// What a Job reads from its pods' annotations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobAnnotations {
+    /// The index it works on; none if the annotation is missing or no index.
+    pub index: Option<i32>,
+    /// How often its index failed before.
+    pub failures: i32,
+    /// How often its index failed before and that was ignored.
+    pub ignored_failures: i32,
+}
+
+impl Pod {
+    /// Whether it waits to be counted.
+    ///
+    /// Upstream: `hasJobTrackingFinalizer`, `pkg/controller/job/job_controller.go`.
+    pub fn has_tracking_finalizer(&self) -> bool {
+        self.metadata.finalizers.iter().any(|finalizer| *finalizer == *JOB_TRACKING_FINALIZER)
+    }
+
+    /// The index it works on.
+    ///
+    /// Upstream: `getCompletionIndex`, `pkg/controller/job/indexed_job_utils.go`.
+    pub const fn index(&self) -> Option<i32> {
+        self.metadata.annotations.index
+    }
+
+    /// Whether both states of one pod lead to the same decisions.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let Self { metadata, is_assigned, phase, readiness, restarts, restarts_in_all, finish, failure } = self;
+        let meta = |meta: &Meta<JobAnnotations>| {
+            let Meta { labels, annotations, deletion, controller, finalizers, .. } = meta;
+            (labels.clone(), *annotations, *deletion, controller.clone(), finalizers.clone())
+        };
+        meta(metadata) == meta(&other.metadata)
+            && (is_assigned, phase, readiness, restarts)
+                == (&other.is_assigned, &other.phase, &other.readiness, &other.restarts)
+            && (restarts_in_all, finish, failure) == (&other.restarts_in_all, &other.finish, &other.failure)
+    }
+
+    /// How it stands among others when some must go. A Job knows neither costs nor neighbours.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            uid: self.metadata.uid,
+            is_assigned: self.is_assigned,
+            phase: self.phase,
+            readiness: self.readiness,
+            deletion_cost: DeletionCost::default(),
+            colocated: 0,
+            restarts: self.restarts,
+            creation: self.metadata.creation,
+        }
+    }
+}
+
+impl Object for Pod {
+    type Annotations = JobAnnotations;
+    fn meta(&self) -> &Meta<JobAnnotations> {
+        &self.metadata
+    }
+}
+
+impl Kind for Pod {
+    const RESOURCE: Resource = PODS;
+}
+
+impl PodView for Pod {
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+    fn readiness(&self) -> Readiness {
+        self.readiness
+    }
+}
+
+impl JobAnnotations {
+    /// Upstream: `getCompletionIndex`, `pkg/controller/job/indexed_job_utils.go`.
+    fn parse_index(text: &str) -> Option<i32> {
+        // What is no int32 is in no Job's range either.
+        let index: i64 = text.parse().ok()?;
+        i32::try_from(index).map_or(Some(i32::MAX), Some).filter(|_| index >= 0)
+    }
+
+    /// Upstream: `parseIndexFailureCountAnnotation`, `pkg/controller/job/backoff_utils.go`.
+    fn parse_count(text: &str) -> i32 {
+        text.parse().ok().filter(|count| *count >= 0).unwrap_or(0)
+    }
+}
+
+/// Reads the three annotations, skips the others.
+impl<'de> Deserialize<'de> for JobAnnotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = JobAnnotations;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("annotations")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JobAnnotations, A::Error> {
+                let mut read = JobAnnotations::default();
+                while let Some(Str(key)) = map.next_key::<Str<'de>>()? {
+                    match key.as_ref() {
+                        JOB_COMPLETION_INDEX => {
+                            read.index = JobAnnotations::parse_index(&map.next_value::<Str<'de>>()?.0);
+                        }
+                        JOB_INDEX_FAILURE_COUNT => {
+                            read.failures = JobAnnotations::parse_count(&map.next_value::<Str<'de>>()?.0);
+                        }
+                        JOB_INDEX_IGNORED_FAILURE_COUNT => {
+                            read.ignored_failures = JobAnnotations::parse_count(&map.next_value::<Str<'de>>()?.0);
+                        }
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(read)
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+#[derive(Deserialize)]
+struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow)]
+    metadata: &'a RawValue,
+    #[serde(borrow, default)]
+    spec: RawSpec<'a>,
+    #[serde(borrow, default)]
+    status: RawStatus<'a>,
+}
+
+/// What [`Meta`] does not keep.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawDeletion {
+    deletion_grace_period_seconds: i64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec<'a> {
+    #[serde(borrow)]
+    node_name: Cow<'a, str>,
+    #[serde(borrow)]
+    init_containers: Option<Vec<RawInitContainer<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawInitContainer<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    restart_policy: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawStatus<'a> {
+    phase: Phase,
+    #[serde(borrow)]
+    conditions: Option<Vec<RawCondition<'a>>>,
+    #[serde(borrow)]
+    container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+    #[serde(borrow)]
+    init_container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawCondition<'a> {
+    #[serde(borrow, rename = "type")]
+    type_: Cow<'a, str>,
+    #[serde(borrow)]
+    status: Cow<'a, str>,
+    last_transition_time: Option<Time>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawContainerStatus<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    restart_count: i32,
+    state: RawState,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawState {
+    terminated: Option<RawTerminated>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawTerminated {
+    exit_code: i32,
+    finished_at: Option<Time>,
+}
+
+impl<'de> Deserialize<'de> for Pod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
+        let json = metadata.get();
+        let metadata: Meta<JobAnnotations> = serde_json::from_str(json).map_err(serde::de::Error::custom)?;
+        let finish = status.finish(&spec).or_else(|| {
+            let RawDeletion { deletion_grace_period_seconds: grace } = serde_json::from_str(json).unwrap_or_default();
+            let deletion = metadata.deletion?;
+            Some(Time::from_second(deletion.second().saturating_sub(grace)))
+        });
+        Ok(Self {
+            is_assigned: !spec.node_name.is_empty(),
+            phase: status.phase,
+            readiness: status.readiness(),
+            restarts: status.restarts(&spec),
+            restarts_in_all: status.restarts_in_all(),
+            finish: finish.or(metadata.creation),
+            failure: (status.phase == Phase::Failed).then(|| Box::new(status.failure())),
+            metadata,
+        })
+    }
+}
+
+impl RawSpec<'_> {
+    fn is_sidecar(&self, name: &str) -> bool {
+        let mut containers = self.init_containers.iter().flatten();
+        containers.any(|container| container.name == name && container.restart_policy == "Always")
+    }
+}
+
+impl RawStatus<'_> {
+    fn containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
+        self.container_statuses.iter().flatten()
+    }
+
+    fn init_containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
+        self.init_container_statuses.iter().flatten()
+    }
+
+    fn ready_condition(&self) -> Option<&RawCondition<'_>> {
+        self.conditions.iter().flatten().find(|condition| condition.type_ == "Ready")
+    }
+
+    fn readiness(&self) -> Readiness {
+        match self.ready_condition() {
+            Some(ready) if ready.status == shared::condition::TRUE => {
+                Readiness::Ready { since: ready.last_transition_time }
+            }
+            Some(_) | None => Readiness::NotReady,
+        }
+    }
+
+    /// Upstream: `getFinishedTime`, `pkg/controller/job/backoff_utils.go`, as far as the status tells.
+    fn finish(&self, spec: &RawSpec<'_>) -> Option<Time> {
+        let finish = latest_finish(self.containers(), None);
+        let sidecars = self.init_containers().filter(|container| spec.is_sidecar(&container.name));
+        latest_finish(sidecars, finish).or_else(|| {
+            let ready = self.ready_condition().filter(|ready| ready.status == shared::condition::FALSE)?;
+            ready.last_transition_time
+        })
+    }
+
+    fn restarts(&self, spec: &RawSpec<'_>) -> Restarts {
+        let sidecars = self.init_containers().filter(|container| spec.is_sidecar(&container.name));
+        Restarts {
+            containers: self.containers().map(|container| container.restart_count).max().unwrap_or(0),
+            sidecars: sidecars.map(|container| container.restart_count).max().unwrap_or(0),
+        }
+    }
+
+    fn restarts_in_all(&self) -> i32 {
+        let all = self.containers().chain(self.init_containers());
+        all.fold(0_i32, |sum, container| sum.saturating_add(container.restart_count))
+    }
+
+    fn failure(&self) -> Failure {
+        let exit = |container: &RawContainerStatus<'_>| {
+            let code = container.state.terminated.as_ref()?.exit_code;
+            (code != 0).then(|| Exit { container: Text::new(&container.name), code })
+        };
+        let conditions = self.conditions.iter().flatten();
+        Failure {
+            exits: self.containers().chain(self.init_containers()).filter_map(exit).collect(),
+            conditions: conditions.map(|c| (Text::new(&c.type_), Text::new(&c.status))).collect(),
+        }
+    }
+}
+
+/// The latest end of these containers, and `latest`; none if one of them has not ended or does not say when.
+///
+/// Upstream: `getFinishTimeFromContainers`, `pkg/controller/job/backoff_utils.go`.
+fn latest_finish<'a>(
+    mut containers: impl Iterator<Item = &'a RawContainerStatus<'a>>,
+    latest: Option<Time>,
+) -> Option<Time> {
+    containers.try_fold(latest, |latest, container| {
+        let finish = container.state.terminated.as_ref()?.finished_at?;
+        Some(latest.max(Some(finish)))
+    })?
+}

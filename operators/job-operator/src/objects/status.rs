@@ -1,0 +1,186 @@
+//! What is said of a Job: `status`, whole, so that what is written equals what is computed.
+//!
+//! Left out: merging. A patch of these fields replaces them; its resourceVersion says which state they follow from.
+
+use serde::{Deserialize, Serialize};
+use shared::condition::{FALSE, TRUE};
+use shared::intern::Text;
+use shared::object::Uid;
+use shared::time::Time;
+
+/// Types of conditions.
+pub mod conditions {
+    /// No pods are to run for now.
+    pub const SUSPENDED: &str = "Suspended";
+    /// It has succeeded, and all of its pods have ended.
+    pub const COMPLETE: &str = "Complete";
+    /// It has failed, and all of its pods have ended.
+    pub const FAILED: &str = "Failed";
+    /// It is about to fail.
+    pub const FAILURE_TARGET: &str = "FailureTarget";
+    /// It is about to be complete.
+    pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
+}
+
+/// Reasons of conditions, which are those of events too.
+pub mod reasons {
+    /// The pod failure policy said so.
+    pub const POD_FAILURE_POLICY: &str = "PodFailurePolicy";
+    /// Too many pods failed.
+    pub const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
+    /// It took too long.
+    pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+    /// Too many indexes failed.
+    pub const MAX_FAILED_INDEXES_EXCEEDED: &str = "MaxFailedIndexesExceeded";
+    /// No index is left, and some failed.
+    pub const FAILED_INDEXES: &str = "FailedIndexes";
+    /// The success policy said so.
+    pub const SUCCESS_POLICY: &str = "SuccessPolicy";
+    /// Enough pods succeeded.
+    pub const COMPLETIONS_REACHED: &str = "CompletionsReached";
+    /// It was suspended.
+    pub const JOB_SUSPENDED: &str = "JobSuspended";
+    /// It was resumed.
+    pub const JOB_RESUMED: &str = "JobResumed";
+}
+
+/// Reasons of events that are no condition's.
+pub mod events {
+    /// It is suspended from now on.
+    pub const SUSPENDED: &str = "Suspended";
+    /// It is not suspended any more.
+    pub const RESUMED: &str = "Resumed";
+    /// It is complete.
+    pub const COMPLETED: &str = "Completed";
+    /// More pods succeeded than were asked for.
+    pub const TOO_MANY_SUCCEEDED_PODS: &str = "TooManySucceededPods";
+    /// `completionMode` is none that is known.
+    pub const UNKNOWN_COMPLETION_MODE: &str = "UnknownCompletionMode";
+}
+
+/// `status` of a Job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobStatus {
+    /// In the order they were set.
+    #[serde(deserialize_with = "null_as_default")]
+    pub conditions: Vec<JobCondition>,
+    /// When it was started, or last resumed.
+    pub start_time: Option<Time>,
+    /// When it was complete.
+    pub completion_time: Option<Time>,
+    /// How many pods run or wait for a node.
+    pub active: i32,
+    /// How many of them are ready.
+    pub ready: Option<i32>,
+    /// How many are being deleted and have not ended.
+    pub terminating: Option<i32>,
+    /// How many succeeded: pods, or indexes.
+    pub succeeded: i32,
+    /// How many pods failed.
+    pub failed: i32,
+    /// Which indexes succeeded.
+    pub completed_indexes: Box<str>,
+    /// Which indexes failed, where that is limited.
+    pub failed_indexes: Option<Box<str>>,
+    /// Pods that have ended and are in no counter yet.
+    pub uncounted_terminated_pods: Option<UncountedTerminatedPods>,
+}
+
+fn null_as_default<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// `status.uncountedTerminatedPods`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UncountedTerminatedPods {
+    /// In the order they were found.
+    #[serde(deserialize_with = "null_as_default")]
+    pub succeeded: Vec<Uid>,
+    /// In the order they were found.
+    #[serde(deserialize_with = "null_as_default")]
+    pub failed: Vec<Uid>,
+}
+
+/// One of `status.conditions`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobCondition {
+    /// What it is about.
+    #[serde(rename = "type")]
+    pub type_: Text,
+    /// `True`, `False` or `Unknown`.
+    pub status: Text,
+    /// When it was last looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_probe_time: Option<Time>,
+    /// When it was set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Time>,
+    /// Why, as one word.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub reason: Text,
+    /// Why, for a person.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub message: Box<str>,
+}
+
+impl JobCondition {
+    /// A condition that was set at this time.
+    ///
+    /// Upstream: `newCondition`, `pkg/controller/job/job_controller.go`.
+    pub fn new(type_: &str, is_true: bool, reason: &str, message: &str, at: Time) -> Self {
+        Self {
+            type_: Text::new(type_),
+            status: Text::new(if is_true { TRUE } else { FALSE }),
+            last_probe_time: Some(at),
+            last_transition_time: Some(at),
+            reason: Text::new(reason),
+            message: message.into(),
+        }
+    }
+
+    /// Whether it holds.
+    pub fn is_true(&self) -> bool {
+        self.status == *TRUE
+    }
+}
+
+impl JobStatus {
+    /// The condition of this type, if it holds.
+    pub fn true_condition(&self, type_: &str) -> Option<&JobCondition> {
+        self.conditions.iter().find(|condition| condition.type_ == *type_ && condition.is_true())
+    }
+
+    /// Whether it is over, one way or the other.
+    ///
+    /// Upstream: `IsJobFinished`, `pkg/controller/job/utils.go`.
+    pub fn is_finished(&self) -> bool {
+        self.true_condition(conditions::COMPLETE).is_some() || self.true_condition(conditions::FAILED).is_some()
+    }
+
+    /// Sets a condition; gives whether that changed anything. One that does not hold and was never there is not added.
+    ///
+    /// Upstream: `ensureJobConditionStatus`, `pkg/controller/job/job_controller.go`.
+    pub fn ensure_condition(&mut self, condition: JobCondition) -> bool {
+        let same = |known: &&mut JobCondition| known.type_ == condition.type_;
+        match self.conditions.iter_mut().find(same) {
+            Some(known) => {
+                let is_said = (&known.status, &known.reason, &known.message)
+                    == (&condition.status, &condition.reason, &condition.message);
+                if !is_said {
+                    *known = condition;
+                }
+                !is_said
+            }
+            None if condition.status == *FALSE => false,
+            None => {
+                self.conditions.push(condition);
+                true
+            }
+        }
+    }
+}

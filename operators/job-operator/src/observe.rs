@@ -1,0 +1,50 @@
+//! Reads from the caches, and from what this process remembers, all that one sync decides on.
+//!
+//! Left out: live reads. The one there is, before an adoption, is part of adopting.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use shared::expectations::{Expectations, Outstanding};
+use shared::object::{Key, Uid};
+
+use crate::apply::memory::Memory;
+use crate::controller::caches::Caches;
+use crate::objects::Job;
+use crate::objects::pod::Pod;
+use crate::plan::backoff::BackoffRecord;
+
+/// One Job, and the pods that are its own or may become so.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Job.
+    pub job: Arc<Job>,
+    /// The pods it controls, in any phase, and those of its namespace that nobody does.
+    pub pods: Vec<Arc<Pod>>,
+    /// What was asked for and not seen yet.
+    pub outstanding: Option<Outstanding>,
+    /// The pods whose tracking finalizer was taken away by this process, and that has not been seen yet.
+    pub released: BTreeSet<Uid>,
+    /// The failures since the last success, as far as this process has seen them.
+    pub backoff: BackoffRecord,
+}
+
+/// What is known of the Job of this key; `None` if there is none.
+///
+/// Upstream: the first half of `syncJob`, `pkg/controller/job/job_controller.go`.
+pub fn observe(
+    caches: &Caches,
+    expectations: &Expectations,
+    memory: &Memory,
+    key: &Key,
+    now: Timestamp,
+) -> Option<Observed> {
+    let job = caches.jobs.get(key)?;
+    // Before the pods: what is fulfilled in between is then counted at the next sync, and not twice in this one.
+    let outstanding = expectations.outstanding(key, now);
+    let released = memory.released(key, job.metadata.uid);
+    let backoff = memory.backoff(key, job.metadata.uid);
+    let pods = caches.pods_of(&job);
+    Some(Observed { job, pods, outstanding, released, backoff })
+}

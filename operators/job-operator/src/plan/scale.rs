@@ -1,0 +1,225 @@
+//! Which pods of a Job that goes on are made or deleted.
+//!
+//! Left out: Jobs that end, whose active pods all go, and the order of the requests.
+//!
+//! Upstream: `manageJob`, `pkg/controller/job/job_controller.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use shared::object::{Key, Uid};
+use shared::pod::ranking::{Rule, Scale, Standing, first_to_go};
+
+use super::backoff::BackoffRecord;
+use super::indexed::{OrderedIntervals, first_pending_indexes};
+use super::tally::{Failures, Indexes, Tally, failures_before};
+use super::{Pods, Reason};
+use crate::objects::pod::Pod;
+
+/// The most pods that one sync makes or deletes.
+///
+/// Upstream: `MaxPodCreateDeletePerSync`.
+pub const MAX_POD_CREATE_DELETE_PER_SYNC: usize = 500;
+
+/// The shortest wait for a failed pod's successor.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
+
+/// A pod as it was decided on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodRef {
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity: another pod of the same name is left alone.
+    pub uid: Uid,
+    /// Whether it has the tracking finalizer.
+    pub is_tracked: bool,
+}
+
+impl PodRef {
+    /// A pod of this Job. One that has just been adopted was given the finalizer with it.
+    pub fn of(pod: &Pod, tally: &Tally) -> Self {
+        let (key, uid) = (pod.metadata.key.clone(), pod.metadata.uid);
+        Self { key, uid, is_tracked: pod.has_tracking_finalizer() || tally.tracked.contains(&uid) }
+    }
+}
+
+/// A pod that goes although the Job goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surplus {
+    /// The pod.
+    pub pod: PodRef,
+    /// Why this one.
+    pub why: Why,
+}
+
+/// Why a pod goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// No pods are to run for now.
+    Suspended,
+    /// It has no index.
+    NoIndex,
+    /// Its index is none of the Job's.
+    OutOfRange,
+    /// Another pod has the same index.
+    SameIndex(Rule),
+    /// There are too many.
+    TooMany(Rule),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Suspended => f.write_str("suspended"),
+            Self::NoIndex => f.write_str("no index"),
+            Self::OutOfRange => f.write_str("index out of range"),
+            Self::SameIndex(rule) => write!(f, "same index, {rule}"),
+            Self::TooMany(rule) => write!(f, "{rule}"),
+        }
+    }
+}
+
+/// A pod to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewPod {
+    /// Its index.
+    pub index: Option<i32>,
+    /// How often its index has failed before, where that is limited.
+    pub failures: Option<IndexFailures>,
+}
+
+/// How often an index has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexFailures {
+    /// Counted.
+    pub counted: i32,
+    /// Ignored.
+    pub ignored: i32,
+}
+
+/// Decides which pods are made or deleted; also when to look again if it is too early.
+pub fn scale(tally: &Tally, now: Timestamp) -> (Pods, Option<Duration>) {
+    let active: Vec<&Pod> = tally.active().collect();
+    if tally.job.spec.suspend {
+        let all = active.iter().map(|pod| Surplus { pod: PodRef::of(pod, tally), why: Why::Suspended });
+        return (Pods::Delete(all.collect()), None);
+    }
+    let wanted = wanted(tally, active.len());
+    let mut surplus = surplus(tally, &active, active.len().saturating_sub(wanted));
+    if !surplus.is_empty() {
+        surplus.truncate(MAX_POD_CREATE_DELETE_PER_SYNC);
+        return (Pods::Delete(surplus), None);
+    }
+    let awaited = if tally.job.replaces_failed_pods_only() { tally.terminating().count() } else { 0 };
+    let enough = || Pods::Leave(Reason::Active { active: active.len(), wanted });
+    let missing = wanted.saturating_sub(active.len() + awaited);
+    if missing == 0 {
+        return (enough(), None);
+    }
+    match new_pods(tally, missing.min(MAX_POD_CREATE_DELETE_PER_SYNC), now) {
+        Ok(new) if new.is_empty() => (enough(), None),
+        Ok(new) => (Pods::Create(new), None),
+        Err(wait) => (Pods::Leave(Reason::Backoff(wait)), Some(wait)),
+    }
+}
+
+fn wanted(tally: &Tally, active: usize) -> usize {
+    let parallelism = i64::from(tally.job.spec.parallelism);
+    let wanted = match tally.job.spec.completions {
+        // The first success of a work queue means that there is no more work for others to take up.
+        None if tally.succeeded > 0 => return active,
+        None => parallelism,
+        Some(completions) => i64::from(completions).saturating_sub(tally.succeeded).min(parallelism),
+    };
+    usize::try_from(wanted).unwrap_or(0)
+}
+
+/// Upstream: `activePodsForRemoval`.
+fn surplus(tally: &Tally, active: &[&Pod], at_least: usize) -> Vec<Surplus> {
+    let mut gone: Vec<Surplus> = Vec::new();
+    let mut stay: Vec<&Pod> = Vec::new();
+    match tally.completions_by_index() {
+        Some(completions) => {
+            let mut by_index: BTreeMap<Option<i32>, Vec<&Pod>> = BTreeMap::new();
+            for pod in active {
+                by_index.entry(pod.index()).or_default().push(pod);
+            }
+            for (index, pods) in by_index {
+                let why = match index {
+                    None => Some(Why::NoIndex),
+                    Some(index) if index >= completions => Some(Why::OutOfRange),
+                    Some(_) => None,
+                };
+                if let Some(why) = why {
+                    gone.extend(pods.iter().map(|pod| Surplus { pod: PodRef::of(pod, tally), why }));
+                    continue;
+                }
+                let (go, keep) = ranked(tally, &pods, pods.len().saturating_sub(1));
+                gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::SameIndex(rule) }));
+                stay.extend(keep);
+            }
+        }
+        None => stay.extend_from_slice(active),
+    }
+    let (go, _) = ranked(tally, &stay, at_least.saturating_sub(gone.len()));
+    gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::TooMany(rule) }));
+    gone
+}
+
+/// The first `count` to go, and the others.
+fn ranked<'a>(tally: &Tally, pods: &[&'a Pod], count: usize) -> (Vec<(PodRef, Rule)>, Vec<&'a Pod>) {
+    let standings: Vec<Standing> = pods.iter().map(|pod| pod.standing()).collect();
+    let chosen = first_to_go(&standings, count, Scale::Exact);
+    let positions: BTreeSet<usize> = chosen.iter().map(|(at, _)| *at).collect();
+    let stay = pods.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, pod)| *pod).collect();
+    (chosen.into_iter().map(|(at, rule)| (PodRef::of(pods[at], tally), rule)).collect(), stay)
+}
+
+/// The pods to make, or how long to wait before any may be made.
+fn new_pods(tally: &Tally, missing: usize, now: Timestamp) -> Result<Vec<NewPod>, Duration> {
+    let at_least = |wait: Duration| wait.max(SHORTEST_WAIT);
+    let failures = tally.indexes.as_ref().and_then(|indexes| indexes.failed.as_ref());
+    if failures.is_none() {
+        tally.backoff.remaining(now).map_or(Ok(()), |wait| Err(at_least(wait)))?;
+    }
+    let Some(indexes) = &tally.indexes else { return Ok(vec![NewPod::default(); missing]) };
+    let pending = pending(tally, indexes, missing);
+    let Some(failures) = failures else {
+        return Ok(pending.into_iter().map(|index| NewPod { index: Some(index), failures: None }).collect());
+    };
+    let wait = |index: &i32| failures.held.get(index).and_then(|held| index_backoff(held).remaining(now));
+    let ready: Vec<i32> = pending.iter().copied().filter(|index| wait(index).is_none()).collect();
+    if let Some(shortest) = pending.iter().filter_map(wait).min().filter(|_| ready.is_empty()) {
+        return Err(at_least(shortest));
+    }
+    let new = |index: i32| NewPod { index: Some(index), failures: Some(failures_of(tally, failures, index)) };
+    Ok(ready.into_iter().map(new).collect())
+}
+
+fn pending(tally: &Tally, indexes: &Indexes, missing: usize) -> Vec<i32> {
+    let mut taken: BTreeSet<i32> = tally.active().filter_map(Pod::index).collect();
+    if tally.job.replaces_failed_pods_only() {
+        taken.extend(tally.terminating().filter_map(Pod::index));
+    }
+    let none = OrderedIntervals::default();
+    let failed = indexes.failed.as_ref().map_or(&none, |failures| &failures.indexes);
+    first_pending_indexes(missing, indexes.completions, &indexes.succeeded.union(failed), &taken)
+}
+
+/// Upstream: `getRemainingTimePerIndex`, `backoff_utils.go`.
+fn index_backoff(held: &Pod) -> BackoffRecord {
+    BackoffRecord { failures: failures_before(held).saturating_add(1), last_failure: held.finish }
+}
+
+/// Upstream: `addIndexFailureCountAnnotation` and `getNewIndexFailureCounts`, `indexed_job_utils.go`.
+fn failures_of(tally: &Tally, failures: &Failures, index: i32) -> IndexFailures {
+    let Some(held) = failures.held.get(&index) else { return IndexFailures::default() };
+    let annotations = &held.metadata.annotations;
+    let counts = tally.verdict(held).counts();
+    IndexFailures {
+        counted: annotations.failures.saturating_add(i32::from(counts)),
+        ignored: annotations.ignored_failures.saturating_add(i32::from(!counts)),
+    }
+}

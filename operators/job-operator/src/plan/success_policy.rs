@@ -1,0 +1,29 @@
+//! Whether the indexes that have succeeded suffice by the Job's success policy.
+//!
+//! Left out: which indexes have succeeded.
+
+use super::indexed::OrderedIntervals;
+use crate::objects::SuccessPolicy;
+
+/// The first rule that is met, as a message.
+///
+/// Upstream: `matchSuccessPolicy`, `pkg/controller/job/success_policy.go`.
+pub fn match_success_policy(
+    policy: Option<&SuccessPolicy>,
+    completions: i32,
+    succeeded: &OrderedIntervals,
+) -> Option<String> {
+    let policy = policy.filter(|_| !succeeded.is_empty())?;
+    let met = policy.rules.iter().position(|rule| {
+        let count = rule.succeeded_count.map(i64::from);
+        match &rule.succeeded_indexes {
+            Some(text) => {
+                let wanted = OrderedIntervals::parse(text, completions);
+                let common = wanted.common(succeeded);
+                !wanted.is_empty() && (common >= wanted.total() || count.is_some_and(|count| common >= count))
+            }
+            None => count.is_some_and(|count| succeeded.total() >= count),
+        }
+    })?;
+    Some(format!("Matched rules at index {met}"))
+}

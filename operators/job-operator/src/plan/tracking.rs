@@ -1,0 +1,318 @@
+//! What is counted and which pods are let go, decided once pods have been made and deleted.
+//!
+//! The order of writes is what makes counting safe: first the status names the pods (by uid, or by index), then their
+//! finalizers go, and only then the counters rise ([`crate::status`]). Whoever starts again in between finds in the
+//! status what was counted, and on the pods what was not.
+//!
+//! Left out: the second status.
+//!
+//! Upstream: `trackJobStatusAndRemoveFinalizers`, `pkg/controller/job/job_controller.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use shared::object::Uid;
+use shared::pod::Phase;
+use shared::time::Time;
+
+use super::backoff::{BackoffRecord, count};
+use super::ending::{Ending, is_complete};
+use super::scale::PodRef;
+use super::tally::Tally;
+use super::{Plan, Pods, Reason};
+use crate::objects::pod::Pod;
+use crate::objects::status::{JobCondition, JobStatus, UncountedTerminatedPods, conditions, reasons};
+use crate::objects::{Job, PodFailureAction};
+
+/// The most pods and indexes that wait to be counted in one status.
+///
+/// Upstream: `MaxUncountedPods`.
+pub const MAX_UNCOUNTED_PODS: usize = 500;
+
+/// What came of the plan for the pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// How many pods were made.
+    pub created: usize,
+    /// Pods that were deleted, or had been by somebody else.
+    pub deleted: BTreeSet<Uid>,
+    /// What failed first.
+    pub failure: Option<String>,
+}
+
+/// The next writes: the status, then the finalizers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tracking {
+    /// The Job.
+    pub job: Arc<Job>,
+    /// What is said of it before any finalizer goes.
+    pub status: JobStatus,
+    /// Whether that differs from what was said before.
+    pub is_news: bool,
+    /// Whose finalizers go then.
+    pub release: Vec<PodRef>,
+    /// How the Job ends once nothing is left to count.
+    pub end: Option<End>,
+    /// That it was suspended or resumed, if that is new.
+    pub suspension: Option<Suspension>,
+    /// What the next pods have to wait for, from now on.
+    pub backoff: BackoffRecord,
+    /// How often the pod failure policy took each action.
+    pub policy_actions: BTreeMap<PodFailureAction, u64>,
+    /// Pods that have the finalizer, those to be let go included.
+    pub tracked: BTreeSet<Uid>,
+}
+
+/// How a Job ends, and since when that is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// How and why.
+    pub ending: Ending,
+    /// Whether more is to be counted than fits into one status.
+    pub is_put_off: bool,
+    /// When it was decided.
+    pub at: Time,
+}
+
+/// That pods may run again, or may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspension {
+    /// They may not.
+    Suspended,
+    /// They may.
+    Resumed,
+}
+
+/// Decides what is counted.
+pub fn plan_tracking(plan: &Plan, tally: &Tally, outcome: &Outcome, now: Timestamp) -> Tracking {
+    let mut status = tally.job.status.clone();
+    status.start_time = tally.start_time;
+    let active: Vec<&Pod> = tally.active().filter(|pod| !outcome.deleted.contains(&pod.metadata.uid)).collect();
+    let active_count = active.len().saturating_add(outcome.created);
+    let ending = ending(plan, tally, outcome, active_count);
+    let suspension = if ending.is_none() && is_managed(plan) { suspend(&mut status, tally, now) } else { None };
+    let deleted = outcome.deleted.len();
+    status.active = as_count(active_count);
+    status.ready = Some(as_count(active.iter().filter(|pod| pod.readiness.is_ready()).count()));
+    status.terminating = Some(as_count(tally.terminating().count().saturating_add(deleted)));
+
+    let tracked = still_tracked(plan, tally, outcome);
+    let mut counting = Counting::new(tally, &tracked, ending.as_ref(), &mut status);
+    let is_put_off = counting.count_pods();
+    let Counting { release, uncounted, new_indexes, policy_actions, .. } = counting;
+    status.uncounted_terminated_pods = Some(uncounted);
+    say_indexes(&mut status, tally, new_indexes);
+    if let Some(ending) = &ending {
+        announce(&mut status, ending, Time::of(now));
+    }
+    Tracking {
+        is_news: status != said_before(tally, suspension),
+        job: Arc::clone(&tally.job),
+        status,
+        release,
+        end: ending.map(|ending| End { ending, is_put_off, at: Time::of(now) }),
+        suspension,
+        backoff: tally.backoff,
+        policy_actions,
+        tracked,
+    }
+}
+
+/// The pods that have the finalizer; those that were deleted while the Job goes on have lost it before.
+fn still_tracked(plan: &Plan, tally: &Tally, outcome: &Outcome) -> BTreeSet<Uid> {
+    match &plan.pods {
+        Pods::Delete(_) => tally.tracked.difference(&outcome.deleted).copied().collect(),
+        Pods::Leave(_) | Pods::Create(_) | Pods::End(_) => tally.tracked.clone(),
+    }
+}
+
+/// An end that was planned holds only if every pod that it deletes is gone. A Job that goes on may be complete by now.
+fn ending(plan: &Plan, tally: &Tally, outcome: &Outcome, active: usize) -> Option<Ending> {
+    match &plan.pods {
+        Pods::End(pods) => {
+            let is_done = outcome.deleted.len() == pods.len() && plan.outstanding.is_none();
+            plan.ending.clone().filter(|_| is_done)
+        }
+        Pods::Leave(_) | Pods::Delete(_) | Pods::Create(_) => {
+            is_complete(tally, active).then(Ending::completions_reached)
+        }
+    }
+}
+
+/// Whether pods were allowed to be made or deleted.
+fn is_managed(plan: &Plan) -> bool {
+    match &plan.pods {
+        Pods::Leave(Reason::Active { .. } | Reason::Backoff(_)) | Pods::Delete(_) | Pods::Create(_) => true,
+        Pods::Leave(_) | Pods::End(_) => false,
+    }
+}
+
+fn suspend(status: &mut JobStatus, tally: &Tally, now: Timestamp) -> Option<Suspension> {
+    let at = Time::of(now);
+    let (condition, start_time, suspension) = if tally.job.spec.suspend {
+        let condition = JobCondition::new(conditions::SUSPENDED, true, reasons::JOB_SUSPENDED, "Job suspended", at);
+        // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job that has not started may
+        // change where its pods go.
+        (condition, None, Suspension::Suspended)
+    } else {
+        let condition = JobCondition::new(conditions::SUSPENDED, false, reasons::JOB_RESUMED, "Job resumed", at);
+        (condition, Some(at), Suspension::Resumed)
+    };
+    status.ensure_condition(condition).then(|| {
+        status.start_time = start_time;
+        suspension
+    })
+}
+
+/// What the status said, in the form it is compared in: a start alone, or an empty list, is no news.
+fn said_before(tally: &Tally, suspension: Option<Suspension>) -> JobStatus {
+    let mut before = tally.job.status.clone();
+    before.uncounted_terminated_pods.get_or_insert_default();
+    if suspension.is_none() {
+        before.start_time = tally.start_time;
+    }
+    before
+}
+
+/// Moves the uids of pods that have lost the finalizer into the counters.
+///
+/// Upstream: `cleanUncountedPodsWithoutFinalizers`.
+pub fn count_released(status: &mut JobStatus, tracked: &BTreeSet<Uid>) {
+    let Some(uncounted) = &mut status.uncounted_terminated_pods else { return };
+    let take = |uids: &mut Vec<Uid>| {
+        let before = uids.len();
+        uids.retain(|uid| tracked.contains(uid));
+        before - uids.len()
+    };
+    status.succeeded = status.succeeded.saturating_add(as_count(take(&mut uncounted.succeeded)));
+    status.failed = status.failed.saturating_add(as_count(take(&mut uncounted.failed)));
+}
+
+fn say_indexes(status: &mut JobStatus, tally: &Tally, new: BTreeSet<i32>) {
+    let Some(indexes) = &tally.indexes else {
+        status.failed_indexes = None;
+        return;
+    };
+    let succeeded = indexes.succeeded.with(new);
+    status.completed_indexes = succeeded.to_string().into();
+    status.succeeded = i32::try_from(succeeded.total()).unwrap_or(i32::MAX);
+    status.failed_indexes = indexes.failed.as_ref().map(|failures| failures.indexes.to_string().into());
+}
+
+fn announce(status: &mut JobStatus, ending: &Ending, at: Time) {
+    let type_ = ending.result.announcement();
+    if !ending.is_announced && status.true_condition(type_).is_none() {
+        status.conditions.push(JobCondition::new(type_, true, &ending.reason, &ending.message, at));
+    }
+}
+
+/// A length as the status has it.
+fn as_count(length: usize) -> i32 {
+    i32::try_from(count(length)).unwrap_or(i32::MAX)
+}
+
+struct Counting<'a> {
+    tally: &'a Tally,
+    tracked: &'a BTreeSet<Uid>,
+    ending: Option<&'a Ending>,
+    /// The uids that the status named before this sync.
+    failed_before: BTreeSet<Uid>,
+    release: Vec<PodRef>,
+    uncounted: UncountedTerminatedPods,
+    new_indexes: BTreeSet<i32>,
+    policy_actions: BTreeMap<PodFailureAction, u64>,
+}
+
+impl<'a> Counting<'a> {
+    fn new(tally: &'a Tally, tracked: &'a BTreeSet<Uid>, ending: Option<&'a Ending>, status: &mut JobStatus) -> Self {
+        let failed_before = status.uncounted_terminated_pods.iter().flat_map(|pods| &pods.failed).copied().collect();
+        count_released(status, tracked);
+        Self {
+            tally,
+            tracked,
+            ending,
+            failed_before,
+            release: Vec::new(),
+            uncounted: status.uncounted_terminated_pods.take().unwrap_or_default(),
+            new_indexes: BTreeSet::new(),
+            policy_actions: BTreeMap::new(),
+        }
+    }
+
+    /// Gives whether it stopped because there are too many.
+    fn count_pods(&mut self) -> bool {
+        let tally = self.tally;
+        let mut pods: Vec<&Arc<Pod>> =
+            tally.pods.iter().filter(|pod| self.tracked.contains(&pod.metadata.uid)).collect();
+        if tally.indexes.is_some() {
+            pods.sort_by_key(|pod| pod.index());
+        }
+        for pod in pods {
+            if !self.may_go(pod) {
+                continue;
+            }
+            self.release.push(PodRef::of(pod, tally));
+            self.count(pod);
+            let waiting = self.uncounted.succeeded.len() + self.uncounted.failed.len();
+            if self.new_indexes.len() + waiting >= MAX_UNCOUNTED_PODS {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Upstream: `canRemoveFinalizer`.
+    fn may_go(&self, pod: &Pod) -> bool {
+        let tally = self.tally;
+        let is_over = tally.job.metadata.is_being_deleted() || self.ending.is_some() || pod.phase == Phase::Succeeded;
+        is_over || (tally.is_failed(pod) && !tally.is_held(pod))
+    }
+
+    fn count(&mut self, pod: &Pod) {
+        let (tally, uid) = (self.tally, pod.metadata.uid);
+        if pod.phase == Phase::Succeeded && !self.failed_before.contains(&uid) {
+            match &tally.indexes {
+                Some(indexes) => {
+                    let index = pod.index().filter(|_| tally.has_valid_index(pod));
+                    self.new_indexes.extend(index.filter(|index| !indexes.succeeded_before.has(*index)));
+                }
+                None if self.uncounted.succeeded.contains(&uid) => {}
+                None => self.uncounted.succeeded.push(uid),
+            }
+            return;
+        }
+        let fails = self.ending.is_some_and(|ending| ending.result == super::ending::JobResult::Failed);
+        if !(tally.is_failed(pod) || fails) || self.uncounted.failed.contains(&uid) || !tally.has_valid_index(pod) {
+            return;
+        }
+        let verdict = tally.verdict(pod);
+        if let Some(action) = verdict.action {
+            *self.policy_actions.entry(action).or_default() += 1;
+        }
+        if verdict.counts() {
+            self.uncounted.failed.push(uid);
+        }
+    }
+}
+
+/// `count 1 succeeded, 1 failed; release web-a, web-b`; `nothing to count`.
+impl fmt::Display for Tracking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let uncounted = self.status.uncounted_terminated_pods.as_ref();
+        let (succeeded, failed) = uncounted.map_or((0, 0), |pods| (pods.succeeded.len(), pods.failed.len()));
+        let mut steps = Vec::new();
+        if succeeded + failed > 0 {
+            steps.push(format!("count {succeeded} succeeded, {failed} failed"));
+        }
+        if self.is_news {
+            steps.push("write the status".to_owned());
+        }
+        if !self.release.is_empty() {
+            steps.push(format!("let go {}", super::list(&self.release, |pod| pod.key.name().to_owned())));
+        }
+        steps.extend(self.end.as_ref().map(|end| end.ending.to_string()));
+        if steps.is_empty() { f.write_str("nothing to count") } else { f.write_str(&steps.join("; ")) }
+    }
+}

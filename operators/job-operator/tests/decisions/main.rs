@@ -1,0 +1,16 @@
+//! What is decided for a Job, and what is said of it: tables after upstream's, and properties.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
+
+mod fixtures;
+mod index_limits;
+mod indexed;
+mod new_pod;
+mod orphan;
+mod policies;
+mod properties;
+mod pure;
+mod sync_job;
+mod tracking;
+mod views;
+mod world;
