@@ -10,6 +10,7 @@
 
 mod bad_input;
 mod batch;
+mod cluster;
 mod deployment;
 mod faults;
 mod leader;

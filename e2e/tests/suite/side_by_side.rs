@@ -205,7 +205,7 @@ fn compare(
     left: impl AsyncFn(&Scene) -> Result<Vec<String>>,
     of_controllers: &[&str],
 ) -> Result<()> {
-    with_cluster(ClusterOptions::default(), async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         let upstream = scene.beside("upstream").await?;
         live(&upstream).await?;
         scene.cluster.stop_controller_manager().await?;
