@@ -10,6 +10,7 @@
 
 mod bad_input;
 mod deployment;
+mod endpointslice;
 mod leader;
 mod privilege;
 mod replicas;

@@ -13,8 +13,8 @@ use futures::future::try_join_all;
 use super::scene::{self, Scene};
 
 /// The operators that the suite is about.
-pub(crate) const OPERATORS: [&str; 3] =
-    ["deployment-operator", "replicaset-operator", "replicationcontroller-operator"];
+pub(crate) const OPERATORS: [&str; 4] =
+    ["deployment-operator", "endpointslice-operator", "replicaset-operator", "replicationcontroller-operator"];
 
 /// The cluster shared by all tests of this process, with every operator at work. It lives in a thread with a runtime of
 /// its own, as each test's runtime ends with the test.

@@ -7,11 +7,12 @@ use kube::api::ListParams;
 
 use super::scene::Scene;
 
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 6] = [
     ("apps/v1", "Deployment"),
     ("apps/v1", "ReplicaSet"),
     ("v1", "ReplicationController"),
     ("v1", "Pod"),
+    ("discovery.k8s.io/v1", "EndpointSlice"),
     ("v1", "Event"),
 ];
 const LOG_LINES: usize = 12;
@@ -35,6 +36,10 @@ pub(super) async fn dump(scene: &Scene) -> String {
                     let shown = match kind {
                         "Event" => format!("{} {} {}", data["type"], data["reason"], data["message"]),
                         "Pod" => format!("{} {:?}", data["status"]["phase"], object.metadata.deletion_timestamp),
+                        "EndpointSlice" => {
+                            let endpoints = data["endpoints"].as_array().map_or(0, Vec::len);
+                            format!("{endpoints} endpoints {:?}", object.metadata.labels)
+                        }
                         _ => format!("replicas {} status {}", data["spec"]["replicas"], data["status"]),
                     };
                     let _ = writeln!(text, "{name}: {shown}");
