@@ -12,6 +12,7 @@ mod bad_input;
 mod batch;
 mod cluster;
 mod deployment;
+mod endpointslice;
 mod faults;
 mod leader;
 mod privilege;

@@ -30,8 +30,8 @@ pub(crate) const OPERATORS: [&str; 12] = [
     "ttl-after-finished-operator",
 ];
 
-/// The cluster shared by all tests of this process, with every operator at work and no kube-controller-manager. It lives in a thread with a runtime of
-/// its own, as each test's runtime ends with the test.
+/// The cluster shared by all tests of this process, with every operator at work and no kube-controller-manager. It lives
+/// in a thread with a runtime of its own, as each test's runtime ends with the test.
 pub(crate) fn shared() -> Result<Arc<Cluster>> {
     static SHARED: OnceLock<Result<Arc<Cluster>, String>> = OnceLock::new();
     let started = SHARED.get_or_init(|| {
