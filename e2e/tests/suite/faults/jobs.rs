@@ -75,8 +75,7 @@ impl<'a> Watched<'a> {
     async fn end_all(&self) -> Result<()> {
         let mut running = self.check().await?;
         running.retain(|pod| is_ready(pod) && !self.ended.borrow().contains_key(&uid(pod)));
-        let may_fail =
-            usize::try_from(FAILURES - self.ended().1)?.min(running.len() / FAILURES.unsigned_abs() as usize);
+        let may_fail = usize::try_from(FAILURES - self.ended().1)?.min(running.len() / usize::try_from(FAILURES)?);
         for (at, pod) in running.iter().enumerate() {
             let code = i32::from(at < may_fail);
             // Before it is done: the operator may be faster than this test.
