@@ -137,7 +137,7 @@ async fn told(scene: &Scene) -> Result<Vec<String>> {
 
 #[test]
 fn slices_change_hands_without_a_write_and_are_made_anew_alike() -> Result<()> {
-    with_cluster(ClusterOptions::default(), async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         pods(scene).await?;
         for (_, service, ..) in services() {
             scene.apply(&service).await?;

@@ -68,7 +68,8 @@ async fn roll(scene: &Scene) -> Result<usize> {
 
 #[test]
 fn a_rolling_update_of_many_pods_takes_no_more_writes_than_upstream_needs() -> Result<()> {
-    let options = ClusterOptions { audit: true, audit_policy: AUDIT_POLICY, ..ClusterOptions::default() };
+    let options =
+        ClusterOptions { audit: true, audit_policy: AUDIT_POLICY, ..ClusterOptions::with_controller_manager() };
     with_cluster(options, async |scene| {
         let upstream = scene.beside("upstream").await?;
         let expected = roll(&upstream).await?;
