@@ -22,7 +22,8 @@ const ROLLOUT_DEADLINE: Duration = Duration::from_secs(120);
 
 #[derive(clap::Args)]
 pub(crate) struct RunFlags {
-    /// Which operators run; all that have manifests if not given. The rest stays with kube-controller-manager.
+    /// Which operators run, the rest staying with kube-controller-manager; if not given all that have manifests, and no
+    /// kube-controller-manager.
     #[arg(long, value_delimiter = ',')]
     operators: Vec<String>,
     /// How many nodes.
@@ -36,9 +37,9 @@ pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
         if flags.operators.is_empty() { with_manifests(Path::new(MANIFESTS))? } else { flags.operators.clone() };
     let binaries = binaries(&names)?;
     let started = Instant::now();
-    let controllers = ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
-    let options =
-        ClusterOptions { nodes: flags.nodes, controller_manager: Some(controllers), ..ClusterOptions::default() };
+    let rest = || ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
+    let controller_manager = (!flags.operators.is_empty()).then(rest);
+    let options = ClusterOptions { nodes: flags.nodes, controller_manager, ..ClusterOptions::default() };
     let cluster = Cluster::start_with(options, &mut progress).await?;
     progress.show_live("starting the operators");
     let mut operators = start(&cluster, &names, &binaries).await?;
