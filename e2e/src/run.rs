@@ -9,6 +9,7 @@ use e2e::apply::apply;
 use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
 use e2e::operator::{Operator, OperatorSpec, upstream_controller};
 use e2e::progress::Progress;
+use e2e::tools::{self, Tool};
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -155,10 +156,17 @@ fn describe(status: &DeploymentStatus) -> String {
     format!("deployment/nginx [{bar}] {} created, {available} available", status.replicas.unwrap_or(0))
 }
 
+/// For those who have no kubectl of their own: where the one is that was built.
+fn path_to_kubectl() -> String {
+    let built = tools::find(Tool::Kubectl).filter(|_| tools::find_program(Tool::Kubectl.name()).is_none());
+    let dir = built.as_deref().and_then(Path::parent);
+    dir.map_or(String::new(), |dir| format!(" PATH=$PATH:{}", dir.display()))
+}
+
 fn help(cluster: &Cluster) -> Result<String> {
     Ok(format!(
         "
-export KUBECONFIG={}
+export KUBECONFIG={}{}
 
 kubectl get deployments,replicasets,pods
 kubectl set image deployment/nginx nginx=nginx:1.29 && kubectl rollout status deployment/nginx
@@ -170,6 +178,7 @@ Logs: {}
 Ctrl-C ends it all.
 ",
         cluster.kubeconfig().display(),
+        path_to_kubectl(),
         cluster.run_dir()?.join("logs").display()
     ))
 }

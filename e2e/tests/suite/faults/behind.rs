@@ -98,6 +98,11 @@ pub(super) fn nth_work(action: Action, n: u32) -> Rule {
     Rule::new(action).writes().when(|seen| is_work(&seen.path)).nth(n)
 }
 
+/// Every such write.
+pub(super) fn all_work(action: Action) -> Rule {
+    Rule::new(action).writes().when(|seen| is_work(&seen.path)).always()
+}
+
 /// What controllers work with: no events, leases, and reviews of tokens and access.
 fn is_work(path: &str) -> bool {
     !["/events", "/leases", "reviews"].iter().any(|other| path.contains(other))

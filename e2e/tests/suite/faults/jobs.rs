@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::behind::{Behind, Gate, each, each_work, nth_work};
+use super::behind::{Behind, Gate, all_work, each, nth_work};
 use super::with_operators;
 use crate::batch::{completed, indexed, job, pods, running, status, with};
 use crate::support::objects::is_ready;
@@ -140,7 +140,7 @@ async fn kill_again_and_again(victim: &mut Behind, moment: Moment, kills: &Cell<
         match moment {
             Moment::FirstWrite => {
                 victim.proxy.add(nth_work(gate.after(), 1));
-                victim.proxy.add(each_work(Gate::new().before(), 1));
+                victim.proxy.add(all_work(Gate::new().before()));
             }
             Moment::MidBatch => victim.proxy.add(nth_work(gate.after(), 1 + kills.get() % 7)),
         }
