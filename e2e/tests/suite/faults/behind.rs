@@ -98,6 +98,12 @@ pub(super) fn nth_work(action: Action, n: u32) -> Rule {
     Rule::new(action).writes().when(|seen| is_work(&seen.path)).nth(n)
 }
 
+/// Every n-th such write.
+pub(super) fn each_work(action: Action, n: usize) -> Rule {
+    let each = each(n);
+    Rule::new(action).writes().when(move |seen| is_work(&seen.path) && each(seen)).always()
+}
+
 /// What controllers work with: no events, leases, and reviews of tokens and access.
 fn is_work(path: &str) -> bool {
     !["/events", "/leases", "reviews"].iter().any(|other| path.contains(other))
