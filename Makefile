@@ -139,5 +139,4 @@ needs:
 	need cargo "Rust 1.95 or newer: https://rustup.rs"; \
 	need cc "a C compiler for the TLS library: apt-get install build-essential"; \
 	need go "Go 1.26 or newer, which builds the local cluster: https://go.dev/dl"; \
-	need kubectl "which reads the manifests: https://kubernetes.io/docs/tasks/tools"; \
 	[ -z "$$missing" ]

@@ -116,9 +116,7 @@ async fn run_steps(options: &BenchOptions, contestant: Contestant, round: u32) -
     progress.finish(&format!("round {}: {contestant}", round + 1));
     // Every pod has a place: a node of kwok takes what it is given.
     let nodes = u32::try_from(options.present.max(options.completions) / 500 + 10)?;
-    let cluster =
-        Cluster::start(ClusterOptions { nodes, controller_manager: None, audit: true, ..ClusterOptions::default() })
-            .await?;
+    let cluster = Cluster::start(ClusterOptions { nodes, audit: true, ..ClusterOptions::default() }).await?;
     let mut running = Running::start(contestant, options, &cluster).await?;
     let mut measured = Vec::new();
     for &step in options.set.steps() {

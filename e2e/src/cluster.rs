@@ -1,5 +1,6 @@
-//! A cluster to test against: a local one made of real parts (etcd, kube-apiserver, kube-scheduler, kube-controller-manager
-//! and, for nodes and pods, kwok) as processes of this machine, or one that is already there.
+//! A cluster to test against: a local one made of real parts (etcd, kube-apiserver, kube-scheduler and, for nodes and pods,
+//! kwok) as processes of this machine, or one that is already there. kube-controller-manager is one of the parts only where
+//! somebody asks for it: to hand over to or from it, or to be measured beside.
 //! Left out: containers, kubelets, networking between pods. What needs them belongs to a kind cluster.
 
 mod nodes;
@@ -79,7 +80,7 @@ impl ControllerManager {
 pub struct ClusterOptions {
     /// How many nodes kwok plays.
     pub nodes: u32,
-    /// None: no kube-controller-manager.
+    /// None, unless said otherwise: the operators do its work.
     pub controller_manager: Option<ControllerManager>,
     /// Further flags of kube-apiserver, such as `--feature-gates=…`; they win over ours.
     pub apiserver_flags: Vec<String>,
@@ -93,11 +94,18 @@ impl Default for ClusterOptions {
     fn default() -> Self {
         Self {
             nodes: 5,
-            controller_manager: Some(ControllerManager::all()),
+            controller_manager: None,
             apiserver_flags: Vec::new(),
             audit: false,
             audit_policy: AUDIT_POLICY,
         }
+    }
+}
+
+impl ClusterOptions {
+    /// With every controller of kube-controller-manager that is on by default.
+    pub fn with_controller_manager() -> Self {
+        Self { controller_manager: Some(ControllerManager::all()), ..Self::default() }
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use crate::apply::documents;
 use crate::cluster::Cluster;
-use crate::tools::find_program;
+use crate::tools::{self, Tool};
 
 impl Cluster {
     /// Runs kubectl against this cluster; what it prints, or an error with what it complains about.
@@ -29,8 +29,10 @@ pub async fn kustomize(dir: &Path) -> Result<Vec<Value>> {
 }
 
 async fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, kubeconfig: Option<&Path>) -> Result<String> {
-    let program = find_program("kubectl")
-        .context("kubectl is neither on PATH nor in KUBEBUILDER_ASSETS: https://kubernetes.io/docs/tasks/tools")?;
+    let program = tools::find(Tool::Kubectl).context(
+        "kubectl is neither on PATH nor in KUBEBUILDER_ASSETS, nor was it built for a local cluster: \
+         https://kubernetes.io/docs/tasks/tools",
+    )?;
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
     if let Some(kubeconfig) = kubeconfig {

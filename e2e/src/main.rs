@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use e2e::bench::{self, BenchOptions};
-use e2e::cluster::{Cluster, ClusterOptions};
+use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
 use e2e::progress::Progress;
 use e2e::tools::{Tool, Tools};
 use tokio::signal::unix::{SignalKind, signal};
@@ -77,10 +77,8 @@ async fn until_interrupted(work: impl Future<Output = Result<()>>) -> Result<()>
 
 async fn cluster(nodes: u32, controllers: String) -> Result<()> {
     let mut progress = Progress::default();
-    let mut options = ClusterOptions { nodes, ..ClusterOptions::default() };
-    if let Some(controller_manager) = &mut options.controller_manager {
-        controller_manager.controllers = controllers;
-    }
+    let controller_manager = Some(ControllerManager { controllers, flags: Vec::new() });
+    let options = ClusterOptions { nodes, controller_manager, ..ClusterOptions::default() };
     let cluster = Cluster::start_with(options, &mut progress).await?;
     progress.finish(&format!("{nodes} nodes are ready; Ctrl-C ends it all"));
     print(&format!("export KUBECONFIG={}\n", cluster.kubeconfig().display()))?;

@@ -31,6 +31,14 @@ pub struct Request {
     pub verb: String,
 }
 
+impl Request {
+    /// Whether who may do this may do that; `*` stands for any group or resource.
+    fn covers(&self, asked: &Self) -> bool {
+        let is_one_of = |ours: &str, theirs: &str| ours == "*" || ours == theirs;
+        self.verb == asked.verb && is_one_of(&self.group, &asked.group) && is_one_of(&self.resource, &asked.resource)
+    }
+}
+
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { group, resource, verb } = self;
@@ -110,7 +118,7 @@ impl Usage {
         let refused = asked.iter().filter(|(_, count)| count.refused > 0);
         let refused =
             refused.map(|(request, count)| format!("{operator} was refused {} times: {request}", count.refused));
-        let is_used = |grant: &Request| asked.get(grant).is_some_and(|count| count.allowed > 0);
+        let is_used = |grant: &Request| asked.iter().any(|(asked, count)| grant.covers(asked) && count.allowed > 0);
         let unused = grants.iter().filter(|grant| !is_used(grant) && !implied(grant).is_some_and(|by| is_used(&by)));
         let unused = unused.filter(|grant| !is_for_admission(grant));
         refused.chain(unused.map(|grant| format!("{operator} may, and never did: {grant}"))).collect()
@@ -118,11 +126,13 @@ impl Usage {
 }
 
 /// What has to be done for this grant to be needed as well: a list is what is left of a watch where the server does not
-/// stream lists, and an event that repeats itself is patched.
+/// stream lists, an event that repeats itself is patched, and a collection goes object by object where its kind has no
+/// other way.
 fn implied(grant: &Request) -> Option<Request> {
     let verb = match (grant.verb.as_str(), grant.resource.as_str()) {
         ("list", _) => "watch",
         ("patch", "events") => "create",
+        ("delete", "*") => "deletecollection",
         _ => return None,
     };
     Some(Request { verb: verb.to_owned(), ..grant.clone() })
@@ -242,6 +252,16 @@ mod tests {
         let rules = json!([{"apiGroups": [""], "resources": ["events"], "verbs": ["patch"]}]);
         check(&done("create", &json!({"resource": "events"})), &rules, &[]);
         check("", &rules, &["job-operator may, and never did: patch core/events"]);
+    }
+
+    #[test]
+    fn who_may_do_something_to_everything_must_do_it_to_something() {
+        let rules = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "deletecollection", "delete"]}]);
+        let pods = json!({"resource": "pods", "apiVersion": "v1"});
+        check(&(done("list", &pods) + &done("deletecollection", &pods)), &rules, &[]);
+        let unused =
+            ["delete */*", "deletecollection */*"].map(|grant| format!("job-operator may, and never did: {grant}"));
+        check(&done("list", &pods), &rules, &unused.each_ref().map(String::as_str));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use e2e::apply::apply;
 use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
 use e2e::operator::{Operator, OperatorSpec, upstream_controller};
 use e2e::progress::Progress;
+use e2e::tools::{self, Tool};
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -22,7 +23,8 @@ const ROLLOUT_DEADLINE: Duration = Duration::from_secs(120);
 
 #[derive(clap::Args)]
 pub(crate) struct RunFlags {
-    /// Which operators run; all that have manifests if not given. The rest stays with kube-controller-manager.
+    /// Which operators run, the rest staying with kube-controller-manager; if not given all that have manifests, and no
+    /// kube-controller-manager.
     #[arg(long, value_delimiter = ',')]
     operators: Vec<String>,
     /// How many nodes.
@@ -36,9 +38,9 @@ pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
         if flags.operators.is_empty() { with_manifests(Path::new(MANIFESTS))? } else { flags.operators.clone() };
     let binaries = binaries(&names)?;
     let started = Instant::now();
-    let controllers = ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
-    let options =
-        ClusterOptions { nodes: flags.nodes, controller_manager: Some(controllers), ..ClusterOptions::default() };
+    let rest = || ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
+    let controller_manager = (!flags.operators.is_empty()).then(rest);
+    let options = ClusterOptions { nodes: flags.nodes, controller_manager, ..ClusterOptions::default() };
     let cluster = Cluster::start_with(options, &mut progress).await?;
     progress.show_live("starting the operators");
     let mut operators = start(&cluster, &names, &binaries).await?;
@@ -154,10 +156,17 @@ fn describe(status: &DeploymentStatus) -> String {
     format!("deployment/nginx [{bar}] {} created, {available} available", status.replicas.unwrap_or(0))
 }
 
+/// For those who have no kubectl of their own: where the one is that was built.
+fn path_to_kubectl() -> String {
+    let built = tools::find(Tool::Kubectl).filter(|_| tools::find_program(Tool::Kubectl.name()).is_none());
+    let dir = built.as_deref().and_then(Path::parent);
+    dir.map_or(String::new(), |dir| format!(" PATH=$PATH:{}", dir.display()))
+}
+
 fn help(cluster: &Cluster) -> Result<String> {
     Ok(format!(
         "
-export KUBECONFIG={}
+export KUBECONFIG={}{}
 
 kubectl get deployments,replicasets,pods
 kubectl set image deployment/nginx nginx=nginx:1.29 && kubectl rollout status deployment/nginx
@@ -170,6 +179,7 @@ Logs: {}
 Ctrl-C ends it all.
 ",
         cluster.kubeconfig().display(),
+        path_to_kubectl(),
         cluster.run_dir()?.join("logs").display()
     ))
 }

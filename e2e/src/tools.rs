@@ -18,7 +18,7 @@ use crate::progress::Progress;
 /// The Kubernetes version this project follows.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
-/// A program the local cluster consists of.
+/// A program that the local cluster consists of, or that it is looked at with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     Etcd,
@@ -26,11 +26,12 @@ pub enum Tool {
     KubeScheduler,
     KubeControllerManager,
     Kwok,
+    Kubectl,
 }
 
 impl Tool {
-    pub const ALL: [Self; 5] =
-        [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::KubeControllerManager, Self::Kwok];
+    pub const ALL: [Self; 6] =
+        [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::KubeControllerManager, Self::Kwok, Self::Kubectl];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -39,22 +40,34 @@ impl Tool {
             Self::KubeScheduler => "kube-scheduler",
             Self::KubeControllerManager => "kube-controller-manager",
             Self::Kwok => "kwok",
+            Self::Kubectl => "kubectl",
         }
     }
 
-    /// What `--version` begins with for a program that will do.
+    /// What makes it print its version.
+    fn version_args(self) -> &'static [&'static str] {
+        match self {
+            Self::Etcd | Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager | Self::Kwok => {
+                &["--version"]
+            }
+            Self::Kubectl => &["version", "--client"],
+        }
+    }
+
+    /// What the version of a program that will do begins with: the user's own kubectl will, whatever it is.
     fn accepted_version(self) -> &'static str {
         match self {
             Self::Etcd => "etcd Version: 3.6.",
             Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
             Self::Kwok => "kwok version v0.8.",
+            Self::Kubectl => "Client Version: v1.",
         }
     }
 
     /// Whether the program at `path` runs and is of a version that will do.
     fn accepts(self, path: &Path) -> bool {
         Command::new(path)
-            .arg("--version")
+            .args(self.version_args())
             .stdin(Stdio::null())
             .output()
             .is_ok_and(|output| self.accepts_version(&String::from_utf8_lossy(&output.stdout)))
@@ -120,6 +133,12 @@ pub fn cache_dir() -> Result<PathBuf> {
     Ok(base.join("kubernetes-operators"))
 }
 
+/// Where `tool` is, if it is there; nothing is built.
+pub fn find(tool: Tool) -> Option<PathBuf> {
+    let built = || Some(cache_dir().ok()?.join(KUBERNETES_VERSION).join("bin").join(tool.name()));
+    find_program(tool.name()).or_else(|| built().filter(|path| path.is_file()))
+}
+
 /// The first program called `name` in `$KUBEBUILDER_ASSETS` or on `PATH`.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     program_dirs().map(|dir| dir.join(name)).find(|path| path.is_file())
@@ -151,5 +170,6 @@ mod tests {
         assert!(!Tool::KubeScheduler.accepts_version("Kubernetes v1.35.0"));
         assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!Tool::Kwok.accepts_version(""));
+        assert!(Tool::Kubectl.accepts_version("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
     }
 }

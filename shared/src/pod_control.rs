@@ -61,8 +61,9 @@ impl PodControl {
                 self.recorder.event(owner, EventType::Normal, SUCCESSFUL_DELETE, message);
                 Ok(true)
             }
-            // The pod is gone; on a conflict another one has taken its name.
-            Err(error) if error.is_not_found() || error.is_conflict() => Ok(false),
+            Err(error) if error.is_not_found() => Ok(false),
+            // A conflict, too: another pod may have taken the name, of which the cache will tell before the next try, or a
+            // webhook has refused in these words, and the pod is still there.
             Err(error) => {
                 let message = format!("Error deleting: {error}");
                 self.recorder.event(owner, EventType::Warning, FAILED_DELETE, message);

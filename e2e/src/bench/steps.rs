@@ -203,9 +203,9 @@ impl Bench {
                 self.wait_available(&wanted).await
             }
             Step::Restart => self.wait_pod_count(PROBE, 2).await,
-            Step::Job => self.wait_jobs(1).await,
-            Step::Jobs => self.wait_jobs(options.jobs).await,
-            Step::CronJobs => self.wait_jobs(options.cron_jobs).await,
+            Step::Job => self.wait_jobs(1, options.completions).await,
+            Step::Jobs => self.wait_jobs(options.jobs, 1).await,
+            Step::CronJobs => self.wait_jobs(options.cron_jobs, 1).await,
         }
     }
 
@@ -254,10 +254,9 @@ impl Bench {
     }
 
     async fn wait_no_pods(&self) -> Result<()> {
-        self.wait_until("no pods", async || {
-            Ok(self.pods().list_metadata(&ListParams::default()).await?.items.is_empty())
-        })
-        .await
+        // Asking for all of them again and again would be work that counts in the time.
+        let any = ListParams::default().limit(1);
+        self.wait_until("no pods", async || Ok(self.pods().list_metadata(&any).await?.items.is_empty())).await
     }
 
     async fn wait_pod_count(&self, app: &str, count: usize) -> Result<()> {

@@ -40,6 +40,7 @@ const MODULES: [Module; 3] = [
             (Tool::KubeApiserver, "k8s.io/kubernetes/cmd/kube-apiserver"),
             (Tool::KubeScheduler, "k8s.io/kubernetes/cmd/kube-scheduler"),
             (Tool::KubeControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"),
+            (Tool::Kubectl, "k8s.io/kubernetes/cmd/kubectl"),
         ],
     },
 ];

@@ -3,7 +3,7 @@
 use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
-use e2e::cluster::Part;
+use e2e::cluster::{ClusterOptions, Part};
 use e2e::kubeconfig::{self, Credentials};
 use e2e::operator::Installed;
 use http::StatusCode;
@@ -14,7 +14,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::support::clusters::{binary, metrics_token, spec, without_controllers};
+use crate::support::clusters::{binary, metrics_token, spec};
 use crate::support::{
     DEADLINE, OPERATORS, deployment, on_shared_cluster, start_operators, template, uid, with_cluster,
 };
@@ -75,7 +75,7 @@ fn a_namespace_deleted_during_a_rollout_goes_and_takes_nothing_along() -> Result
 
 #[test]
 fn an_operator_waits_for_an_apiserver_that_is_not_there_yet() -> Result<()> {
-    with_cluster(without_controllers(["replicaset-operator"]), async |scene| {
+    with_cluster(ClusterOptions::default(), async |scene| {
         let mut of = spec(&scene.cluster, "replicaset-operator").await?;
         of.leader_elect = true;
         let mut operator = scene.cluster.start_operator(&of).await?;
@@ -116,7 +116,7 @@ fn an_operator_waits_for_an_apiserver_that_is_not_there_yet() -> Result<()> {
 
 #[test]
 fn metrics_are_for_those_who_may_read_them_and_health_is_for_all() -> Result<()> {
-    with_cluster(without_controllers(OPERATORS), async |scene| {
+    with_cluster(ClusterOptions::default(), async |scene| {
         let operators = start_operators(&scene.cluster, OPERATORS).await?;
         scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "stranger"}})).await?;
         let account = Installed { namespace: scene.namespace.clone(), service_account: "stranger".to_owned() };
@@ -176,7 +176,7 @@ fn what_cannot_work_is_said_at_once() -> Result<()> {
 
 #[test]
 fn a_token_that_is_not_valid_is_reported() -> Result<()> {
-    with_cluster(without_controllers(["deployment-operator"]), async |scene| {
+    with_cluster(ClusterOptions::default(), async |scene| {
         let file = scene.cluster.run_dir()?.join("expired.kubeconfig");
         let (server, pki) = (scene.cluster.server()?, scene.cluster.pki()?);
         kubeconfig::write(&file, &server, pki.ca_pem(), &Credentials::Token("no.such.token"))?;

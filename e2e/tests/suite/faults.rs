@@ -50,7 +50,7 @@ fn with_operators<const N: usize>(
 
 /// Runs a test on a small cluster without any controller.
 fn on_quiet_cluster(test: impl AsyncFnOnce(&Scene) -> Result<()>) -> Result<()> {
-    with_cluster(ClusterOptions { nodes: 2, controller_manager: None, ..ClusterOptions::default() }, test)
+    with_cluster(ClusterOptions { nodes: 2, ..ClusterOptions::default() }, test)
 }
 
 /// The ReplicaSet `web`.

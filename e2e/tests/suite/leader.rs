@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use e2e::cluster::ClusterOptions;
 use e2e::operator::{Operator, OperatorSpec};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -13,7 +14,7 @@ use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::json;
 
-use crate::support::clusters::{spec, without_controllers};
+use crate::support::clusters::spec;
 use crate::support::{DEADLINE, Scene, template, with_cluster};
 
 const OPERATOR: &str = "replicaset-operator";
@@ -62,7 +63,7 @@ async fn work_is_done(scene: &Scene, name: &str, since: Instant) -> Result<Durat
 
 #[test]
 fn a_standby_takes_over_from_a_leader_that_dies_or_goes() -> Result<()> {
-    with_cluster(without_controllers([OPERATOR]), async |scene| {
+    with_cluster(ClusterOptions::default(), async |scene| {
         let of = spec(&scene.cluster, OPERATOR).await?;
         let mut first = replica(scene, &of, "first").await?;
         let first_holder = scene.wait_until("a leader", DEADLINE, async || holder(scene).await).await?;
@@ -92,7 +93,7 @@ fn a_standby_takes_over_from_a_leader_that_dies_or_goes() -> Result<()> {
 
 #[test]
 fn a_lease_that_cannot_be_written_is_reported() -> Result<()> {
-    with_cluster(without_controllers([OPERATOR]), async |scene| {
+    with_cluster(ClusterOptions::default(), async |scene| {
         let of = spec(&scene.cluster, OPERATOR).await?;
         let bindings: Api<RoleBinding> = Api::namespaced(scene.client.clone(), "kube-system");
         bindings.delete("replicaset-operator-leader-election", &DeleteParams::default()).await?;

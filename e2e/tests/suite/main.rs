@@ -10,7 +10,9 @@
 
 mod bad_input;
 mod batch;
+mod cluster;
 mod deployment;
+mod endpointslice;
 mod faults;
 mod leader;
 mod privilege;

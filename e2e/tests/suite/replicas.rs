@@ -192,16 +192,7 @@ fn a_replication_controller_adopts_and_releases_pods_by_their_labels() -> Result
 }
 
 async fn reports_quota<K: Replicas + serde::Serialize>(scene: &Scene) -> Result<()> {
-    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}});
-    scene.apply(&quota).await?;
-    scene
-        .wait_until("the quota is in force", DEADLINE, async || {
-            let quota: k8s_openapi::api::core::v1::ResourceQuota = scene.fetch("few").await?;
-            let hard = quota.status.and_then(|status| status.hard).unwrap_or_default();
-            ensure!(hard.contains_key("pods"), "{hard:?}");
-            Ok(())
-        })
-        .await?;
+    scene.limit_pods("few", 2).await?;
     scene.apply(&K::make("web", 4)).await?;
     let condition = scene
         .wait_until("the denial is reported", DEADLINE, async || {
@@ -214,7 +205,7 @@ async fn reports_quota<K: Replicas + serde::Serialize>(scene: &Scene) -> Result<
     let events = scene.told("FailedCreate").await?;
     assert!(events.iter().all(|event| event.type_.as_deref() == Some("Warning")), "{events:?}");
 
-    scene.patch::<k8s_openapi::api::core::v1::ResourceQuota>("few", &json!({"spec": {"hard": {"pods": "10"}}})).await?;
+    scene.limit_pods("few", 10).await?;
     ready::<K>(scene, "web", 4).await?;
     scene
         .wait_until("the condition goes", DEADLINE, async || {

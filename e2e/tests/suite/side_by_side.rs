@@ -70,7 +70,7 @@ fn without_hashes(lines: Vec<String>, hashes: &[(String, String)]) -> Vec<String
 }
 
 /// Messages name pods and namespaces.
-fn without_names(line: String, scene: &Scene, pods: &[Pod]) -> String {
+fn without_names(line: &str, scene: &Scene, pods: &[Pod]) -> String {
     let line = line.replace(&format!("{}/", scene.namespace), "<namespace>/");
     pods.iter().fold(line, |line, pod| match &pod.metadata.generate_name {
         Some(prefix) => line.replace(&pod.name_any(), &format!("{prefix}?")),
@@ -118,7 +118,7 @@ async fn events(scene: &Scene, of_controllers: &[&str]) -> Result<Vec<String>> {
             continue;
         }
         let about = &event.involved_object;
-        let message = without_names(event.message.clone().unwrap_or_default(), scene, &pods);
+        let message = without_names(event.message.as_deref().unwrap_or_default(), scene, &pods);
         // "Created pod: web-5c6f8-x7k2p": the last five letters are random.
         let message = match message.split_once(" pod: ").and_then(|(_, pod)| pod.rsplit_once('-')) {
             Some((_, random)) => message.trim_end_matches(random).to_owned(),
@@ -196,16 +196,16 @@ async fn waits_for(scene: &Scene, name: &str, progressing: (&str, &str)) -> Resu
 
 #[test]
 fn the_operators_leave_what_upstream_leaves() -> Result<()> {
-    compare(live, left, &["deployment-controller", "replicaset-controller", "replication-controller"])
+    compare(&live, &left, &["deployment-controller", "replicaset-controller", "replication-controller"])
 }
 
 /// Lives once under kube-controller-manager and once under the operators, and compares what is left.
 fn compare(
-    live: impl AsyncFn(&Scene) -> Result<()>,
-    left: impl AsyncFn(&Scene) -> Result<Vec<String>>,
+    live: &impl AsyncFn(&Scene) -> Result<()>,
+    left: &impl AsyncFn(&Scene) -> Result<Vec<String>>,
     of_controllers: &[&str],
 ) -> Result<()> {
-    with_cluster(ClusterOptions::default(), async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         let upstream = scene.beside("upstream").await?;
         live(&upstream).await?;
         scene.cluster.stop_controller_manager().await?;

@@ -4,6 +4,7 @@ pub(crate) mod clusters;
 mod dump;
 mod kubelet;
 pub(crate) mod objects;
+mod quota;
 pub(crate) mod sampler;
 pub(crate) mod scene;
 

@@ -75,7 +75,7 @@ async fn roll_half(scene: &Scene, step: u32) -> Result<()> {
 
 #[test]
 fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> {
-    with_cluster(ClusterOptions::default(), async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         let rest = ControllerManager::without(OPERATORS.map(upstream_controller));
         let moves = scene.beside("moves").await?;
         let mut moving = deployment("moving", 20);

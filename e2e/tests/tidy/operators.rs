@@ -142,6 +142,15 @@ fn every_operator_has_tests() {
     crate::none(without.map(|name| format!("operators/{name}: has no tests")));
 }
 
+/// The suite starts exactly these, in place of kube-controller-manager.
+#[test]
+fn every_operator_is_at_work_in_the_e2e_suite() {
+    let path = "e2e/tests/suite/support/clusters.rs";
+    let suite = read(path);
+    let missing = tree::operators().into_iter().filter(|name| !suite.contains(&format!("\"{name}\",")));
+    crate::none(missing.map(|name| format!("{path}: OPERATORS does not list {name}")));
+}
+
 #[test]
 fn every_operator_has_its_page_and_is_on_the_first_one() {
     let first_page = read("README.md");

@@ -82,8 +82,8 @@ impl Writer {
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_DELETE, message);
                 Ok(())
             }
-            // It is gone, or another Job has its name.
-            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+            // Not a conflict: if a webhook has refused in these words, the Job still runs.
+            Err(error) if error.is_not_found() => Ok(()),
             Err(error) => {
                 let message = format!("Deleted job: {error}");
                 self.recorder.event(about, EventType::Warning, reasons::FAILED_DELETE, message);

@@ -179,8 +179,8 @@ impl Writer {
                 self.metrics.wrote(operations::DELETE);
                 Ok(())
             }
-            // It is gone, or another slice has its name.
-            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+            // Not a conflict: if a webhook has refused in these words, the slice is still there.
+            Err(error) if error.is_not_found() => Ok(()),
             Err(error) => {
                 self.doubt(service, &error);
                 Err(error)

@@ -1,7 +1,7 @@
 //! What one sync does about a Job's pods, and why.
 //!
 //! The second decision, which needs to know what came of this one, is [`tracking`]'s; the third is
-//! [`crate::status`]'s. Reading order: [`tally`] (the numbers) → [`ending`] (whether it ends) → [`scale`] (which pods are
+//! [`crate::status`]'s. Reading order: [`tally`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are
 //! made or deleted) → [`tracking`] (what is counted). [`new_pod`] says what a pod looks like.
 //! Left out: the order of the requests, which is apply's.
 

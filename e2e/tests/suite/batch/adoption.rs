@@ -1,7 +1,7 @@
 //! Whose a pod is: adopted, released, or another controller's altogether.
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::{Event, Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -93,16 +93,7 @@ fn a_job_of_another_controller_is_left_alone() -> Result<()> {
 #[test]
 fn a_quota_is_told_and_respected_and_the_job_goes_on_after_it() -> Result<()> {
     on_shared_cluster(async |scene| {
-        let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "two"},
-            "spec": {"hard": {"pods": "2"}}});
-        scene.apply(&quota).await?;
-        scene
-            .wait_until("the quota is in force", DEADLINE, async || {
-                let hard = scene.fetch::<ResourceQuota>("two").await?.status.and_then(|status| status.hard);
-                ensure!(hard.is_some_and(|hard| hard.contains_key("pods")), "no limit yet");
-                Ok(())
-            })
-            .await?;
+        scene.limit_pods("two", 2).await?;
         scene.apply(&running(job("pi", 4, 4))).await?;
         run(scene, "pi", 2).await?;
         let refused: Vec<Event> = scene.told("FailedCreate").await?;

@@ -26,7 +26,7 @@ async fn succeeded(scene: &Scene, job: &str, count: i32) -> Result<()> {
 
 #[test]
 fn no_index_runs_twice_when_a_job_changes_hands_and_back() -> Result<()> {
-    with_cluster(ClusterOptions::default(), async |scene| {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
         let becomes = json!({"pods.e2e/becomes": "exited", "pods.e2e/after": "1s"});
         scene.apply(&behaving(indexed("many", 20, COMPLETIONS), &becomes, "sleep 1")).await?;
         let noted = scene.sample("app=many").await?;

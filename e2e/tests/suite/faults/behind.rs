@@ -39,6 +39,15 @@ impl Behind {
         self.operator.restart()
     }
 
+    /// Strikes every other create, every other patch and so on of what controllers work with, the first one included.
+    pub(super) fn strike_work(&self, action: &Action) {
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let passes = each(2);
+            let rule = Rule::new(action.clone()).method(method).when(move |seen| is_work(&seen.path) && !passes(seen));
+            self.proxy.add(rule.always());
+        }
+    }
+
     /// The writes of what controllers work with.
     pub(super) fn work(&self) -> Vec<Exchange> {
         let mut writes = self.proxy.writes("**");
@@ -48,6 +57,11 @@ impl Behind {
 
     pub(super) fn count(&self, method: &Method, path: &str) -> usize {
         self.proxy.writes(path).iter().filter(|exchange| exchange.method == *method).count()
+    }
+
+    /// How many writes of what controllers work with never arrived.
+    pub(super) fn struck(&self, method: &Method) -> usize {
+        self.work().iter().filter(|write| write.method == *method && write.upstream_status.is_none()).count()
     }
 
     /// How many writes to this path were done and their answers lost.
@@ -84,10 +98,9 @@ pub(super) fn nth_work(action: Action, n: u32) -> Rule {
     Rule::new(action).writes().when(|seen| is_work(&seen.path)).nth(n)
 }
 
-/// Every n-th such write.
-pub(super) fn each_work(action: Action, n: usize) -> Rule {
-    let each = each(n);
-    Rule::new(action).writes().when(move |seen| is_work(&seen.path) && each(seen)).always()
+/// Every such write.
+pub(super) fn all_work(action: Action) -> Rule {
+    Rule::new(action).writes().when(|seen| is_work(&seen.path)).always()
 }
 
 /// What controllers work with: no events, leases, and reviews of tokens and access.

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::behind::{Behind, Gate, each, each_work, nth_work};
+use super::behind::{Behind, Gate, all_work, each, nth_work};
 use super::with_operators;
 use crate::batch::{completed, indexed, job, pods, running, status, with};
 use crate::support::objects::is_ready;
@@ -75,8 +75,7 @@ impl<'a> Watched<'a> {
     async fn end_all(&self) -> Result<()> {
         let mut running = self.check().await?;
         running.retain(|pod| is_ready(pod) && !self.ended.borrow().contains_key(&uid(pod)));
-        let may_fail =
-            usize::try_from(FAILURES - self.ended().1)?.min(running.len() / FAILURES.unsigned_abs() as usize);
+        let may_fail = usize::try_from(FAILURES - self.ended().1)?.min(running.len() / usize::try_from(FAILURES)?);
         for (at, pod) in running.iter().enumerate() {
             let code = i32::from(at < may_fail);
             // Before it is done: the operator may be faster than this test.
@@ -141,7 +140,7 @@ async fn kill_again_and_again(victim: &mut Behind, moment: Moment, kills: &Cell<
         match moment {
             Moment::FirstWrite => {
                 victim.proxy.add(nth_work(gate.after(), 1));
-                victim.proxy.add(each_work(Gate::new().before(), 1));
+                victim.proxy.add(all_work(Gate::new().before()));
             }
             Moment::MidBatch => victim.proxy.add(nth_work(gate.after(), 1 + kills.get() % 7)),
         }

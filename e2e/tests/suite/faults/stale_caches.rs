@@ -9,7 +9,6 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
-use super::behind::each_work;
 use super::{
     DEPLOYMENT, PODS, REPLICA_SET, REPLICA_SETS, complete_set, deploy, replica_set, roll_out, stays, stays_set,
     with_operators,
@@ -99,7 +98,7 @@ fn a_rollout_keeps_its_bounds_when_watches_or_writes_are_late() -> Result<()> {
         }
         // Writes that were begun together arrive in another order.
         for behind in [&deployment, &replica_set] {
-            behind.proxy.add(each_work(Action::Delay(late), 2));
+            behind.strike_work(&Action::Delay(late));
         }
         roll_out(scene, 5, async || Ok(())).await?;
         stays(scene).await

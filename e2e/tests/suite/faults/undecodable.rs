@@ -11,7 +11,7 @@ use crate::support::clusters::metrics_token;
 use crate::support::{DEADLINE, uid};
 
 /// A line of a watch about an object whose labels are none.
-fn event(object: Value) -> String {
+fn event(object: &Value) -> String {
     json!({"type": "MODIFIED", "object": object}).to_string()
 }
 
@@ -21,11 +21,11 @@ fn an_object_that_cannot_be_read_stops_nothing_and_is_told_of() -> Result<()> {
         scene.apply(&replica_set(3)).await?;
         complete_set(scene).await?;
         let pod = scene.list::<Pod>("app=web").await?.into_iter().next().context("no pod")?;
-        let broken_pod = event(json!({"kind": "Pod", "apiVersion": "v1", "metadata": {
+        let broken_pod = event(&json!({"kind": "Pod", "apiVersion": "v1", "metadata": {
             "name": pod.name_any(), "namespace": scene.namespace, "uid": pod.uid(),
             "resourceVersion": pod.resource_version(), "labels": "none",
         }}));
-        let broken_set = event(json!({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": {
+        let broken_set = event(&json!({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": {
             "name": "strange", "namespace": scene.namespace, "uid": "00000000-0000-0000-0000-000000000001",
             "resourceVersion": "1", "labels": "none",
         }}));

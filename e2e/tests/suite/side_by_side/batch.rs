@@ -141,7 +141,7 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for object in objects {
         let line = serde_json::to_string_pretty(&object)?;
-        lines.push(without_names(line, scene, &pods));
+        lines.push(without_names(&line, scene, &pods));
     }
     lines.sort();
     Ok(lines)
@@ -149,5 +149,5 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
 
 #[test]
 fn the_operators_leave_of_jobs_what_upstream_leaves() -> Result<()> {
-    compare(live, left, &CONTROLLERS)
+    compare(&live, &left, &CONTROLLERS)
 }

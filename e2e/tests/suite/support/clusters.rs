@@ -7,25 +7,31 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use anyhow::{Context, Result};
-use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
-use e2e::operator::{Installed, Operator, OperatorSpec, upstream_controller};
+use e2e::cluster::{Cluster, ClusterOptions};
+use e2e::operator::{Installed, Operator, OperatorSpec};
 use futures::future::try_join_all;
 use serde_json::json;
 
 use super::scene::{self, Scene};
 
-/// The operators that the suite is about.
-pub(crate) const OPERATORS: [&str; 6] = [
+/// The operators that the suite is about: all there are.
+pub(crate) const OPERATORS: [&str; 12] = [
+    "cronjob-operator",
     "deployment-operator",
+    "endpointslice-operator",
+    "garbage-collector-operator",
+    "job-operator",
+    "namespace-operator",
+    "pod-garbage-collector-operator",
     "replicaset-operator",
     "replicationcontroller-operator",
-    "job-operator",
-    "cronjob-operator",
+    "root-ca-certificate-publisher-operator",
+    "serviceaccount-operator",
     "ttl-after-finished-operator",
 ];
 
-/// The cluster shared by all tests of this process, with every operator at work. It lives in a thread with a runtime of
-/// its own, as each test's runtime ends with the test.
+/// The cluster shared by all tests of this process, with every operator at work and no kube-controller-manager. It lives
+/// in a thread with a runtime of its own, as each test's runtime ends with the test.
 pub(crate) fn shared() -> Result<Arc<Cluster>> {
     static SHARED: OnceLock<Result<Arc<Cluster>, String>> = OnceLock::new();
     let started = SHARED.get_or_init(|| {
@@ -34,7 +40,7 @@ pub(crate) fn shared() -> Result<Arc<Cluster>> {
                 if is_external() {
                     return Ok(Arc::new(Cluster::external(None)?));
                 }
-                let cluster = Cluster::start(without_controllers(OPERATORS)).await?;
+                let cluster = Cluster::start(ClusterOptions::default()).await?;
                 for operator in start_operators(&cluster, OPERATORS).await? {
                     // Dropped it would be killed; the guard ends it with the process.
                     std::mem::forget(operator);
@@ -51,12 +57,6 @@ pub(crate) fn shared() -> Result<Arc<Cluster>> {
 /// Whether the cluster of `KUBECONFIG` is to be tested.
 pub(crate) fn is_external() -> bool {
     std::env::var_os("E2E_EXTERNAL").is_some_and(|value| !value.is_empty())
-}
-
-/// A local cluster whose kube-controller-manager leaves out what these operators do.
-pub(crate) fn without_controllers<'a>(operators: impl IntoIterator<Item = &'a str>) -> ClusterOptions {
-    let controllers = ControllerManager::without(operators.into_iter().map(upstream_controller));
-    ClusterOptions { controller_manager: Some(controllers), ..ClusterOptions::default() }
 }
 
 /// Runs a test on a cluster of its own; there is none where an external one is tested.

@@ -122,6 +122,22 @@ proptest! {
     }
 }
 
+/// The Job has succeeded by one pod's success; another one, on its way out, is not known to have ended.
+#[test]
+fn a_pod_that_seems_to_run_when_its_job_succeeds_is_let_go_uncounted() {
+    let mut world = World::new(job(2, None).with("podReplacementPolicy", "Failed"));
+    assert_eq!(world.sync(usize::MAX), Ok(()));
+    world.evict(0);
+    world.see(usize::MAX / 2);
+    world.end(1, Phase::Succeeded);
+    world.see(1);
+    world.end(0, Phase::Succeeded);
+    assert_eq!(world.sync(usize::MAX), Ok(()));
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.job().status.succeeded, 1);
+}
+
 #[test]
 fn a_job_of_fifty_survives_a_crash_at_every_write() {
     for job in [job(50, 50), indexed(50, 50)] {

@@ -12,6 +12,7 @@ use job_operator::objects::pod::Pod;
 use job_operator::objects::status::JobStatus;
 use job_operator::observe::Observed;
 use job_operator::plan::backoff::BackoffRecord;
+use job_operator::plan::ending::JobResult;
 use job_operator::plan::indexed::OrderedIntervals;
 use job_operator::plan::orphan::{OrphanPlan, plan_orphan};
 use job_operator::plan::scale::NewPod;
@@ -80,7 +81,7 @@ pub(crate) struct World {
     pub(crate) writes: usize,
     now: Timestamp,
     made: usize,
-    /// Pods that were deleted as too many: they need not be counted.
+    /// Pods that were deleted as too many, or let go while they ran because the Job had succeeded: they need not be counted.
     surplus: BTreeSet<Uid>,
     /// How pods ended that waited to be counted then.
     ended: BTreeMap<Uid, Phase>,
@@ -210,7 +211,11 @@ impl World {
             self.backoff = tracking.backoff;
         }
         self.released.extend(tracking.release.iter().map(|pod| pod.uid));
+        let has_succeeded = tracking.end.as_ref().is_some_and(|end| end.ending.result == JobResult::Succeeded);
         for pod in &tracking.release {
+            if has_succeeded && !state.pods[pod.key.name()].pod.phase.is_terminal() {
+                self.surplus.insert(pod.uid);
+            }
             self.release(pod.key.name())?;
         }
         let finish = next_status(&tracking, &BTreeSet::new(), self.now);

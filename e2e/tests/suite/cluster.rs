@@ -1,0 +1,6 @@
+//! What a cluster needs before and after its workloads: namespaces begin and end, owners take their dependents along, and
+//! pods go that nobody ends.
+//! Left out: what workloads and Services need meanwhile.
+
+mod begin;
+mod pods;
