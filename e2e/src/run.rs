@@ -172,6 +172,7 @@ kubectl get deployments,replicasets,pods
 kubectl set image deployment/nginx nginx=nginx:1.29 && kubectl rollout status deployment/nginx
 kubectl rollout undo deployment/nginx
 kubectl scale deployment/nginx --replicas=200
+kubectl create cronjob hello --image=busybox:1.37 --schedule='@every 10s' -- true && kubectl get jobs --watch
 kubectl get leases --namespace kube-system
 
 Logs: {}

@@ -99,6 +99,19 @@ pub(super) fn reactions(requests: &[Request], users: &[String]) -> Vec<Duration>
     reactions
 }
 
+/// How long after the time it was due each Job of a CronJob was asked for, sorted. Its name ends with its minute.
+pub(super) fn delays(requests: &[Request], users: &[String]) -> Vec<Duration> {
+    let created = requests.iter().filter(|request| request.creates("jobs") && users.contains(&request.user.username));
+    let delay = |request: &Request| {
+        let (_, minute) = request.object_ref.name.rsplit_once('-')?;
+        let due = Timestamp::from_second(minute.parse::<i64>().ok()?.checked_mul(60)?).ok()?;
+        Some(Duration::try_from(due.duration_until(request.received)).unwrap_or_default())
+    };
+    let mut delays: Vec<Duration> = created.filter_map(delay).collect();
+    delays.sort_unstable();
+    delays
+}
+
 impl Request {
     fn creates(&self, resource: &str) -> bool {
         self.verb == "create"
@@ -141,5 +154,17 @@ mod tests {
         let counts = by_verb(&requests, &users);
         assert_eq!(counts, BTreeMap::from([("create".to_owned(), 2), ("create event".to_owned(), 1)]));
         assert_eq!(reactions(&requests, &users), [Duration::from_millis(750)]);
+    }
+
+    #[test]
+    fn a_job_of_a_cron_job_says_when_it_was_due() {
+        let users = ["us".to_owned()];
+        // 2026-01-01T00:00:00Z is minute 29453760.
+        let requests = [
+            request("create", "us", "jobs", "nightly-29453760", 2),
+            request("create", "person", "jobs", "manual-29453760", 1),
+            request("create", "us", "jobs", "often-29453759", 1),
+        ];
+        assert_eq!(delays(&requests, &users), [Duration::from_millis(2250), Duration::from_millis(61250)]);
     }
 }

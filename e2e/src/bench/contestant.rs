@@ -5,14 +5,10 @@ use std::fmt;
 
 use anyhow::{Context, Result};
 
-use super::BenchOptions;
+use super::{BenchOptions, Set};
 use crate::cluster::{Cluster, ControllerManager, Part};
-use crate::operator::{Operator, OperatorSpec};
+use crate::operator::{Operator, OperatorSpec, upstream_controller};
 use crate::usage::Usage;
-
-/// The operators that do the work of the measured controllers.
-const OPERATORS: [&str; 2] = ["deployment-operator", "replicaset-operator"];
-const CONTROLLERS: &str = "deployment-controller,replicaset-controller";
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,20 +25,22 @@ impl Contestant {
     pub(super) const ALL: [Self; 3] = [Self::Operators, Self::Unthrottled, Self::Throttled];
 
     /// The users whose requests are its own.
-    pub(super) fn users(self) -> [String; 2] {
-        let account = |name: &str| format!("system:serviceaccount:kube-system:{name}");
+    pub(super) fn users(self, set: Set) -> [String; 2] {
+        let account = |name: String| format!("system:serviceaccount:kube-system:{name}");
         match self {
-            Self::Operators => OPERATORS.map(account),
-            Self::Unthrottled | Self::Throttled => ["deployment-controller", "replicaset-controller"].map(account),
+            Self::Operators => set.operators().map(|operator| account(operator.to_owned())),
+            Self::Unthrottled | Self::Throttled => {
+                set.operators().map(|operator| account(upstream_controller(operator)))
+            }
         }
     }
 
-    fn controller_manager(self) -> ControllerManager {
+    fn controller_manager(self, set: Set) -> ControllerManager {
         let flags = match self {
             Self::Throttled => vec!["--kube-api-qps=20".to_owned(), "--kube-api-burst=30".to_owned()],
             Self::Unthrottled | Self::Operators => Vec::new(),
         };
-        ControllerManager { controllers: CONTROLLERS.to_owned(), flags }
+        ControllerManager { controllers: set.operators().map(upstream_controller).join(","), flags }
     }
 }
 
@@ -59,6 +57,7 @@ impl fmt::Display for Contestant {
 /// A contestant at work.
 pub(super) struct Running {
     contestant: Contestant,
+    set: Set,
     specs: Vec<OperatorSpec>,
     operators: Vec<Operator>,
 }
@@ -68,13 +67,13 @@ impl Running {
     pub(super) async fn start(contestant: Contestant, options: &BenchOptions, cluster: &Cluster) -> Result<Self> {
         let mut specs = Vec::new();
         if contestant == Contestant::Operators {
-            for name in OPERATORS {
+            for name in options.set.operators() {
                 let account = cluster.install(&options.manifests.join(name)).await?;
                 let binary = std::path::absolute(options.bin.join(name)).context("find the operators")?;
                 specs.push(OperatorSpec { leader_elect: false, ..OperatorSpec::new(name, binary, &account) });
             }
         }
-        let mut running = Self { contestant, specs, operators: Vec::new() };
+        let mut running = Self { contestant, set: options.set, specs, operators: Vec::new() };
         running.begin(cluster).await?;
         Ok(running)
     }
@@ -89,7 +88,7 @@ impl Running {
                 Ok(())
             }
             Contestant::Unthrottled | Contestant::Throttled => {
-                cluster.start_controller_manager(self.contestant.controller_manager())
+                cluster.start_controller_manager(self.contestant.controller_manager(self.set))
             }
         }
     }

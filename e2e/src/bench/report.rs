@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::BenchOptions;
 use super::contestant::Contestant;
 use super::steps::{Figures, Step};
+use super::{BenchOptions, Set};
 
 /// One step of one contestant in one round.
 pub(super) struct Measured {
@@ -23,7 +23,7 @@ const NOTES: &str = "## Notes";
 
 /// Writes the report, keeping the notes of the one before.
 pub(super) fn write(options: &BenchOptions, measured: &[Measured]) -> Result<()> {
-    let path = &options.output;
+    let path = options.output.as_deref().unwrap_or(options.set.output());
     let before = std::fs::read_to_string(path).unwrap_or_default();
     let notes = before.find(NOTES).map_or_else(|| format!("{NOTES}\n"), |at| before[at..].to_owned());
     let report = format!("{}\n{notes}", text(options, measured));
@@ -31,39 +31,89 @@ pub(super) fn write(options: &BenchOptions, measured: &[Measured]) -> Result<()>
 }
 
 fn text(options: &BenchOptions, measured: &[Measured]) -> String {
+    let Words { controllers, reaction, steps, command } = words(options);
     let mut text = format!(
         "# Benchmarks\n\n\
-         The same steps under kube-controller-manager v1.36.3 (only the deployment and replicaset controllers) and under\n\
-         deployment-operator and replicaset-operator together, on a fresh local cluster each, in turn.\n\
+         The same steps under kube-controller-manager v1.36.3 (only {controllers}) and under\n\
+         {} together, on a fresh local cluster each, in turn.\n\
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
-         Machine: {}. Date: {}. Command: `make bench`.\n\n\
+         Machine: {}. Date: {}. Command: `{command}`.\n\n\
          CPU, memory and requests are the controllers' own. Peak is the most that was ever resident since their start;\n\
-         anonymous is what belonged to no file when the step ended. Reaction is the time from the end of a Deployment's\n\
-         creation to the request for its ReplicaSet, as the apiserver's audit log dates both.\n\n\
-         Steps: one Deployment of {} pods; its roll at 25 %/25 %; its scaling to 0; {} Deployments of 2 pods; a restart with\n\
-         {} pods present until a Deployment changed meanwhile has its new pod.\n",
+         anonymous is what belonged to no file when the step ended. Reaction is {reaction}.\n\n\
+         Steps: {steps}.\n",
+        options.set.operators().join(" and "),
         options.rounds,
         options.throttled_rounds,
         machine(),
         today(),
-        options.pods,
-        options.deployments,
-        options.present,
     );
-    for step in Step::ALL {
+    for &step in options.set.steps() {
         table(&mut text, step, measured);
+        if let Some(pods) = step.pods(options) {
+            per_pod(&mut text, step, measured, pods);
+        }
     }
     text
 }
 
+/// What the page says of a set.
+struct Words {
+    /// Whose work it is upstream.
+    controllers: &'static str,
+    /// What a reaction is.
+    reaction: &'static str,
+    steps: String,
+    /// How to run it.
+    command: &'static str,
+}
+
+fn words(options: &BenchOptions) -> Words {
+    let BenchOptions { pods, deployments, present, completions, parallelism, jobs, cron_jobs, .. } = options;
+    match options.set {
+        Set::Workloads => Words {
+            controllers: "the deployment and replicaset controllers",
+            reaction: "the time from the end of a Deployment's\n\
+                       creation to the request for its ReplicaSet, as the apiserver's audit log dates both",
+            steps: format!(
+                "one Deployment of {pods} pods; its roll at 25 %/25 %; its scaling to 0; {deployments} Deployments of 2 \
+                 pods; a restart with\n{present} pods present until a Deployment changed meanwhile has its new pod"
+            ),
+            command: "make bench",
+        },
+        Set::Batch => Words {
+            controllers: "the job and cronjob controllers",
+            reaction: "the time from the second a\n\
+                       CronJob is due to the request for its Job, as the apiserver's audit log dates it",
+            steps: format!(
+                "one Job of {completions} pods, {parallelism} at a time; {jobs} Jobs of 1 pod; {cron_jobs} CronJobs due \
+                 at the same minute, from then\nuntil the last of their Jobs is complete. Pods succeed as soon as they run"
+            ),
+            command: "make bench BENCH=--set=batch",
+        },
+    }
+}
+
+/// How many requests each contestant made for one pod.
+fn per_pod(text: &mut String, step: Step, measured: &[Measured], pods: u32) {
+    text.push_str("\nFor each pod:");
+    for (contestant, Figures { requests, .. }) in medians(step, measured) {
+        let (writes, events, _) = totals(&requests);
+        let each = |count: u64| whole(count) / f64::from(pods);
+        let _ = write!(text, " *{contestant}*: {:.2} writes, {:.2} events.", each(writes), each(events));
+    }
+    text.push('\n');
+}
+
+fn medians(step: Step, measured: &[Measured]) -> Vec<(Contestant, Figures)> {
+    let of = |contestant| {
+        let all = measured.iter().filter(|one| one.step == step && one.contestant == contestant);
+        median(&all.map(|one| &one.figures).collect::<Vec<_>>()).map(|figures| (contestant, figures))
+    };
+    Contestant::ALL.into_iter().filter_map(of).collect()
+}
+
 fn table(text: &mut String, step: Step, measured: &[Measured]) {
-    let rows: Vec<(Contestant, Figures)> = Contestant::ALL
-        .into_iter()
-        .filter_map(|contestant| {
-            let all = measured.iter().filter(|one| one.step == step && one.contestant == contestant);
-            median(&all.map(|one| &one.figures).collect::<Vec<_>>()).map(|figures| (contestant, figures))
-        })
-        .collect();
+    let rows = medians(step, measured);
     let heading = step.to_string();
     let (first, rest) = heading.split_at(1);
     let _ = writeln!(text, "\n## {}{rest}\n", first.to_uppercase());

@@ -1,6 +1,8 @@
 //! What the contestants have to do, and when each step counts as done.
 //! Left out: the garbage collector's work; what a step leaves behind is deleted by the step itself, unmeasured.
 
+mod batch;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -38,10 +40,21 @@ pub(super) enum Step {
     ScaleDown,
     Many,
     Restart,
+    Job,
+    Jobs,
+    CronJobs,
 }
 
 impl Step {
-    pub(super) const ALL: [Self; 5] = [Self::Create, Self::Roll, Self::ScaleDown, Self::Many, Self::Restart];
+    /// How many pods it runs to their end, where that is what it is about.
+    pub(super) fn pods(self, options: &BenchOptions) -> Option<u32> {
+        match self {
+            Self::Create | Self::Roll | Self::ScaleDown | Self::Many | Self::Restart => None,
+            Self::Job => u32::try_from(options.completions).ok(),
+            Self::Jobs => Some(options.jobs),
+            Self::CronJobs => Some(options.cron_jobs),
+        }
+    }
 }
 
 impl fmt::Display for Step {
@@ -52,6 +65,9 @@ impl fmt::Display for Step {
             Self::ScaleDown => "scale it to 0",
             Self::Many => "create many Deployments of 2 pods",
             Self::Restart => "restart among many pods",
+            Self::Job => "run one large Job",
+            Self::Jobs => "run many Jobs of 1 pod",
+            Self::CronJobs => "run many CronJobs due at once",
         })
     }
 }
@@ -95,19 +111,28 @@ pub(super) async fn run(
         Step::ScaleDown => bench.patch(LARGE, &json!({"spec": {"replicas": 0}})).await?,
         Step::Many => bench.create_many(options.deployments).await?,
         Step::Restart => running.begin(cluster).await?,
+        Step::Job => bench.create_job(LARGE, options.parallelism, options.completions).await?,
+        Step::Jobs => bench.create_jobs(options.jobs).await?,
+        // Time has come: they were prepared for it.
+        Step::CronJobs => {}
     }
     bench.wait(step, options).await.with_context(|| format!("{}: {step}", running.contestant()))?;
     let took = started.elapsed();
     let after = running.usage(cluster)?;
     let requests = audit::since(cluster.audit_log()?, position)?;
-    let users = running.contestant().users();
+    let users = running.contestant().users(options.set);
     let figures = Figures {
         took,
         cpu: after.cpu.saturating_sub(before.cpu),
         peak_bytes: after.peak_rss,
         anonymous_bytes: after.anonymous,
         requests: audit::by_verb(&requests, &users),
-        reactions: audit::reactions(&requests, &users),
+        reactions: match step {
+            Step::CronJobs => audit::delays(&requests, &users),
+            Step::Create | Step::Roll | Step::ScaleDown | Step::Many | Step::Restart | Step::Job | Step::Jobs => {
+                audit::reactions(&requests, &users)
+            }
+        },
     };
     bench.clean_up(step).await?;
     Ok(figures)
@@ -134,8 +159,9 @@ impl Bench {
         running: &mut Running,
     ) -> Result<()> {
         match step {
-            Step::Create => self.create_namespace().await,
-            Step::Roll | Step::ScaleDown | Step::Many => Ok(()),
+            Step::Create | Step::Job => self.create_namespace().await,
+            Step::Roll | Step::ScaleDown | Step::Many | Step::Jobs => Ok(()),
+            Step::CronJobs => self.prepare_cron_jobs(options.cron_jobs).await,
             Step::Restart => self.prepare_restart(options, cluster, running).await,
         }
     }
@@ -177,6 +203,9 @@ impl Bench {
                 self.wait_available(&wanted).await
             }
             Step::Restart => self.wait_pod_count(PROBE, 2).await,
+            Step::Job => self.wait_jobs(1, options.completions).await,
+            Step::Jobs => self.wait_jobs(options.jobs, 1).await,
+            Step::CronJobs => self.wait_jobs(options.cron_jobs, 1).await,
         }
     }
 
@@ -248,13 +277,16 @@ impl Bench {
 
     /// Leaves an empty namespace to the next step; the large Deployment goes from step to step.
     async fn clean_up(&self, step: Step) -> Result<()> {
-        if !matches!(step, Step::ScaleDown | Step::Many) {
-            return Ok(());
-        }
         let (all, none) = (ListParams::default(), DeleteParams::default());
-        self.deployments().delete_collection(&none, &all).await?;
-        let replica_sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), NAMESPACE);
-        replica_sets.delete_collection(&none, &all).await?;
+        match step {
+            Step::Create | Step::Roll | Step::Restart => return Ok(()),
+            Step::ScaleDown | Step::Many => {
+                self.deployments().delete_collection(&none, &all).await?;
+                let replica_sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), NAMESPACE);
+                replica_sets.delete_collection(&none, &all).await?;
+            }
+            Step::Job | Step::Jobs | Step::CronJobs => self.delete_jobs().await?,
+        }
         self.pods().delete_collection(&none, &all).await?;
         self.wait_no_pods().await
     }
