@@ -8,16 +8,15 @@ mod contestant;
 mod report;
 mod steps;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::progress::Progress;
 pub use contestant::Contestant;
-use contestant::Running;
-use report::Measured;
-use steps::Step;
+use contestant::{Running, start_operators};
+use steps::{About, Bench, Measured, batch, garbage, services, workloads};
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -26,29 +25,30 @@ pub enum Set {
     Workloads,
     /// Jobs and CronJobs.
     Batch,
+    /// The EndpointSlices of Services.
+    Services,
+    /// What goes with its owner or its namespace.
+    Garbage,
 }
 
 impl Set {
-    fn steps(self) -> &'static [Step] {
+    fn about(self, options: &BenchOptions) -> About {
         match self {
-            Self::Workloads => &[Step::Create, Step::Roll, Step::ScaleDown, Step::Many, Step::Restart],
-            Self::Batch => &[Step::Job, Step::Jobs, Step::CronJobs],
+            Self::Workloads => workloads::about(options),
+            Self::Batch => batch::about(options),
+            Self::Services => services::about(options),
+            Self::Garbage => garbage::about(options),
         }
     }
 
-    /// The operators that do the work.
-    fn operators(self) -> [&'static str; 2] {
+    /// Takes all steps in turn.
+    async fn run(self, bench: &mut Bench<'_>) -> Result<()> {
         match self {
-            Self::Workloads => ["deployment-operator", "replicaset-operator"],
-            Self::Batch => ["job-operator", "cronjob-operator"],
+            Self::Workloads => workloads::run(bench).await,
+            Self::Batch => batch::run(bench).await,
+            Self::Services => services::run(bench).await,
+            Self::Garbage => garbage::run(bench).await,
         }
-    }
-
-    fn output(self) -> &'static Path {
-        Path::new(match self {
-            Self::Workloads => "docs/benchmarks.md",
-            Self::Batch => "docs/benchmarks-batch.md",
-        })
     }
 }
 
@@ -73,56 +73,47 @@ pub struct BenchOptions {
     /// The pods of the one large Deployment.
     #[arg(long, default_value_t = 1000)]
     pub pods: i32,
-    /// How many small Deployments of two pods there are.
-    #[arg(long, default_value_t = 300)]
-    pub deployments: u32,
     /// How many pods there are when the controllers start again.
     #[arg(long, default_value_t = 5000)]
     pub present: i32,
-    /// The pods of the one large Job.
-    #[arg(long, default_value_t = 2000)]
-    pub completions: i32,
-    /// How many of them run at a time.
-    #[arg(long, default_value_t = 200)]
-    pub parallelism: i32,
-    /// How many small Jobs of one pod there are.
-    #[arg(long, default_value_t = 500)]
-    pub jobs: u32,
-    /// How many CronJobs are due at once.
-    #[arg(long, default_value_t = 200)]
-    pub cron_jobs: u32,
-    /// Where the report goes; by default docs/benchmarks.md, or docs/benchmarks-batch.md.
+    /// The sizes of one set's steps alone.
+    #[command(flatten)]
+    pub workloads: workloads::Sizes,
+    #[command(flatten)]
+    pub batch: batch::Sizes,
+    #[command(flatten)]
+    pub garbage: garbage::Sizes,
+    /// Where the report goes; by default a page of the set's own in docs.
     #[arg(long)]
     pub output: Option<PathBuf>,
 }
 
 /// Measures, and writes the report.
 pub async fn run(options: &BenchOptions) -> Result<()> {
+    let about = options.set.about(options);
     let mut measured = Vec::new();
     for round in 0..options.rounds {
         for contestant in Contestant::ALL {
             if contestant == Contestant::Throttled && round >= options.throttled_rounds {
                 continue;
             }
-            measured.extend(run_steps(options, contestant, round).await?);
+            measured.extend(run_steps(options, &about, contestant, round).await?);
         }
     }
-    report::write(options, &measured)
+    report::write(options, &about, &measured)
 }
 
 /// All steps under one contestant, on a cluster of its own.
-async fn run_steps(options: &BenchOptions, contestant: Contestant, round: u32) -> Result<Vec<Measured>> {
+async fn run_steps(options: &BenchOptions, about: &About, contestant: Contestant, round: u32) -> Result<Vec<Measured>> {
     let mut progress = Progress::default();
     progress.finish(&format!("round {}: {contestant}", round + 1));
     // Every pod has a place: a node of kwok takes what it is given.
-    let nodes = u32::try_from(options.present.max(options.completions) / 500 + 10)?;
+    let nodes = about.most_pods / 500 + 10;
     let cluster = Cluster::start(ClusterOptions { nodes, audit: true, ..ClusterOptions::default() }).await?;
-    let mut running = Running::start(contestant, options, &cluster).await?;
-    let mut measured = Vec::new();
-    for &step in options.set.steps() {
-        let figures = steps::run(step, options, &cluster, &mut running).await?;
-        progress.finish(&format!("  {step}: {figures}"));
-        measured.push(Measured { contestant, step, figures });
-    }
-    Ok(measured)
+    let helpers = start_operators(about.helpers, options, &cluster).await?;
+    let running = Running::start(contestant, about.operators, options, &cluster).await?;
+    let mut bench = Bench::new(options, about, &cluster, running).await?;
+    options.set.run(&mut bench).await.with_context(|| format!("under {contestant}"))?;
+    drop(helpers);
+    Ok(bench.into_measured())
 }

@@ -37,6 +37,14 @@ pub fn upstream_controller(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
+/// The ServiceAccount by which that controller writes.
+pub fn upstream_account(operator: &str) -> String {
+    match operator {
+        "garbage-collector-operator" => "generic-garbage-collector".to_owned(),
+        _ => upstream_controller(operator),
+    }
+}
+
 /// Whom an operator's manifests let it be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {

@@ -62,14 +62,26 @@ pub(super) fn since(log: &Path, position: u64) -> Result<Vec<Request>> {
     Ok(requests)
 }
 
-/// How often `users` asked, by verb; events are counted apart, as `create event`.
+/// Who lists and watches for all controllers of kube-controller-manager. It writes as well, but nothing that a controller
+/// decides, such as tokens of the controllers' own accounts.
+const SHARED_READER: &str = "system:kube-controller-manager";
+
+/// The verbs that change nothing.
+pub(super) const READS: [&str; 3] = ["get", "list", "watch"];
+
+/// How often `users` asked, by verb, and what kube-controller-manager read for them; events that they post are counted
+/// apart, as `create event`. A watch has been asked for when it ends.
 pub(super) fn by_verb(requests: &[Request], users: &[String]) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    for request in requests.iter().filter(|request| users.contains(&request.user.username)) {
+    let is_theirs = |request: &&Request| {
+        let Request { verb, user: User { username }, .. } = request;
+        users.contains(username) || (username == SHARED_READER && READS.contains(&verb.as_str()))
+    };
+    for request in requests.iter().filter(is_theirs) {
         let Request { verb, object_ref: ObjectRef { resource, .. }, .. } = request;
-        let what = match resource.as_str() {
-            "events" => format!("{verb} event"),
-            "leases" => continue,
+        let what = match (resource.as_str(), verb.as_str()) {
+            ("events", "create" | "patch") => format!("{verb} event"),
+            ("leases", _) => continue,
             _ => verb.clone(),
         };
         *counts.entry(what).or_default() += 1;
@@ -150,9 +162,11 @@ mod tests {
             request("create", "us", "events", "e", 3),
             request("update", "us", "leases", "l", 3),
             request("create", "others", "pods", "p", 3),
+            request("watch", SHARED_READER, "pods", "", 3),
+            request("create", SHARED_READER, "serviceaccounts", "s", 3),
         ];
-        let counts = by_verb(&requests, &users);
-        assert_eq!(counts, BTreeMap::from([("create".to_owned(), 2), ("create event".to_owned(), 1)]));
+        let counts: Vec<(String, u64)> = by_verb(&requests, &users).into_iter().collect();
+        assert_eq!(counts, [("create", 2), ("create event", 1), ("watch", 1)].map(|(verb, n)| (verb.to_owned(), n)));
         assert_eq!(reactions(&requests, &users), [Duration::from_millis(750)]);
     }
 

@@ -5,9 +5,9 @@ use std::fmt;
 
 use anyhow::{Context, Result};
 
-use super::{BenchOptions, Set};
+use super::BenchOptions;
 use crate::cluster::{Cluster, ControllerManager, Part};
-use crate::operator::{Operator, OperatorSpec, upstream_controller};
+use crate::operator::{Operator, OperatorSpec, upstream_account, upstream_controller};
 use crate::usage::Usage;
 
 /// Who is measured.
@@ -24,23 +24,13 @@ pub enum Contestant {
 impl Contestant {
     pub(super) const ALL: [Self; 3] = [Self::Operators, Self::Unthrottled, Self::Throttled];
 
-    /// The users whose requests are its own.
-    pub(super) fn users(self, set: Set) -> [String; 2] {
-        let account = |name: String| format!("system:serviceaccount:kube-system:{name}");
-        match self {
-            Self::Operators => set.operators().map(|operator| account(operator.to_owned())),
-            Self::Unthrottled | Self::Throttled => {
-                set.operators().map(|operator| account(upstream_controller(operator)))
-            }
-        }
-    }
-
-    fn controller_manager(self, set: Set) -> ControllerManager {
+    fn controller_manager(self, operators: &[&str]) -> ControllerManager {
         let flags = match self {
             Self::Throttled => vec!["--kube-api-qps=20".to_owned(), "--kube-api-burst=30".to_owned()],
             Self::Unthrottled | Self::Operators => Vec::new(),
         };
-        ControllerManager { controllers: set.operators().map(upstream_controller).join(","), flags }
+        let controllers: Vec<String> = operators.iter().map(|operator| upstream_controller(operator)).collect();
+        ControllerManager { controllers: controllers.join(","), flags }
     }
 }
 
@@ -54,26 +44,55 @@ impl fmt::Display for Contestant {
     }
 }
 
-/// A contestant at work.
+/// Starts operators, which run until they are dropped.
+pub(super) async fn start_operators(
+    names: &[&str],
+    options: &BenchOptions,
+    cluster: &Cluster,
+) -> Result<Vec<Operator>> {
+    let mut operators = Vec::new();
+    for name in names {
+        operators.push(cluster.start_operator(&spec(name, options, cluster).await?).await?);
+    }
+    Ok(operators)
+}
+
+async fn spec(name: &str, options: &BenchOptions, cluster: &Cluster) -> Result<OperatorSpec> {
+    let account = cluster.install(&options.manifests.join(name)).await?;
+    let binary = std::path::absolute(options.bin.join(name)).context("find the operators")?;
+    Ok(OperatorSpec { leader_elect: false, ..OperatorSpec::new(name, binary, &account) })
+}
+
+/// A contestant, at work or stopped.
 pub(super) struct Running {
     contestant: Contestant,
-    set: Set,
+    /// Those that do the work, or whose controllers of kube-controller-manager do it.
+    names: &'static [&'static str],
     specs: Vec<OperatorSpec>,
-    operators: Vec<Operator>,
+    processes: Processes,
+}
+
+enum Processes {
+    Stopped,
+    Operators(Vec<Operator>),
+    ControllerManager,
 }
 
 impl Running {
-    /// Starts it, and waits until it serves.
-    pub(super) async fn start(contestant: Contestant, options: &BenchOptions, cluster: &Cluster) -> Result<Self> {
+    /// Starts it. That it serves is for the steps to see.
+    pub(super) async fn start(
+        contestant: Contestant,
+        names: &'static [&'static str],
+        options: &BenchOptions,
+        cluster: &Cluster,
+    ) -> Result<Self> {
         let mut specs = Vec::new();
         if contestant == Contestant::Operators {
-            for name in options.set.operators() {
-                let account = cluster.install(&options.manifests.join(name)).await?;
-                let binary = std::path::absolute(options.bin.join(name)).context("find the operators")?;
-                specs.push(OperatorSpec { leader_elect: false, ..OperatorSpec::new(name, binary, &account) });
+            for name in names {
+                specs.push(spec(name, options, cluster).await?);
             }
         }
-        let mut running = Self { contestant, set: options.set, specs, operators: Vec::new() };
+        let mut running = Self { contestant, names, specs, processes: Processes::Stopped };
         running.begin(cluster).await?;
         Ok(running)
     }
@@ -82,35 +101,52 @@ impl Running {
     pub(super) async fn begin(&mut self, cluster: &Cluster) -> Result<()> {
         match self.contestant {
             Contestant::Operators => {
+                let mut operators = Vec::new();
                 for spec in &self.specs {
-                    self.operators.push(cluster.start_operator(spec).await?);
+                    operators.push(cluster.start_operator(spec).await?);
                 }
+                self.processes = Processes::Operators(operators);
                 Ok(())
             }
-            Contestant::Unthrottled | Contestant::Throttled => {
-                cluster.start_controller_manager(self.contestant.controller_manager(self.set))
-            }
+            Contestant::Unthrottled | Contestant::Throttled => self.begin_as(self.contestant, cluster),
         }
+    }
+
+    /// Lifts the default limit until the next stop: how what a step finds came about is not what it measures.
+    pub(super) async fn unthrottle(&mut self, cluster: &Cluster) -> Result<()> {
+        if self.contestant == Contestant::Throttled {
+            self.stop(cluster).await?;
+            self.begin_as(Contestant::Unthrottled, cluster)?;
+        }
+        Ok(())
+    }
+
+    fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
+        cluster.start_controller_manager(contestant.controller_manager(self.names))?;
+        self.processes = Processes::ControllerManager;
+        Ok(())
     }
 
     /// Stops the processes.
     pub(super) async fn stop(&mut self, cluster: &Cluster) -> Result<()> {
-        match self.contestant {
-            Contestant::Operators => {
-                for mut operator in self.operators.drain(..) {
+        match std::mem::replace(&mut self.processes, Processes::Stopped) {
+            Processes::Stopped => Ok(()),
+            Processes::Operators(operators) => {
+                for mut operator in operators {
                     operator.terminate().await?;
                 }
                 Ok(())
             }
-            Contestant::Unthrottled | Contestant::Throttled => cluster.stop_controller_manager().await,
+            Processes::ControllerManager => cluster.stop_controller_manager().await,
         }
     }
 
-    /// What all its processes together have used.
+    /// What all its processes together have used. Those that have not started have used nothing.
     pub(super) fn usage(&self, cluster: &Cluster) -> Result<Usage> {
-        match self.contestant {
-            Contestant::Operators => {
-                let usages: Vec<Usage> = self.operators.iter().map(Operator::usage).collect::<Result<_>>()?;
+        match &self.processes {
+            Processes::Stopped => Ok(Usage::default()),
+            Processes::Operators(operators) => {
+                let usages: Vec<Usage> = operators.iter().map(Operator::usage).collect::<Result<_>>()?;
                 Ok(usages.into_iter().fold(Usage::default(), |sum, one| Usage {
                     pss: sum.pss + one.pss,
                     rss: sum.rss + one.rss,
@@ -119,8 +155,17 @@ impl Running {
                     cpu: sum.cpu + one.cpu,
                 }))
             }
-            Contestant::Unthrottled | Contestant::Throttled => cluster.usage(Part::ControllerManager),
+            Processes::ControllerManager => cluster.usage(Part::ControllerManager),
         }
+    }
+
+    /// The users that write for it.
+    pub(super) fn users(&self) -> Vec<String> {
+        let name = |operator: &&str| match self.contestant {
+            Contestant::Operators => (*operator).to_owned(),
+            Contestant::Unthrottled | Contestant::Throttled => upstream_account(operator),
+        };
+        self.names.iter().map(name).map(|name| format!("system:serviceaccount:kube-system:{name}")).collect()
     }
 
     pub(super) fn contestant(&self) -> Contestant {

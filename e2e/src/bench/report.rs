@@ -1,110 +1,88 @@
 //! The report: medians, ratios, and what was to be reached.
 //! Left out: prose about causes, which a person adds below the tables; a new run leaves it alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::BenchOptions;
+use super::audit::READS;
 use super::contestant::Contestant;
-use super::steps::{Figures, Step};
-use super::{BenchOptions, Set};
-
-/// One step of one contestant in one round.
-pub(super) struct Measured {
-    pub(super) contestant: Contestant,
-    pub(super) step: Step,
-    pub(super) figures: Figures,
-}
+use super::steps::{About, Figures, Measured};
 
 /// What stands below this line is written by people.
 const NOTES: &str = "## Notes";
 
 /// Writes the report, keeping the notes of the one before.
-pub(super) fn write(options: &BenchOptions, measured: &[Measured]) -> Result<()> {
-    let path = options.output.as_deref().unwrap_or(options.set.output());
+pub(super) fn write(options: &BenchOptions, about: &About, measured: &[Measured]) -> Result<()> {
+    let path = options.output.as_deref().unwrap_or(Path::new(about.page));
     let before = std::fs::read_to_string(path).unwrap_or_default();
     let notes = before.find(NOTES).map_or_else(|| format!("{NOTES}\n"), |at| before[at..].to_owned());
-    let report = format!("{}\n{notes}", text(options, measured));
+    let report = format!("{}\n{notes}", text(options, about, measured));
     std::fs::write(path, report).with_context(|| format!("write {}", path.display()))
 }
 
-fn text(options: &BenchOptions, measured: &[Measured]) -> String {
-    let Words { controllers, reaction, steps, command } = words(options);
+fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String {
+    let About { operators, controllers, reaction, steps, command, .. } = about;
     let mut text = format!(
         "# Benchmarks\n\n\
          The same steps under kube-controller-manager v1.36.3 (only {controllers}) and under\n\
-         {} together, on a fresh local cluster each, in turn.\n\
+         {}, on a fresh local cluster each, in turn.\n\
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
          Machine: {}. Date: {}. Command: `{command}`.\n\n\
-         CPU, memory and requests are the controllers' own. Peak is the most that was ever resident since their start;\n\
-         anonymous is what belonged to no file when the step ended. Reaction is {reaction}.\n\n\
+         CPU, memory and requests are the controllers' own. They have acted once before the first step; a restart begins with\n\
+         the start of their processes. Peak is the most that was ever resident since their start; anonymous is what belonged\n\
+         to no file when the step ended. Reads include those that kube-controller-manager makes for all its controllers\n\
+         together; a watch counts when it ends. Reaction is {}.\n\n\
          Steps: {steps}.\n",
-        options.set.operators().join(" and "),
+        together(operators),
         options.rounds,
         options.throttled_rounds,
         machine(),
         today(),
+        reaction.as_ref().map_or("not measured here", |reaction| reaction.is),
     );
-    for &step in options.set.steps() {
+    for step in in_order(measured) {
         table(&mut text, step, measured);
-        if let Some(pods) = step.pods(options) {
-            per_pod(&mut text, step, measured, pods);
-        }
+        per_pod(&mut text, step, measured);
     }
     text
 }
 
-/// What the page says of a set.
-struct Words {
-    /// Whose work it is upstream.
-    controllers: &'static str,
-    /// What a reaction is.
-    reaction: &'static str,
-    steps: String,
-    /// How to run it.
-    command: &'static str,
-}
-
-fn words(options: &BenchOptions) -> Words {
-    let BenchOptions { pods, deployments, present, completions, parallelism, jobs, cron_jobs, .. } = options;
-    match options.set {
-        Set::Workloads => Words {
-            controllers: "the deployment and replicaset controllers",
-            reaction: "the time from the end of a Deployment's\n\
-                       creation to the request for its ReplicaSet, as the apiserver's audit log dates both",
-            steps: format!(
-                "one Deployment of {pods} pods; its roll at 25 %/25 %; its scaling to 0; {deployments} Deployments of 2 \
-                 pods; a restart with\n{present} pods present until a Deployment changed meanwhile has its new pod"
-            ),
-            command: "make bench",
-        },
-        Set::Batch => Words {
-            controllers: "the job and cronjob controllers",
-            reaction: "the time from the second a\n\
-                       CronJob is due to the request for its Job, as the apiserver's audit log dates it",
-            steps: format!(
-                "one Job of {completions} pods, {parallelism} at a time; {jobs} Jobs of 1 pod; {cron_jobs} CronJobs due \
-                 at the same minute, from then\nuntil the last of their Jobs is complete. Pods succeed as soon as they run"
-            ),
-            command: "make bench BENCH=--set=batch",
-        },
+fn together(operators: &[&str]) -> String {
+    match operators {
+        [one] => (*one).to_owned(),
+        several => format!("{} together", several.join(" and ")),
     }
 }
 
-/// How many requests each contestant made for one pod.
-fn per_pod(text: &mut String, step: Step, measured: &[Measured], pods: u32) {
-    text.push_str("\nFor each pod:");
-    for (contestant, Figures { requests, .. }) in medians(step, measured) {
+/// The steps, each once.
+fn in_order(measured: &[Measured]) -> Vec<&'static str> {
+    let mut steps = Vec::new();
+    for Measured { step, .. } in measured {
+        if !steps.contains(step) {
+            steps.push(*step);
+        }
+    }
+    steps
+}
+
+/// How many requests each contestant made for one pod, where the step is about pods.
+fn per_pod(text: &mut String, step: &str, measured: &[Measured]) {
+    let mut line = String::new();
+    for (contestant, Figures { requests, pods, .. }) in medians(step, measured) {
+        let Some(pods) = pods else { return };
         let (writes, events, _) = totals(&requests);
         let each = |count: u64| whole(count) / f64::from(pods);
-        let _ = write!(text, " *{contestant}*: {:.2} writes, {:.2} events.", each(writes), each(events));
+        let _ = write!(line, " *{contestant}*: {:.2} writes, {:.2} events.", each(writes), each(events));
     }
-    text.push('\n');
+    let _ = writeln!(text, "\nFor each pod:{line}");
 }
 
-fn medians(step: Step, measured: &[Measured]) -> Vec<(Contestant, Figures)> {
+fn medians(step: &str, measured: &[Measured]) -> Vec<(Contestant, Figures)> {
     let of = |contestant| {
         let all = measured.iter().filter(|one| one.step == step && one.contestant == contestant);
         median(&all.map(|one| &one.figures).collect::<Vec<_>>()).map(|figures| (contestant, figures))
@@ -112,10 +90,9 @@ fn medians(step: Step, measured: &[Measured]) -> Vec<(Contestant, Figures)> {
     Contestant::ALL.into_iter().filter_map(of).collect()
 }
 
-fn table(text: &mut String, step: Step, measured: &[Measured]) {
+fn table(text: &mut String, step: &str, measured: &[Measured]) {
     let rows = medians(step, measured);
-    let heading = step.to_string();
-    let (first, rest) = heading.split_at(1);
+    let (first, rest) = step.split_at(1);
     let _ = writeln!(text, "\n## {}{rest}\n", first.to_uppercase());
     text.push_str("| | seconds | CPU s | peak MiB | anonymous MiB | reaction p50/p99 ms | writes | events | reads |\n");
     text.push_str("|---|---|---|---|---|---|---|---|---|\n");
@@ -173,10 +150,9 @@ fn ratios(us: &Figures, other: &Figures) -> Vec<String> {
 
 /// Writes, events and reads.
 fn totals(requests: &BTreeMap<String, u64>) -> (u64, u64, u64) {
-    let reads: BTreeSet<&str> = BTreeSet::from(["get", "list", "watch"]);
     let sum = |wanted: &dyn Fn(&str) -> bool| requests.iter().filter(|(verb, _)| wanted(verb)).map(|(_, n)| n).sum();
     let is_event = |verb: &str| verb.ends_with(" event");
-    (sum(&|verb| !is_event(verb) && !reads.contains(verb)), sum(&is_event), sum(&|verb| reads.contains(verb)))
+    (sum(&|verb| !is_event(verb) && !READS.contains(&verb)), sum(&is_event), sum(&|verb| READS.contains(&verb)))
 }
 
 /// Each figure's own median; the requests and reactions of the middle round.
@@ -194,6 +170,7 @@ fn median(all: &[&Figures]) -> Option<Figures> {
         anonymous_bytes: middle(all.iter().map(|one| one.anonymous_bytes).collect())?,
         requests: shown.requests.clone(),
         reactions: shown.reactions.clone(),
+        pods: shown.pods,
     })
 }
 
@@ -229,14 +206,15 @@ mod tests {
     fn figures(took: u64, verbs: &[(&str, u64)]) -> Figures {
         let requests = verbs.iter().map(|(verb, count)| ((*verb).to_owned(), *count)).collect();
         let took = Duration::from_secs(took);
-        Figures { took, cpu: took, peak_bytes: 3 << 20, anonymous_bytes: 1 << 20, requests, reactions: vec![took] }
+        let (peak_bytes, anonymous_bytes) = (3 << 20, 1 << 20);
+        Figures { took, cpu: took, peak_bytes, anonymous_bytes, requests, reactions: vec![took], pods: Some(2) }
     }
 
     #[test]
     fn a_table_has_medians_and_ratios() {
         let one = |contestant, took| Measured {
             contestant,
-            step: Step::Roll,
+            step: "roll it",
             figures: figures(took, &[("create", 4), ("patch", 1), ("create event", 7), ("list", 2)]),
         };
         let measured = [
@@ -246,8 +224,10 @@ mod tests {
             one(Contestant::Unthrottled, 4),
         ];
         let mut text = String::new();
-        table(&mut text, Step::Roll, &measured);
+        table(&mut text, "roll it", &measured);
+        per_pod(&mut text, "roll it", &measured);
         assert!(text.contains("| operators | 2.00 | 2.00 | 3.0 | 1.0 | 2000.0/2000.0 | 5 | 7 | 2 |"), "{text}");
         assert!(text.contains("| ratio to kube-controller-manager at 2000 qps | 0.50 | 0.50 | 1.00 |"), "{text}");
+        assert!(text.contains("For each pod: *operators*: 2.50 writes, 3.50 events."), "{text}");
     }
 }

@@ -1,26 +1,33 @@
-//! What the contestants have to do, and when each step counts as done.
-//! Left out: the garbage collector's work; what a step leaves behind is deleted by the step itself, unmeasured.
+//! What a set of steps is made of: a bench to work at, and the measuring of one step. Each set is a module below: what its
+//! page says of it, and its steps in turn, with what is made ready before and cleared away after them unmeasured.
+//! Left out: medians and ratios, which are the report's.
 
-mod batch;
+pub(super) mod batch;
+pub(super) mod garbage;
+pub(super) mod services;
+pub(super) mod workloads;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::BenchOptions;
-use super::audit;
+use super::audit::{self, Request};
 use super::contestant::{Contestant, Running};
 use crate::cluster::Cluster;
-use crate::usage::Usage;
+use crate::progress::Progress;
 
 const NAMESPACE: &str = "bench";
 /// The throttled kube-controller-manager needs minutes for a step.
@@ -32,44 +39,38 @@ const PARALLEL: usize = 20;
 const LARGE: &str = "large";
 const PROBE: &str = "probe";
 
-/// One step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
-    Create,
-    Roll,
-    ScaleDown,
-    Many,
-    Restart,
-    Job,
-    Jobs,
-    CronJobs,
+/// A set of steps: whose work it is, and what its page says.
+pub(super) struct About {
+    /// The operators that do the work.
+    pub(super) operators: &'static [&'static str],
+    /// The operators that do for every contestant what is not measured.
+    pub(super) helpers: &'static [&'static str],
+    /// Whose work it is upstream.
+    pub(super) controllers: &'static str,
+    pub(super) reaction: Option<Reaction>,
+    /// The steps, in the words of the page.
+    pub(super) steps: String,
+    /// How many pods there are at most at a time.
+    pub(super) most_pods: u32,
+    /// Where the page is.
+    pub(super) page: &'static str,
+    /// How to measure it again.
+    pub(super) command: &'static str,
 }
 
-impl Step {
-    /// How many pods it runs to their end, where that is what it is about.
-    pub(super) fn pods(self, options: &BenchOptions) -> Option<u32> {
-        match self {
-            Self::Create | Self::Roll | Self::ScaleDown | Self::Many | Self::Restart => None,
-            Self::Job => u32::try_from(options.completions).ok(),
-            Self::Jobs => Some(options.jobs),
-            Self::CronJobs => Some(options.cron_jobs),
-        }
-    }
+/// How soon a contestant does something about what happens.
+pub(super) struct Reaction {
+    /// From when to when, in the words of the page.
+    pub(super) is: &'static str,
+    /// The reactions of these users, sorted.
+    pub(super) find: fn(&[Request], &[String]) -> Vec<Duration>,
 }
 
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Create => "create one large Deployment",
-            Self::Roll => "roll it",
-            Self::ScaleDown => "scale it to 0",
-            Self::Many => "create many Deployments of 2 pods",
-            Self::Restart => "restart among many pods",
-            Self::Job => "run one large Job",
-            Self::Jobs => "run many Jobs of 1 pod",
-            Self::CronJobs => "run many CronJobs due at once",
-        })
-    }
+/// One step of one contestant in one round.
+pub(super) struct Measured {
+    pub(super) contestant: Contestant,
+    pub(super) step: &'static str,
+    pub(super) figures: Figures,
 }
 
 /// What one step took.
@@ -82,6 +83,8 @@ pub(super) struct Figures {
     pub(super) requests: BTreeMap<String, u64>,
     /// Sorted.
     pub(super) reactions: Vec<Duration>,
+    /// How many pods it ran to their end, where that is what it is about.
+    pub(super) pods: Option<u32>,
 }
 
 impl fmt::Display for Figures {
@@ -92,176 +95,136 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Runs one step and measures it.
-pub(super) async fn run(
-    step: Step,
-    options: &BenchOptions,
-    cluster: &Cluster,
-    running: &mut Running,
-) -> Result<Figures> {
-    let bench = Bench { client: cluster.client().await? };
-    bench.prepare(step, options, cluster, running).await?;
-    // A process that starts within the step has used nothing before it.
-    let before = if step == Step::Restart { Usage::default() } else { running.usage(cluster)? };
-    let position = audit::position(cluster.audit_log()?)?;
-    let started = Instant::now();
-    match step {
-        Step::Create => bench.create(LARGE, options.pods).await?,
-        Step::Roll => bench.patch(LARGE, &template_patch("2")).await?,
-        Step::ScaleDown => bench.patch(LARGE, &json!({"spec": {"replicas": 0}})).await?,
-        Step::Many => bench.create_many(options.deployments).await?,
-        Step::Restart => running.begin(cluster).await?,
-        Step::Job => bench.create_job(LARGE, options.parallelism, options.completions).await?,
-        Step::Jobs => bench.create_jobs(options.jobs).await?,
-        // Time has come: they were prepared for it.
-        Step::CronJobs => {}
-    }
-    bench.wait(step, options).await.with_context(|| format!("{}: {step}", running.contestant()))?;
-    let took = started.elapsed();
-    let after = running.usage(cluster)?;
-    let requests = audit::since(cluster.audit_log()?, position)?;
-    let users = running.contestant().users(options.set);
-    let figures = Figures {
-        took,
-        cpu: after.cpu.saturating_sub(before.cpu),
-        peak_bytes: after.peak_rss,
-        anonymous_bytes: after.anonymous,
-        requests: audit::by_verb(&requests, &users),
-        reactions: match step {
-            Step::CronJobs => audit::delays(&requests, &users),
-            Step::Create | Step::Roll | Step::ScaleDown | Step::Many | Step::Restart | Step::Job | Step::Jobs => {
-                audit::reactions(&requests, &users)
-            }
-        },
-    };
-    bench.clean_up(step).await?;
-    Ok(figures)
-}
-
-struct Bench {
+/// A contestant on its cluster, and what has been measured there.
+pub(super) struct Bench<'a> {
+    options: &'a BenchOptions,
+    about: &'a About,
+    cluster: &'a Cluster,
     client: Client,
+    running: Running,
+    measured: Vec<Measured>,
 }
 
-impl Bench {
-    fn deployments(&self) -> Api<Deployment> {
-        Api::namespaced(self.client.clone(), NAMESPACE)
+impl<'a> Bench<'a> {
+    pub(super) async fn new(
+        options: &'a BenchOptions,
+        about: &'a About,
+        cluster: &'a Cluster,
+        running: Running,
+    ) -> Result<Self> {
+        let client = cluster.client().await?;
+        Ok(Self { options, about, cluster, client, running, measured: Vec::new() })
     }
 
-    fn pods(&self) -> Api<Pod> {
-        Api::namespaced(self.client.clone(), NAMESPACE)
+    pub(super) fn into_measured(self) -> Vec<Measured> {
+        self.measured
     }
 
-    async fn prepare(
-        &self,
-        step: Step,
-        options: &BenchOptions,
-        cluster: &Cluster,
-        running: &mut Running,
+    /// Measures a step: `work` from its beginning until what it waits for.
+    async fn measure(&mut self, step: &'static str, work: impl AsyncFnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let figures = self.figures(work).await.context(step)?;
+        self.keep(step, figures);
+        Ok(())
+    }
+
+    /// Measures a step that runs so many pods to their end.
+    async fn measure_pods(
+        &mut self,
+        step: &'static str,
+        pods: u32,
+        work: impl AsyncFnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        match step {
-            Step::Create | Step::Job => self.create_namespace().await,
-            Step::Roll | Step::ScaleDown | Step::Many | Step::Jobs => Ok(()),
-            Step::CronJobs => self.prepare_cron_jobs(options.cron_jobs).await,
-            Step::Restart => self.prepare_restart(options, cluster, running).await,
-        }
+        let figures = self.figures(work).await.context(step)?;
+        self.keep(step, Figures { pods: Some(pods), ..figures });
+        Ok(())
+    }
+
+    async fn figures(&mut self, work: impl AsyncFnOnce(&mut Self) -> Result<()>) -> Result<Figures> {
+        let before = self.running.usage(self.cluster)?;
+        let position = audit::position(self.cluster.audit_log()?)?;
+        let started = Instant::now();
+        work(self).await?;
+        let took = started.elapsed();
+        let after = self.running.usage(self.cluster)?;
+        let requests = audit::since(self.cluster.audit_log()?, position)?;
+        let users = self.running.users();
+        Ok(Figures {
+            took,
+            cpu: after.cpu.saturating_sub(before.cpu),
+            peak_bytes: after.peak_rss,
+            anonymous_bytes: after.anonymous,
+            requests: audit::by_verb(&requests, &users),
+            reactions: self
+                .about
+                .reaction
+                .as_ref()
+                .map_or_else(Vec::new, |reaction| (reaction.find)(&requests, &users)),
+            pods: None,
+        })
+    }
+
+    fn keep(&mut self, step: &'static str, figures: Figures) {
+        Progress::default().finish(&format!("  {step}: {figures}"));
+        self.measured.push(Measured { contestant: self.running.contestant(), step, figures });
+    }
+
+    /// Starts the contestant.
+    async fn begin(&mut self) -> Result<()> {
+        self.running.begin(self.cluster).await
+    }
+
+    /// Stops the contestant.
+    async fn stop(&mut self) -> Result<()> {
+        self.running.stop(self.cluster).await
+    }
+
+    /// Lifts the contestant's limit until it is stopped.
+    async fn unthrottle(&mut self) -> Result<()> {
+        self.running.unthrottle(self.cluster).await
+    }
+
+    /// The objects of a kind in the bench's namespace.
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
     /// Pods need a ServiceAccount, and nobody here makes one.
     async fn create_namespace(&self) -> Result<()> {
-        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?;
-        Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await?;
-        let account: ServiceAccount = serde_json::from_value(json!({"metadata": {"name": "default"}}))?;
-        Api::namespaced(self.client.clone(), NAMESPACE).create(&PostParams::default(), &account).await?;
+        create::<Namespace>(&Api::all(self.client.clone()), json!({"metadata": {"name": NAMESPACE}})).await?;
+        create::<ServiceAccount>(&self.api(), json!({"metadata": {"name": "default"}})).await?;
         Ok(())
     }
 
-    /// Many pods, one Deployment that asks for something new, and nobody who sees to it.
-    async fn prepare_restart(&self, options: &BenchOptions, cluster: &Cluster, running: &mut Running) -> Result<()> {
-        // The pods of the throttled one are made without its limit: how they came is not what is measured.
-        let mut unthrottled = None;
-        if running.contestant() == Contestant::Throttled {
-            running.stop(cluster).await?;
-            unthrottled = Some(Running::start(Contestant::Unthrottled, options, cluster).await?);
-        }
-        self.create(LARGE, options.present).await?;
-        self.create(PROBE, 1).await?;
-        self.wait_available(&[(LARGE.to_owned(), options.present), (PROBE.to_owned(), 1)]).await?;
-        match &mut unthrottled {
-            Some(helper) => helper.stop(cluster).await?,
-            None => running.stop(cluster).await?,
-        }
-        self.patch(PROBE, &json!({"spec": {"replicas": 2}})).await
-    }
-
-    async fn wait(&self, step: Step, options: &BenchOptions) -> Result<()> {
-        match step {
-            Step::Create => self.wait_available(&[(LARGE.to_owned(), options.pods)]).await,
-            Step::Roll => self.wait_rolled(options.pods).await,
-            Step::ScaleDown => self.wait_no_pods().await,
-            Step::Many => {
-                let wanted: Vec<_> = (0..options.deployments).map(|at| (small(at), 2)).collect();
-                self.wait_available(&wanted).await
-            }
-            Step::Restart => self.wait_pod_count(PROBE, 2).await,
-            Step::Job => self.wait_jobs(1, options.completions).await,
-            Step::Jobs => self.wait_jobs(options.jobs, 1).await,
-            Step::CronJobs => self.wait_jobs(options.cron_jobs, 1).await,
-        }
-    }
-
-    async fn create(&self, name: &str, replicas: i32) -> Result<()> {
-        let deployment: Deployment = serde_json::from_value(deployment(name, replicas))?;
-        self.deployments().create(&PostParams::default(), &deployment).await?;
+    /// Deletes what there is of a kind. Nobody here collects garbage unless that is measured, so nothing may wait for it.
+    async fn delete_all<K>(&self) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        self.api::<K>().delete_collection(&DeleteParams::background(), &ListParams::default()).await?;
         Ok(())
     }
 
-    async fn create_many(&self, count: u32) -> Result<()> {
-        let creations = stream::iter(0..count).map(|at| async move { self.create(&small(at), 2).await });
-        creations.buffer_unordered(PARALLEL).try_collect().await
+    async fn delete_pods(&self) -> Result<()> {
+        self.delete_all::<Pod>().await?;
+        self.wait_none::<Pod>().await
     }
 
-    async fn patch(&self, name: &str, patch: &Value) -> Result<()> {
-        self.deployments().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        Ok(())
+    /// Asking for all of them again and again would be work that counts in the time.
+    async fn is_none<K>(&self) -> Result<bool>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        Ok(self.api::<K>().list_metadata(&ListParams::default().limit(1)).await?.items.is_empty())
     }
 
-    async fn wait_available(&self, wanted: &[(String, i32)]) -> Result<()> {
-        let wanted: BTreeMap<&str, i32> = wanted.iter().map(|(name, replicas)| (name.as_str(), *replicas)).collect();
-        self.wait_deployments("available", |deployment| {
-            let name = deployment.metadata.name.as_deref().unwrap_or_default();
-            wanted.get(name).is_none_or(|replicas| is_complete(deployment, *replicas))
-        })
-        .await
-    }
-
-    /// All pods are of the new template, and those of the old one are gone.
-    async fn wait_rolled(&self, replicas: i32) -> Result<()> {
-        self.wait_deployments("rolled", |deployment| is_complete(deployment, replicas)).await?;
-        let selector = ListParams::default().labels("app=large");
-        self.wait_until("old pods gone", async || {
-            let pods = self.pods().list_metadata(&selector).await?;
-            Ok(i32::try_from(pods.items.len())? == replicas)
-        })
-        .await
-    }
-
-    async fn wait_deployments(&self, what: &str, done: impl Fn(&Deployment) -> bool) -> Result<()> {
-        self.wait_until(what, async || {
-            let all = self.deployments().list(&ListParams::default()).await?;
-            Ok(all.items.iter().all(&done))
-        })
-        .await
-    }
-
-    async fn wait_no_pods(&self) -> Result<()> {
-        // Asking for all of them again and again would be work that counts in the time.
-        let any = ListParams::default().limit(1);
-        self.wait_until("no pods", async || Ok(self.pods().list_metadata(&any).await?.items.is_empty())).await
-    }
-
-    async fn wait_pod_count(&self, app: &str, count: usize) -> Result<()> {
-        let selector = ListParams::default().labels(&format!("app={app}"));
-        self.wait_until("pods", async || Ok(self.pods().list_metadata(&selector).await?.items.len() == count)).await
+    async fn wait_none<K>(&self) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        self.wait_until("gone", async || self.is_none::<K>().await).await
     }
 
     async fn wait_until(&self, what: &str, mut done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
@@ -274,57 +237,21 @@ impl Bench {
         }
         Ok(())
     }
+}
 
-    /// Leaves an empty namespace to the next step; the large Deployment goes from step to step.
-    async fn clean_up(&self, step: Step) -> Result<()> {
-        let (all, none) = (ListParams::default(), DeleteParams::default());
-        match step {
-            Step::Create | Step::Roll | Step::Restart => return Ok(()),
-            Step::ScaleDown | Step::Many => {
-                self.deployments().delete_collection(&none, &all).await?;
-                let replica_sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), NAMESPACE);
-                replica_sets.delete_collection(&none, &all).await?;
-            }
-            Step::Job | Step::Jobs | Step::CronJobs => self.delete_jobs().await?,
-        }
-        self.pods().delete_collection(&none, &all).await?;
-        self.wait_no_pods().await
-    }
+async fn create<K>(api: &Api<K>, object: Value) -> Result<K>
+where
+    K: Clone + Debug + DeserializeOwned + Serialize,
+{
+    let object: K = serde_json::from_value(object).context("describe an object")?;
+    Ok(api.create(&PostParams::default(), &object).await?)
+}
+
+/// Does `one` for 0 up to `count`, some at a time.
+async fn in_parallel(count: u32, one: impl AsyncFn(u32) -> Result<()>) -> Result<()> {
+    stream::iter(0..count).map(|at| one(at)).buffer_unordered(PARALLEL).try_collect().await
 }
 
 fn small(at: u32) -> String {
     format!("small{at:03}")
-}
-
-fn is_complete(deployment: &Deployment, replicas: i32) -> bool {
-    let (generation, status) = (deployment.metadata.generation, deployment.status.clone().unwrap_or_default());
-    let counts = [status.replicas, status.updated_replicas, status.available_replicas];
-    status.observed_generation == generation && counts.iter().all(|count| count.unwrap_or(0) == replicas)
-}
-
-fn deployment(name: &str, replicas: i32) -> Value {
-    let quarter = json!({"maxSurge": "25%", "maxUnavailable": "25%"});
-    json!({
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": quarter},
-            "template": {
-                "metadata": {"labels": {"app": name}, "annotations": {"round": "1"}},
-                "spec": {
-                    "terminationGracePeriodSeconds": 0,
-                    "containers": [{
-                        "name": "web", "image": "nginx:1.7.9", "ports": [{"containerPort": 80}],
-                        "env": [{"name": "MODE", "value": "bench"}],
-                        "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}},
-                    }],
-                },
-            },
-        },
-    })
-}
-
-fn template_patch(round: &str) -> Value {
-    json!({"spec": {"template": {"metadata": {"annotations": {"round": round}}}}})
 }

@@ -3,83 +3,131 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Bench, NAMESPACE, PARALLEL, small};
+use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, small};
+use crate::bench::audit;
 
 /// How long making all CronJobs may take.
 const AHEAD_SECONDS: i64 = 15;
 
-impl Bench {
-    fn jobs(&self) -> Api<Job> {
-        Api::namespaced(self.client.clone(), NAMESPACE)
-    }
+/// How large the steps are.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Sizes {
+    /// The pods of the one large Job.
+    #[arg(long, default_value_t = 2000)]
+    pub completions: u32,
+    /// How many of them run at a time.
+    #[arg(long, default_value_t = 200)]
+    pub parallelism: u32,
+    /// How many small Jobs of one pod there are.
+    #[arg(long, default_value_t = 500)]
+    pub jobs: u32,
+    /// How many CronJobs are due at once.
+    #[arg(long, default_value_t = 200)]
+    pub cron_jobs: u32,
+}
 
-    fn cron_jobs(&self) -> Api<CronJob> {
-        Api::namespaced(self.client.clone(), NAMESPACE)
+pub(in crate::bench) fn about(options: &BenchOptions) -> About {
+    let Sizes { completions, parallelism, jobs, cron_jobs } = &options.batch;
+    About {
+        operators: &["job-operator", "cronjob-operator"],
+        helpers: &[],
+        controllers: "the job and cronjob controllers",
+        reaction: Some(Reaction {
+            is: "the time from the second a\n\
+                 CronJob is due to the request for its Job, as the apiserver's audit log dates it",
+            find: audit::delays,
+        }),
+        steps: format!(
+            "one Job of {completions} pods, {parallelism} at a time; {jobs} Jobs of 1 pod; {cron_jobs} CronJobs due \
+             at the same minute, from then\nuntil the last of their Jobs is complete. Pods succeed as soon as they run"
+        ),
+        most_pods: *completions.max(jobs).max(cron_jobs),
+        page: "docs/benchmarks-batch.md",
+        command: "make bench BENCH=--set=batch",
     }
+}
 
-    pub(super) async fn create_job(&self, name: &str, parallelism: i32, completions: i32) -> Result<()> {
-        let job: Job = serde_json::from_value(json!({
-            "metadata": {"name": name}, "spec": job(parallelism, completions),
-        }))?;
-        self.jobs().create(&PostParams::default(), &job).await?;
-        Ok(())
-    }
+pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let Sizes { completions, parallelism, jobs, cron_jobs } = bench.options.batch;
+    bench.create_namespace().await?;
+    // It is at work before it is measured.
+    bench.create_job(PROBE, 1, 1).await?;
+    bench.wait_jobs(1, 1).await?;
+    bench.delete_jobs().await?;
 
-    pub(super) async fn create_jobs(&self, count: u32) -> Result<()> {
-        let creations = stream::iter(0..count).map(|at| async move { self.create_job(&small(at), 1, 1).await });
-        creations.buffer_unordered(PARALLEL).try_collect().await
+    let one = async |bench: &mut Bench<'_>| {
+        bench.create_job(LARGE, parallelism, completions).await?;
+        bench.wait_jobs(1, completions).await
+    };
+    bench.measure_pods("run one large Job", completions, one).await?;
+    bench.delete_jobs().await?;
+
+    let many = async |bench: &mut Bench<'_>| {
+        in_parallel(jobs, async |at| bench.create_job(&small(at), 1, 1).await).await?;
+        bench.wait_jobs(jobs, 1).await
+    };
+    bench.measure_pods("run many Jobs of 1 pod", jobs, many).await?;
+    bench.delete_jobs().await?;
+
+    // Time begins when it has come.
+    bench.create_cron_jobs(cron_jobs).await?;
+    let due = async |bench: &mut Bench<'_>| bench.wait_jobs(cron_jobs, 1).await;
+    bench.measure_pods("run many CronJobs due at once", cron_jobs, due).await
+}
+
+impl Bench<'_> {
+    async fn create_job(&self, name: &str, parallelism: u32, completions: u32) -> Result<()> {
+        let job = json!({"metadata": {"name": name}, "spec": job(parallelism, completions)});
+        create::<Job>(&self.api(), job).await.map(drop)
     }
 
     /// Makes CronJobs that are due at the next full minute, or the one after it, and waits for that.
-    pub(super) async fn prepare_cron_jobs(&self, count: u32) -> Result<()> {
+    async fn create_cron_jobs(&self, count: u32) -> Result<()> {
         let minute = (now().as_second() + AHEAD_SECONDS).div_euclid(60) + 1;
         let due = Timestamp::from_second(minute * 60)?;
         let schedule = due.strftime("%M %H * * *").to_string();
-        let create = async |at: u32| -> Result<()> {
-            let cron_job: CronJob = serde_json::from_value(json!({
+        in_parallel(count, async |at| {
+            let cron_job = json!({
                 "metadata": {"name": small(at)},
                 "spec": {"schedule": schedule, "timeZone": "Etc/UTC", "jobTemplate": {"spec": job(1, 1)}},
-            }))?;
-            self.cron_jobs().create(&PostParams::default(), &cron_job).await?;
-            Ok(())
-        };
-        stream::iter(0..count).map(create).buffer_unordered(PARALLEL).try_collect::<()>().await?;
+            });
+            create::<CronJob>(&self.api(), cron_job).await.map(drop)
+        })
+        .await?;
         sleep(Duration::try_from(now().duration_until(due)).unwrap_or_default()).await;
         Ok(())
     }
 
     /// Waits until there are `count` Jobs, all with so many successes. Their last status says that, and that they are
     /// complete. Asking for all of them again and again would be work that counts in the time.
-    pub(super) async fn wait_jobs(&self, count: u32, succeeded: i32) -> Result<()> {
+    async fn wait_jobs(&self, count: u32, succeeded: u32) -> Result<()> {
+        let jobs = self.api::<Job>();
         let any = ListParams::default().limit(1);
         let unfinished = any.clone().fields(&format!("status.successful!={succeeded}"));
         self.wait_until("complete", async || {
-            let first = self.jobs().list_metadata(&any).await?;
+            let first = jobs.list_metadata(&any).await?;
             let others = first.metadata.remaining_item_count.unwrap_or(0);
             let there = i64::try_from(first.items.len())?.saturating_add(others);
-            Ok(there == i64::from(count) && self.jobs().list_metadata(&unfinished).await?.items.is_empty())
+            Ok(there == i64::from(count) && jobs.list_metadata(&unfinished).await?.items.is_empty())
         })
         .await
     }
 
-    /// Nobody here collects garbage, so nothing may wait for that.
-    pub(super) async fn delete_jobs(&self) -> Result<()> {
-        let (all, background) = (ListParams::default(), DeleteParams::background());
-        self.cron_jobs().delete_collection(&background, &all).await?;
-        self.jobs().delete_collection(&background, &all).await?;
-        Ok(())
+    /// With all that is theirs.
+    async fn delete_jobs(&self) -> Result<()> {
+        self.delete_all::<CronJob>().await?;
+        self.delete_all::<Job>().await?;
+        self.delete_pods().await
     }
 }
 
-fn job(parallelism: i32, completions: i32) -> Value {
+fn job(parallelism: u32, completions: u32) -> Value {
     json!({
         "parallelism": parallelism,
         "completions": completions,
