@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
+mod changes;
 mod fixtures;
 mod index_limits;
 mod indexed;
+mod metrics;
 mod new_pod;
 mod orphan;
 mod policies;
