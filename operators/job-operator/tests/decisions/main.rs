@@ -12,6 +12,7 @@ mod orphan;
 mod policies;
 mod properties;
 mod pure;
+mod robustness;
 mod sync_job;
 mod tracking;
 mod views;
