@@ -197,6 +197,21 @@ fn a_run_that_somebody_deletes_is_missed_and_not_started_again() -> Result<()> {
 }
 
 #[test]
+fn a_run_started_by_hand_is_told_and_left_alone() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        scene.apply(&cron_job("nightly", "Forbid", &running(job("x", 1, 1)))).await?;
+        scene.kubectl("create job by-hand --from=cronjob/nightly").await?;
+        let message = "Saw a job that the controller did not create or forgot: by-hand";
+        assert_eq!(scene.told("UnexpectedJob").await?[0].message.as_deref(), Some(message));
+        // It is none of those that keep the next one waiting.
+        let at = minute(7)?;
+        due(scene, "nightly", at).await?;
+        active(scene, "nightly", &[job_name("nightly", at)]).await?;
+        scene.fetch::<Job>("by-hand").await.map(drop)
+    })
+}
+
+#[test]
 fn a_run_beside_another_waits_for_it_or_takes_its_place_as_the_policy_says() -> Result<()> {
     without_kubelets(async |scene| {
         let (first, second) = (minute(9)?, minute(6)?);
