@@ -7,6 +7,8 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::fmt::temporal::Pieces;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Seconds since 1970-01-01T00:00:00Z, as the API stores every `metav1.Time`.
@@ -61,6 +63,11 @@ impl Serialize for Time {
     }
 }
 
+/// Whether a text is a time of the last hours that the API has and jiff has not: they read as the last ones that both have.
+fn is_last_day(text: &str) -> bool {
+    Pieces::parse(text).is_ok_and(|pieces| pieces.date() >= Date::constant(9999, 12, 30) && pieces.time().is_some())
+}
+
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -70,7 +77,10 @@ impl<'de> Deserialize<'de> for Time {
                 f.write_str("an RFC 3339 time")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Time, E> {
-                text.parse::<Timestamp>().map(Time::of).map_err(E::custom)
+                let read = text
+                    .parse::<Timestamp>()
+                    .or_else(|error| if is_last_day(text) { Ok(Timestamp::MAX) } else { Err(error) });
+                read.map(Time::of).map_err(E::custom)
             }
         }
         deserializer.deserialize_str(Visitor)
@@ -85,6 +95,18 @@ mod tests {
     fn reads_and_prints_as_the_api_does() {
         let time: Time = serde_json::from_str(r#""2026-01-02T03:04:05Z""#).unwrap();
         assert_eq!(serde_json::to_string(&time).unwrap(), r#""2026-01-02T03:04:05Z""#);
+    }
+
+    #[test]
+    fn the_last_time_of_the_api_reads_as_the_last_there_is() {
+        let read = |text: &str| serde_json::from_value::<Time>(text.into());
+        assert_eq!(read("9999-12-31T23:59:59Z").unwrap(), Time::of(Timestamp::MAX));
+        assert_eq!(read("9999-12-31T23:59:59+14:00").unwrap(), Time::of(Timestamp::MAX));
+        assert_eq!(read("9999-12-30T21:00:00Z").unwrap().to_string(), "9999-12-30T21:00:00Z");
+        assert_eq!(read("0001-01-01T00:00:00Z").unwrap().to_string(), "0001-01-01T00:00:00Z");
+        for wrong in ["9999-12-31", "9999-12-32T00:00:00Z", "2026-13-01T00:00:00Z", "soon", ""] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

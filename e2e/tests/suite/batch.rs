@@ -6,7 +6,9 @@
 mod adoption;
 mod completion;
 mod cronjob;
+mod ending;
 mod failures;
+mod metrics;
 mod orphans;
 mod policies;
 mod suspension;

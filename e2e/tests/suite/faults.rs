@@ -13,6 +13,7 @@ mod lost_answers;
 mod outages;
 mod refusals;
 mod stale_caches;
+mod timers;
 mod undecodable;
 
 use anyhow::{Result, ensure};

@@ -114,6 +114,7 @@ pub struct CronJobSpec {
     #[serde(default)]
     pub failed_jobs_history_limit: Option<i32>,
     /// How its Jobs are made.
+    #[serde(default)]
     pub job_template: JobTemplate,
 }
 
@@ -131,7 +132,7 @@ pub enum ConcurrencyPolicy {
 }
 
 /// How Jobs are made.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct JobTemplate {
     /// What their metadata takes over.
     #[serde(default)]

@@ -12,12 +12,41 @@ pub struct Flags {
     pub shared: SharedFlags,
     /// The number of job objects that are allowed to sync concurrently. Larger number = more responsive jobs, but more
     /// CPU (and network) load.
-    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = syncs, value_name = "NUMBER")]
     pub concurrent_job_syncs: usize,
+}
+
+/// Upstream: `Validate`, `cmd/kube-controller-manager/app/options/jobcontroller.go`.
+fn syncs(text: &str) -> Result<usize, String> {
+    let syncs: i32 = text.parse().map_err(|error| format!("{error}"))?;
+    let too_few = || format!("concurrent-job-syncs must be greater than 0, but got {syncs}");
+    usize::try_from(syncs).ok().filter(|syncs| *syncs > 0).ok_or_else(too_few)
 }
 
 impl OperatorFlags for Flags {
     fn shared(&self) -> &SharedFlags {
         &self.shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn syncs_of(args: &[&str]) -> Result<usize, String> {
+        let args = std::iter::once("job-operator").chain(args.iter().copied()).map(Into::into);
+        let flags = shared::flags::parse::<Flags>("job-operator", args).map_err(|exit| exit.text)?;
+        Ok(flags.concurrent_job_syncs)
+    }
+
+    #[test]
+    fn at_least_one_sync_is_wanted() {
+        assert_eq!(syncs_of(&[]), Ok(5));
+        assert_eq!(syncs_of(&["--concurrent-job-syncs=1"]), Ok(1));
+        for wrong in ["0", "-1"] {
+            let error = syncs_of(&["--concurrent-job-syncs", wrong]).unwrap_err();
+            let expected = format!("concurrent-job-syncs must be greater than 0, but got {wrong}");
+            assert!(error.contains(&expected), "{error}");
+        }
     }
 }

@@ -123,7 +123,8 @@ pub struct JobSpec {
     /// Which pods are its own. None selects nothing.
     #[serde(default = "select_nothing", deserialize_with = "compiled")]
     pub selector: Result<Selector, InvalidSelector>,
-    /// How its pods are made.
+    /// How its pods are made. Without one none are, and those that there are can still go.
+    #[serde(default)]
     pub template: PodTemplate,
 }
 
@@ -203,11 +204,17 @@ pub enum PodReplacementPolicy {
     TerminatingOrFailed,
 }
 
+/// The apiserver serves a list of its own that is empty as null.
+fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 /// `spec.podFailurePolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct PodFailurePolicy {
     /// The first that matches counts.
+    #[serde(deserialize_with = "null_as_default")]
     pub rules: Vec<PodFailurePolicyRule>,
 }
 
@@ -221,7 +228,7 @@ pub struct PodFailurePolicyRule {
     #[serde(default)]
     pub on_exit_codes: Option<OnExitCodes>,
     /// Which conditions of a pod it means.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub on_pod_conditions: Vec<OnPodCondition>,
 }
 
@@ -264,7 +271,7 @@ pub struct OnExitCodes {
     /// How the values count.
     pub operator: OnExitCodesOperator,
     /// The exit codes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub values: Vec<i32>,
 }
 
@@ -300,6 +307,7 @@ fn condition_true() -> Text {
 #[serde(default)]
 pub struct SuccessPolicy {
     /// The first that is met counts.
+    #[serde(deserialize_with = "null_as_default")]
     pub rules: Vec<SuccessPolicyRule>,
 }
 

@@ -47,8 +47,13 @@ fn cron_job(name: &str, concurrency: &str, of: &Value) -> Value {
 
 /// From now on this minute counts, and has not been looked at.
 async fn due(scene: &Scene, name: &str, at: Timestamp) -> Result<()> {
-    let before = at.checked_sub(SignedDuration::from_secs(1))?.to_string();
-    scene.patch::<CronJob>(name, &json!({"spec": {"schedule": daily(at)}})).await?;
+    due_since(scene, name, &daily(at), at.checked_sub(SignedDuration::from_secs(1))?).await
+}
+
+/// From now on this schedule counts, and what it means has not been looked at since `before`.
+async fn due_since(scene: &Scene, name: &str, schedule: &str, before: Timestamp) -> Result<()> {
+    let before = before.to_string();
+    scene.patch::<CronJob>(name, &json!({"spec": {"schedule": schedule}})).await?;
     // A new schedule counts from its next time on; a new status wakes the key at once.
     scene.patch_status::<CronJob>(name, &json!({"status": {"lastScheduleTime": before}})).await.map(drop)
 }
@@ -115,6 +120,94 @@ fn what_is_due_is_started_under_a_name_of_its_own() -> Result<()> {
         let message = format!("Saw completed job: {name}, condition: Complete");
         assert_eq!(scene.told("SawCompletedJob").await?[0].message.as_deref(), Some(&*message));
         Ok(())
+    })
+}
+
+#[test]
+fn a_schedule_may_have_names_and_steps_or_be_a_word() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let at = minute(7)?;
+        // Steps that reach beyond the end leave one value, and names stand for all there are.
+        let odd = at.strftime("%-M/60 %-H/24 */1 jan,FEB-Dec Sun-FRI,sat").to_string();
+        let hour = Timestamp::from_second(minute(0)?.as_second().div_euclid(3600) * 3600)?;
+        for (name, schedule, at) in [("odd", &*odd, at), ("hourly", "@hourly", hour)] {
+            scene.apply(&cron_job(name, "Allow", &job("x", 1, 1))).await?;
+            due_since(scene, name, schedule, at.checked_sub(SignedDuration::from_secs(1))?).await?;
+            let started = scene
+                .wait_until(&format!("{name} is started"), DEADLINE, async || {
+                    let last = status(scene, name).await?.last_schedule_time.context("it never ran")?.0;
+                    ensure!(last >= at, "it last ran at {last}");
+                    Ok(last)
+                })
+                .await?;
+            // The hour may have struck meanwhile.
+            assert!(
+                started == at || (name == "hourly" && started == hour + SignedDuration::from_hours(1)),
+                "{started}"
+            );
+            scene.fetch::<Job>(&job_name(name, started)).await?;
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn of_many_missed_runs_the_latest_is_made_up_for_and_the_others_are_told() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let at = minute(7)?;
+        let long_ago = at.checked_sub(SignedDuration::from_hours(150 * 24))?;
+        let mut bounded = cron_job("bounded", "Allow", &job("x", 1, 1));
+        bounded["spec"]["startingDeadlineSeconds"] = json!(3600);
+        for (name, of) in [("bounded", &bounded), ("overdue", &cron_job("overdue", "Allow", &job("x", 1, 1)))] {
+            scene.apply(of).await?;
+            due_since(scene, name, &daily(at), long_ago).await?;
+            completed_soon(scene, &job_name(name, at)).await?;
+            assert_eq!(jobs(scene, name).await?, [job_name(name, at)], "one for all");
+        }
+        let told = scene.told("TooManyMissedTimes").await?;
+        assert!(told.iter().all(|event| event.involved_object.name.as_deref() == Some("overdue")), "{told:?}");
+        let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
+        assert_eq!(told[0].message.as_deref(), Some(message));
+        Ok(())
+    })
+}
+
+#[test]
+fn a_run_that_somebody_deletes_is_missed_and_not_started_again() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let at = minute(7)?;
+        scene.apply(&cron_job("nightly", "Forbid", &running(job("x", 1, 1)))).await?;
+        due(scene, "nightly", at).await?;
+        let name = job_name("nightly", at);
+        active(scene, "nightly", std::slice::from_ref(&name)).await?;
+        scene.kubectl(&format!("delete job/{name} --timeout=60s")).await?;
+        active(scene, "nightly", &[]).await?;
+        let message = format!("Active job went missing: {name}");
+        assert_eq!(scene.told("MissingJob").await?[0].message.as_deref(), Some(&*message));
+        // What is due next is not kept from running.
+        due(scene, "nightly", minute(4)?).await?;
+        scene
+            .wait_until("the next one runs", DEADLINE, async || {
+                let left = jobs(scene, "nightly").await?;
+                ensure!(left.len() == 1 && left[0] != name, "{left:?}");
+                Ok(())
+            })
+            .await
+    })
+}
+
+#[test]
+fn a_run_started_by_hand_is_told_and_left_alone() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        scene.apply(&cron_job("nightly", "Forbid", &running(job("x", 1, 1)))).await?;
+        scene.kubectl("create job by-hand --from=cronjob/nightly").await?;
+        let message = "Saw a job that the controller did not create or forgot: by-hand";
+        assert_eq!(scene.told("UnexpectedJob").await?[0].message.as_deref(), Some(message));
+        // It is none of those that keep the next one waiting.
+        let at = minute(7)?;
+        due(scene, "nightly", at).await?;
+        active(scene, "nightly", &[job_name("nightly", at)]).await?;
+        scene.fetch::<Job>("by-hand").await.map(drop)
     })
 }
 

@@ -133,3 +133,54 @@ fn a_pod_that_is_going_is_not_replaced_before_its_exit_code_is_known() -> Result
         scene.kubectl("delete pods --all --force --grace-period=0").await.map(drop)
     })
 }
+
+#[test]
+fn an_eviction_may_end_the_whole_job_or_its_index() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        scene.apply(&by_rules(running(job("pi", 1, 1)), &json!([disruption("FailJob")]))).await?;
+        let limits = json!({"backoffLimitPerIndex": 5, "podFailurePolicy": {"rules": [disruption("FailIndex")]}});
+        scene.apply(&running(with(indexed("indexed", 1, 1), &limits))).await?;
+        let pod = run(scene, "pi", 1).await?.remove(0);
+        evict(scene, &pod).await?;
+        evict(scene, &run(scene, "indexed", 1).await?.remove(0)).await?;
+        let status = failed(scene, "pi", "PodFailurePolicy").await?;
+        let message = format!(
+            "Pod {}/{} has condition DisruptionTarget matching FailJob rule at index 0",
+            scene.namespace,
+            pod.name_any()
+        );
+        assert_eq!(condition(&status, "Failed").map(|(_, message)| message), Some(&*message));
+        let status = failed(scene, "indexed", "FailedIndexes").await?;
+        assert_eq!(status.failed_indexes.as_deref(), Some("0"));
+        Ok(())
+    })
+}
+
+#[test]
+fn a_policy_without_rules_is_none_but_for_when_pods_are_replaced() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        scene.apply(&with(job("pi", 1, 1), &json!({"podFailurePolicy": {"rules": []}}))).await?;
+        let status = completed(scene, "pi").await?;
+        assert_eq!((status.succeeded, status.failed), (Some(1), None));
+        Ok(())
+    })
+}
+
+#[test]
+fn an_evicted_pod_that_still_goes_when_its_job_fails_does_not_count() -> Result<()> {
+    without_kubelets(async |scene| {
+        let mut of = by_rules(running(job("pi", 2, 2)), &json!([disruption("Ignore")]));
+        of["spec"]["template"]["metadata"]["annotations"]["pods.e2e/goes"] = json!("never");
+        scene.apply(&of).await?;
+        let pods = run(scene, "pi", 2).await?;
+        evict(scene, &pods[0]).await?;
+        says(scene, "pi", "one is going", |status| status.terminating == Some(1)).await?;
+        end(scene, &pods[1], 1).await?;
+        let status = says(scene, "pi", "the other one has failed", |status| status.failed == Some(1)).await?;
+        assert_eq!(condition(&status, "FailureTarget").map(|(reason, _)| reason), Some("BackoffLimitExceeded"));
+        end(scene, &pods[0], 137).await?;
+        let status = failed(scene, "pi", "BackoffLimitExceeded").await?;
+        assert_eq!(status.failed, Some(1));
+        scene.kubectl("delete pods --all --force --grace-period=0").await.map(drop)
+    })
+}

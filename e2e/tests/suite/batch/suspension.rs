@@ -54,6 +54,9 @@ fn a_job_is_suspended_and_resumed_with_another_template() -> Result<()> {
         let second = run(scene, "pi", 2).await?;
         let selector = second[0].spec.clone().and_then(|spec| spec.node_selector).unwrap_or_default();
         assert_eq!(selector.get("kubernetes.io/os").map(String::as_str), Some("linux"));
+        let resumed = says(scene, "pi", "two are active", |status| status.active == Some(2)).await?;
+        let [started, resumed] = [started, resumed].map(|status| status.start_time.map(|time| time.0));
+        assert!(resumed > started, "its time begins anew: {started:?}, then {resumed:?}");
         for pod in &second {
             end(scene, pod, 0).await?;
         }

@@ -35,7 +35,8 @@ pub struct Pod {
     pub restarts_in_all: i32,
     /// When it ended, as far as that can be told; of a pod that has not ended it means nothing.
     pub finish: Option<Time>,
-    /// How it failed; none for one that has not.
+    /// What a pod failure policy may look at; none if there is nothing. A pod that runs may have it too: if its Job
+    /// fails, it counts as failed.
     pub failure: Option<Box<Failure>>,
 }
 
@@ -67,6 +68,11 @@ pub struct JobAnnotations {
     /// How often its index failed before and that was ignored.
     pub ignored_failures: i32,
 }
+
+/// The types of the conditions that a kubelet gives to every pod. While a pod runs they are not kept: no policy is about
+/// them.
+const USUAL_CONDITIONS: [&str; 5] =
+    ["PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
 
 impl Pod {
     /// Whether it waits to be counted.
@@ -248,6 +254,13 @@ struct RawContainerStatus<'a> {
     state: RawState,
 }
 
+impl RawContainerStatus<'_> {
+    /// The exit code, if it is another one than 0.
+    fn failed_with(&self) -> Option<i32> {
+        self.state.terminated.as_ref().map(|terminated| terminated.exit_code).filter(|code| *code != 0)
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RawState {
@@ -278,7 +291,7 @@ impl<'de> Deserialize<'de> for Pod {
             restarts: status.restarts(&spec),
             restarts_in_all: status.restarts_in_all(),
             finish: finish.or(metadata.creation),
-            failure: (status.phase == Phase::Failed).then(|| Box::new(status.failure())),
+            failure: status.tells_of_failure().then(|| Box::new(status.failure())),
             metadata,
         })
     }
@@ -336,10 +349,23 @@ impl RawStatus<'_> {
         all.fold(0_i32, |sum, container| sum.saturating_add(container.restart_count))
     }
 
+    /// Whether there is more to look at than what every pod has that runs.
+    fn tells_of_failure(&self) -> bool {
+        let mut containers = self.containers().chain(self.init_containers());
+        let mut conditions = self.conditions.iter().flatten();
+        match self.phase {
+            Phase::Failed => true,
+            Phase::Succeeded => false,
+            Phase::Pending | Phase::Running | Phase::Unknown | Phase::Other => {
+                containers.any(|container| container.failed_with().is_some())
+                    || conditions.any(|condition| !USUAL_CONDITIONS.contains(&&*condition.type_))
+            }
+        }
+    }
+
     fn failure(&self) -> Failure {
         let exit = |container: &RawContainerStatus<'_>| {
-            let code = container.state.terminated.as_ref()?.exit_code;
-            (code != 0).then(|| Exit { container: Text::new(&container.name), code })
+            Some(Exit { container: Text::new(&container.name), code: container.failed_with()? })
         };
         let conditions = self.conditions.iter().flatten();
         Failure {

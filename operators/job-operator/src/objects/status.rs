@@ -8,6 +8,8 @@ use shared::intern::Text;
 use shared::object::Uid;
 use shared::time::Time;
 
+use super::null_as_default;
+
 /// Types of conditions.
 pub mod conditions {
     /// No pods are to run for now.
@@ -85,12 +87,6 @@ pub struct JobStatus {
     pub failed_indexes: Option<Box<str>>,
     /// Pods that have ended and are in no counter yet.
     pub uncounted_terminated_pods: Option<UncountedTerminatedPods>,
-}
-
-fn null_as_default<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// `status.uncountedTerminatedPods`.

@@ -18,28 +18,31 @@ struct Interval {
 }
 
 impl OrderedIntervals {
-    /// Reads `0,2-4`; what cannot be read is passed over, and what is not below `completions` is cut off.
+    /// Reads `0,2-4`; what cannot be read is passed over, and what is not below `completions` is cut off. Whatever the
+    /// text says, a set comes of it.
     ///
     /// Upstream: `parseIndexesFromString`.
     pub fn parse(text: &str, completions: i32) -> Self {
         let mut intervals: Vec<Interval> = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
-            let mut ends = part.split('-').map(str::parse::<i32>);
+            // As upstream, with numbers that are larger than any index: one that begins too high ends the text.
+            let mut ends = part.split('-').map(str::parse::<i64>);
             let (first, last) = match (ends.next(), ends.next()) {
                 (Some(Ok(first)), None) => (first, first),
                 (Some(Ok(first)), Some(Ok(last))) => (first, last),
                 (_, _) => continue,
             };
-            if first >= completions {
+            if first >= i64::from(completions) {
                 break;
             }
-            let last = last.min(completions.saturating_sub(1));
-            match intervals.last_mut() {
-                Some(before) if before.last == first.saturating_sub(1) => before.last = last,
-                Some(_) | None => intervals.push(Interval { first, last }),
+            let last = last.min(i64::from(completions) - 1);
+            if let (Ok(first), Ok(last)) = (i32::try_from(first), i32::try_from(last))
+                && first <= last
+            {
+                intervals.push(Interval { first, last });
             }
         }
-        Self(intervals)
+        Self::default().merged(intervals.into_iter())
     }
 
     /// These and others; only indexes from 0 on.

@@ -2,14 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
+mod changes;
 mod fixtures;
 mod index_limits;
 mod indexed;
+mod metrics;
 mod new_pod;
 mod orphan;
 mod policies;
 mod properties;
 mod pure;
+mod robustness;
 mod sync_job;
 mod tracking;
 mod views;

@@ -46,8 +46,6 @@ fn exit_codes_match() {
     matches(&json!([on("FailJob", "NotIn", &[1])]), &exits(pod("a", "Failed"), "main", 0), "none");
     matches(&json!([on("FailJob", "In", &[0])]), &exits(pod("a", "Failed"), "main", 0), "none");
     matches(&json!([on("Count", "In", &[-7])]), &exits(pod("a", "Failed"), "main", -7), "Count");
-    // A container that has ended does not make its pod failed.
-    matches(&json!([on("FailJob", "In", &[2])]), &exits(pod("a", "Running"), "main", 2), "none");
 }
 
 #[test]
@@ -133,6 +131,16 @@ fn a_policy_decides_what_a_failure_does_to_the_job() {
             "nothing (0 of 1 active)\nsaid: terminating 1",
         ),
         (
+            "a container that has ended does not make its pod failed",
+            case(with(on("FailJob", "In", &[2])), [exits(pod("a", "Running"), "main", 2)]),
+            "nothing (1 of 1 active)\nsaid: active 1",
+        ),
+        (
+            "no rules at all",
+            case(job(1, 1).with("podFailurePolicy", json!({ "rules": null })), [pod("a", "Running")]),
+            "nothing (1 of 1 active)\nsaid: active 1",
+        ),
+        (
             "what still runs goes too",
             case(
                 job(2, 2).with("podFailurePolicy", json!({ "rules": [on("FailJob", "In", &[2])] })),
@@ -141,6 +149,34 @@ fn a_policy_decides_what_a_failure_does_to_the_job() {
             "Failed: PodFailurePolicy; end b\nsaid: terminating 1, -(a b), FailureTarget PodFailurePolicy\nlet go a b\nsaid: terminating 1, failed 2, FailureTarget PodFailurePolicy",
         ),
     ]);
+}
+
+/// Upstream: `trackJobStatusAndRemoveFinalizers` asks the policy about each pod that it counts, whatever its phase.
+#[test]
+fn a_policy_is_asked_about_pods_that_run_when_their_job_fails() {
+    let late = |rules: Value| {
+        job(3, 3).with("activeDeadlineSeconds", 1).started(ago(9)).with("podFailurePolicy", json!({ "rules": rules }))
+    };
+    let disrupted = pod("b", "Running").set(
+        &["status", "conditions"],
+        json!([{ "type": "Ready", "status": "True" }, { "type": "DisruptionTarget", "status": "True" }]),
+    );
+    let pods = || [pod("a", "Running"), disrupted.clone(), exits(pod("c", "Running"), "main", 2)];
+    let ended = "Failed: DeadlineExceeded; end a, b, c\n";
+    let rest = "FailureTarget DeadlineExceeded\nlet go a b c\nsaid: terminating 3";
+    let rows = [
+        (
+            json!([on_condition("Ignore", "DisruptionTarget", "True")]),
+            format!("{ended}said: terminating 3, -(a c), {rest}, failed 2, FailureTarget DeadlineExceeded"),
+        ),
+        (
+            json!([on("Ignore", "In", &[2])]),
+            format!("{ended}said: terminating 3, -(a b), {rest}, failed 2, FailureTarget DeadlineExceeded"),
+        ),
+    ];
+    for (rules, expected) in rows {
+        assert_eq!(case(late(rules), pods()).sync(), expected);
+    }
 }
 
 #[test]

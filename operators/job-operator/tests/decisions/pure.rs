@@ -28,6 +28,13 @@ fn index_sets_read_as_they_are_written() {
     parse("0-5,8-10", 10, "0-5,8,9");
     parse("3", 2, "");
     parse("1-2-3", 10, "1,2");
+    parse("0,99999999999,2", 10, "0");
+    parse("3-99999999999", 10, "3-9");
+    parse("99999999999999999999,2", 10, "2");
+    parse("0-2147483647", i32::MAX, "0-2147483646");
+    parse("5-2,7,7,1-3,2-4", 10, "1-4,7");
+    parse("0,1", 0, "");
+    parse("0", -1, "");
 }
 
 #[test]
@@ -45,6 +52,16 @@ fn pending_indexes_are_the_lowest_that_nobody_has() {
 }
 
 proptest! {
+    #[test]
+    fn of_any_text_comes_a_set_of_indexes(text in "[0-9,x+-]{0,30}", completions in -2..90_i32) {
+        let set = OrderedIntervals::parse(&text, completions);
+        let counted = (0..90).filter(|index| set.has(*index)).count();
+        prop_assert_eq!(set.total(), i64::try_from(counted).unwrap());
+        prop_assert_eq!(&OrderedIntervals::parse(&set.to_string(), completions), &set);
+        let pending = first_pending_indexes(usize::MAX, completions, &set, &BTreeSet::new());
+        prop_assert_eq!(pending, (0..completions).filter(|index| !set.has(*index)).collect::<Vec<_>>());
+    }
+
     #[test]
     fn an_index_set_is_a_set(left in prop::collection::btree_set(0..60_i32, 0..40), right in prop::collection::btree_set(0..60_i32, 0..40)) {
         let set = OrderedIntervals::default().with(left.iter().copied());

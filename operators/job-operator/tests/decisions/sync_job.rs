@@ -1,8 +1,10 @@
 //! Whole syncs of Jobs without indexes. Upstream: `TestControllerSyncJob`, `TestSyncJobWithJobPodFailurePolicy` and their
 //! neighbours, `pkg/controller/job/job_controller_test.go`.
 
+use jiff::SignedDuration;
 use serde_json::json;
 use shared::testing::{NOW, ago};
+use shared::time::Time;
 
 use crate::fixtures::{Spec, case, check, job, long_ago, orphan, pod, untracked};
 
@@ -405,4 +407,32 @@ fn a_settled_job_is_left_alone() {
         leave(job(1, 1).with("selector", json!({ "matchExpressions": [{ "key": "a", "operator": "Odd" }] }))),
         "nothing (invalid selector: \"Odd\" is not a valid label selector operator)"
     );
+}
+
+#[test]
+fn the_clock_of_a_job_begins_anew_when_it_is_resumed() {
+    let start = |job: shared::testing::ObjectBuilder| case(job, []).tracking().1.status.start_time;
+    let resumed = job(2, 5).condition("Suspended", "True", "JobSuspended", "Job suspended").started(ago(60));
+    assert_eq!(start(resumed.clone()), Some(Time::of(NOW)));
+    assert_eq!(start(resumed.with("suspend", true)), Some(Time::of(ago(60))), "it was said to be suspended before");
+    assert_eq!(start(job(2, 5).with("suspend", true).started(ago(60))), None);
+    assert_eq!(start(job(2, 5).started(ago(60))), Some(Time::of(ago(60))));
+}
+
+#[test]
+fn a_job_is_looked_at_again_when_time_alone_changes_what_is_to_be_done() {
+    let wake = |case: crate::fixtures::Case, now| {
+        job_operator::plan::plan(&case.observed(), now).wake.map(|wake| wake.as_millis())
+    };
+    let deadline = |seconds: i64| job(1, 1).with("activeDeadlineSeconds", seconds).started(ago(4));
+    let running = || [pod("a", "Running")];
+    assert_eq!(wake(case(job(1, 1), running()), NOW), None);
+    assert_eq!(wake(case(deadline(10), running()), NOW), Some(6_000));
+    assert_eq!(wake(case(deadline(i64::MAX), running()), NOW).map(|wake| wake > 1 << 40), Some(true));
+    assert_eq!(wake(case(deadline(4), running()), NOW), None, "it ends now");
+    assert_eq!(wake(case(deadline(10).with("suspend", true), []), NOW), None);
+    assert_eq!(wake(case(job(1, 1), []).backoff(1, ago(4)), NOW), Some(6_000));
+    assert_eq!(wake(case(deadline(9), []).backoff(1, ago(4)), NOW), Some(5_000), "what comes first");
+    assert_eq!(wake(case(job(1, 1), []).backoff(1, ago(10)), NOW - SignedDuration::from_millis(300)), Some(1_000));
+    assert_eq!(wake(case(job(1, 1), running()).outstanding(), NOW), Some(300_000));
 }

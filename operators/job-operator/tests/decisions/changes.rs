@@ -1,0 +1,131 @@
+//! What a change of a Job or of a pod means to whom. Upstream: `TestAddPod`, `TestUpdatePod`, `TestDeletePod` and their
+//! neighbours, `pkg/controller/job/job_controller_test.go`.
+
+use std::sync::Arc;
+
+use job_operator::controller::caches::{Caches, Effect};
+use job_operator::objects::pod::Pod;
+use serde_json::json;
+use shared::cache::Change;
+use shared::testing::{ObjectBuilder, store, uid};
+
+use crate::fixtures::{FINALIZER, Spec, job, orphan, pod, untracked};
+
+/// The Job `pi` as it is given, and one of another selector.
+fn caches(pi: &ObjectBuilder) -> Caches {
+    let (caches, ..) = Caches::new();
+    store(&caches.jobs, &pi.build());
+    let other = json!({ "matchLabels": { "job": "other" } });
+    store(&caches.jobs, &job(1, 1).set(&["metadata", "name"], "other").uid_of("other").with("selector", other).build());
+    caches
+}
+
+fn finished() -> ObjectBuilder {
+    job(1, 1).condition("Complete", "True", "", "")
+}
+
+fn say(effects: impl IntoIterator<Item = Effect>) -> String {
+    let say = |effect| match effect {
+        Effect::Enqueue(key, cause) => format!("enqueue {} ({cause:?})", key.name()),
+        Effect::Gather(key) => format!("gather {}", key.name()),
+        Effect::Orphan(pod) => format!("orphan {}", pod.name()),
+        Effect::CreationObserved(key) => format!("created for {}", key.name()),
+        Effect::DeletionObserved(key, pod) => format!("deleted of {} ({})", key.name(), pod == uid("a")),
+        Effect::ReleaseObserved(key, pod) => format!("released of {} ({})", key.name(), pod == uid("a")),
+        Effect::Forget(key, job) => format!("forget {} ({})", key.name(), job == uid("pi")),
+        Effect::External(name) => format!("external {name}"),
+        Effect::Tracked(is_added) => format!("tracked {is_added}"),
+    };
+    effects.into_iter().map(say).collect::<Vec<_>>().join(", ").replace(" (true)", "")
+}
+
+/// The same pod, later.
+fn later(pod: ObjectBuilder) -> Arc<Pod> {
+    pod.set(&["metadata", "resourceVersion"], "2").build()
+}
+
+#[test]
+fn a_new_or_edited_job_is_synced_at_once_and_another_status_of_it_after_a_while() {
+    let caches = caches(&job(1, 1));
+    let added = |job: ObjectBuilder| say(caches.job_changed(Change::Added(&job.build())));
+    assert_eq!(added(job(1, 1)), "enqueue pi (Edit)");
+    assert_eq!(added(job(1, 1).with("managedBy", "x.io/y")), "external x.io/y, enqueue pi (Edit)");
+    assert_eq!(added(job(1, 1).with("managedBy", "kubernetes.io/job-controller")), "enqueue pi (Edit)");
+    let updated = |new: ObjectBuilder| {
+        say(caches.job_changed(Change::Updated { old: &job(1, 1).generation(1).build(), new: &new.build() }))
+    };
+    assert_eq!(updated(job(1, 1).generation(2)), "enqueue pi (Edit)");
+    assert_eq!(updated(job(1, 1).generation(1).said("active", 1)), "gather pi");
+    assert_eq!(updated(finished().generation(2)), "gather pi");
+}
+
+#[test]
+fn what_a_job_leaves_behind_when_it_ends_is_looked_at() {
+    let caches = caches(&job(1, 1));
+    store(&caches.pods, &pod("a", "Running").build());
+    store(&caches.pods, &untracked("b", "Running").build());
+    store(&caches.pods, &orphan("c", "Running").set(&["metadata", "finalizers"], json!([FINALIZER])).build());
+    let ended = caches.job_changed(Change::Updated { old: &job(1, 1).build(), new: &finished().build() });
+    assert_eq!(say(ended), "orphan a, gather pi");
+    let gone = caches.job_changed(Change::Deleted(&job(1, 1).build()));
+    assert_eq!(say(gone), "orphan a, forget pi, enqueue pi (Event)");
+}
+
+/// Upstream: `TestAddPod`, `TestAddPodOrphan`.
+#[test]
+fn a_new_pod_is_one_that_its_job_waits_for() {
+    let added = |pi: &ObjectBuilder, pod: ObjectBuilder| say(caches(pi).pod_changed(Change::Added(&pod.build())));
+    let running = job(1, 1);
+    assert_eq!(added(&running, pod("a", "Running")), "created for pi, gather pi");
+    assert_eq!(added(&running, pod("a", "Failed")), "tracked true, created for pi, gather pi");
+    assert_eq!(added(&finished(), pod("a", "Running")), "orphan a, created for pi, gather pi");
+    // Another Job of that name, or none.
+    let before = job(1, 1).uid_of("before");
+    assert_eq!(added(&before, pod("a", "Running")), "orphan a");
+    assert_eq!(added(&before, untracked("a", "Running")), "");
+    // It was not made for what is expected today.
+    assert_eq!(added(&running, pod("a", "Running").terminating()), "deleted of pi, gather pi");
+    let kept = |pod: ObjectBuilder| pod.set(&["metadata", "finalizers"], json!([FINALIZER]));
+    assert_eq!(added(&running, orphan("a", "Running")), "gather pi");
+    assert_eq!(added(&running, kept(orphan("a", "Running"))), "orphan a, gather pi");
+    assert_eq!(added(&running, orphan("a", "Running").label("job", "none")), "");
+    assert_eq!(added(&running, orphan("a", "Running").namespace("elsewhere")), "");
+    assert_eq!(added(&running, shared::testing::pod("a")), "");
+    assert_eq!(added(&running, kept(orphan("a", "Running")).terminating()), "orphan a");
+}
+
+/// Upstream: `TestUpdatePod`, `TestUpdatePodOrphanWithNewLabels`, `TestUpdatePodChangeControllerRef`, `TestUpdatePodRelease`.
+#[test]
+fn a_changed_pod_wakes_the_job_before_and_the_job_now() {
+    let caches = caches(&job(1, 1));
+    let updated = |old: ObjectBuilder, new: ObjectBuilder| {
+        say(caches.pod_changed(Change::Updated { old: &old.build(), new: &later(new) }))
+    };
+    let a = || pod("a", "Running");
+    assert_eq!(updated(a(), a()), "");
+    assert_eq!(updated(a(), a().ready()), "gather pi");
+    assert_eq!(updated(a(), pod("a", "Succeeded")), "tracked true, gather pi");
+    assert_eq!(updated(pod("a", "Succeeded"), untracked("a", "Succeeded")), "tracked false, released of pi, gather pi");
+    assert_eq!(updated(a(), a().terminating()), "deleted of pi, gather pi");
+    assert_eq!(updated(a(), untracked("a", "Running").terminating()), "deleted of pi, released of pi, gather pi");
+    // Released, and it still matches; and the other way round.
+    assert_eq!(updated(a(), orphan("a", "Running")), "released of pi, gather pi, gather pi");
+    assert_eq!(updated(orphan("a", "Running"), a()), "gather pi");
+    let of_none = || orphan("a", "Running").label("job", "none");
+    assert_eq!(updated(of_none(), orphan("a", "Running")), "gather pi");
+    assert_eq!(updated(of_none(), of_none().ready()), "");
+    assert_eq!(updated(orphan("a", "Running"), of_none().label("job", "other")), "gather other");
+}
+
+/// Upstream: `TestDeletePod`, `TestDeletePodOrphan`.
+#[test]
+fn a_pod_that_is_gone_was_seen_to_go() {
+    let gone = |pi: &ObjectBuilder, pod: ObjectBuilder| say(caches(pi).pod_changed(Change::Deleted(&pod.build())));
+    let running = job(1, 1);
+    assert_eq!(gone(&running, pod("a", "Running")), "deleted of pi, released of pi, gather pi");
+    assert_eq!(gone(&running, pod("a", "Failed")), "tracked false, deleted of pi, released of pi, gather pi");
+    assert_eq!(gone(&running, untracked("a", "Failed")), "deleted of pi, released of pi, gather pi");
+    assert_eq!(gone(&finished(), pod("a", "Running")), "");
+    assert_eq!(gone(&job(1, 1).uid_of("before"), pod("a", "Running")), "");
+    assert_eq!(gone(&running, orphan("a", "Running")), "");
+}
