@@ -171,7 +171,58 @@ fn a_list_drops_what_is_gone_and_nothing_of_other_kinds() {
     assert_eq!(scene.nodes(), "Pod ns/b, ReplicaSet ns/rs");
     assert_eq!(scene.list("Pod", &[], &["ns/b"]), "", "what cannot be read is not gone");
     assert_eq!(scene.nodes(), "Pod ns/b, ReplicaSet ns/rs");
-    assert_eq!(scene.list("ReplicaSet", &[], &[]), "delete: b");
+    assert_eq!(scene.list("ReplicaSet", &[], &[]), "delete: rs", "an owner that a list lacks is looked for");
+}
+
+/// A list may be of another time than what was seen of an owner; only the apiserver's own word makes it absent.
+#[test]
+fn an_owner_that_a_list_lacks_is_looked_for_before_anything_is_deleted() {
+    let top = thing("Deployment", "ns/top").deleting(&["foregroundDeletion"]);
+    let owner = thing("ReplicaSet", "ns/rs").blocking(&top);
+    let pod = thing("Pod", "ns/a").owned_by(&owner);
+    let doubted = || {
+        let mut scene = Scene::default();
+        scene.observe(&top);
+        scene.observe(&owner);
+        scene.observe(&pod);
+        assert_eq!(scene.list("ReplicaSet", &[], &[]), "delete: rs");
+        assert!(!scene.graph.is_absent(&owner.identity()));
+        assert_eq!(scene.nodes(), "(ReplicaSet ns/rs), Deployment ns/top, Pod ns/a");
+        assert!(scene.graph.dependents(top.uid).any(|dependent| dependent.blocks(top.uid)), "it is still waited for");
+        scene
+    };
+    let mut scene = doubted();
+    assert_eq!(scene.absent(&owner.identity()), "delete: a top");
+    assert!(scene.graph.is_absent(&owner.identity()));
+
+    let mut scene = doubted();
+    assert_eq!(scene.observe(&owner), "", "it is there, and nothing has happened");
+    assert_eq!(scene.nodes(), "Deployment ns/top, Pod ns/a, ReplicaSet ns/rs");
+    assert_eq!(scene.graph.dependents(top.uid).count(), 1);
+    assert_eq!(scene.delete(&owner), "delete: a top");
+
+    // One that others name otherwise, too, holds its own owner back no longer than until it was asked for.
+    let mut scene = doubted();
+    let wrong = thing("Pod", "ns/b").reference(&owner.kind, "wrong", owner.uid, None);
+    assert_eq!(scene.observe(&wrong), "delete: b");
+    assert_eq!(scene.absent(&owner.identity()), "delete: a top; later: rs");
+    assert_eq!(scene.graph.dependents(top.uid).count(), 0);
+}
+
+#[test]
+fn a_dependent_that_a_list_lacks_is_looked_for_only_while_its_owner_waits() {
+    let owner = thing("ReplicaSet", "ns/rs");
+    let pod = thing("Pod", "ns/a").blocking(&owner);
+    let mut scene = Scene::default();
+    scene.observe(&owner);
+    scene.observe(&pod);
+    assert_eq!(scene.list("Pod", &[], &[]), "");
+    assert_eq!(scene.nodes(), "ReplicaSet ns/rs");
+    scene.observe(&pod);
+    scene.observe(&owner.clone().deleting(&["foregroundDeletion"]).version(2));
+    assert_eq!(scene.list("Pod", &[], &[]), "delete: a");
+    assert_eq!(scene.absent(&pod.identity()), "delete: rs");
+    assert_eq!(scene.nodes(), "ReplicaSet ns/rs");
 }
 
 #[test]
@@ -195,8 +246,11 @@ fn an_object_seen_in_another_version_is_the_same_object() {
         (ObjectKind::shared("example.com/v1", "Widget"), [std::sync::Arc::new(versioned("v1", "ns/a").object())]);
     let event = garbage_collector_operator::graph::Event::Listed(&kind, &live, &std::collections::BTreeSet::new());
     let effects = scene.graph.update(event);
-    assert_eq!(effects.attempt_to_delete, [uid("pod")]);
     assert_eq!(scene.graph.node(uid("a")).unwrap().identity.object.kind, kind);
+    // What is in neither is looked for in both: first as it is listed now, then as its dependent names it.
+    assert_eq!(effects.attempt_to_delete, [uid("gone")]);
+    assert_eq!(scene.absent(&versioned("v1", "ns/gone").identity()), "later: gone");
+    assert_eq!(scene.absent(&versioned("v1beta1", "ns/gone").identity()), "delete: pod");
     assert!(scene.graph.node(uid("gone")).is_none());
 }
 
