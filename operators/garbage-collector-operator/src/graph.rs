@@ -262,14 +262,16 @@ impl Graph {
     /// it, or waits for it, does not go for that alone: the apiserver is asked, as for every owner that no monitor has
     /// seen.
     fn doubt(&mut self, uid: Uid, kind: &Arc<ObjectKind>, effects: &mut Effects) {
-        let is_waiting = |owner: &Uid| self.nodes.get(owner).is_some_and(|node| node.stage == Stage::DeletingDependents);
+        let is_waiting =
+            |owner: &Uid| self.nodes.get(owner).is_some_and(|node| node.stage == Stage::DeletingDependents);
         let matters = self.nodes.get(&uid).is_some_and(|node| {
             !node.dependents.is_empty() || node.owners.iter().any(|reference| is_waiting(&reference.owner.uid))
         });
         let Some(node) = self.nodes.get_mut(&uid).filter(|_| matters) else { return self.remove(uid, effects) };
         // The version in which it was seen may be served no more.
         node.identity.object.kind = Arc::clone(kind);
-        (node.stage, node.was, node.resource_version) = (Stage::Virtual, Deleting::default(), ResourceVersion::default());
+        (node.stage, node.was, node.resource_version) =
+            (Stage::Virtual, Deleting::default(), ResourceVersion::default());
         effects.attempt_to_delete.push(uid);
     }
 

@@ -1,7 +1,8 @@
 //! What one event after another is worth.
 
-use garbage_collector_operator::graph::dot;
-use garbage_collector_operator::objects::ObjectKind;
+use garbage_collector_operator::graph::{Event, Graph, dot};
+use garbage_collector_operator::objects::{ObjectKind, PartialObject};
+use shared::object::Uid;
 
 use crate::fixtures::{Scene, thing, uid};
 
@@ -244,7 +245,7 @@ fn an_object_seen_in_another_version_is_the_same_object() {
     scene.observe(&thing("Pod", "ns/pod").owned_by(&versioned("v1beta1", "ns/gone")));
     let (kind, live) =
         (ObjectKind::shared("example.com/v1", "Widget"), [std::sync::Arc::new(versioned("v1", "ns/a").object())]);
-    let event = garbage_collector_operator::graph::Event::Listed(&kind, &live, &std::collections::BTreeSet::new());
+    let event = Event::Listed(&kind, &live, &std::collections::BTreeSet::new());
     let effects = scene.graph.update(event);
     assert_eq!(scene.graph.node(uid("a")).unwrap().identity.object.kind, kind);
     // What is in neither is looked for in both: first as it is listed now, then as its dependent names it.
@@ -262,6 +263,23 @@ fn a_state_that_comes_late_changes_nothing() {
     scene.observe(&thing("Pod", "ns/a").version(5));
     assert_eq!(scene.observe(&thing("Pod", "ns/a").owned_by(&owner).version(4)), "");
     assert_eq!(scene.delete(&owner), "");
+}
+
+#[test]
+fn an_owner_is_called_what_its_dependent_calls_it() {
+    let object: PartialObject = serde_json::from_value(serde_json::json!({ "metadata": {
+        "name": "a", "namespace": "ns", "uid": uid("a").to_string(), "ownerReferences": [
+            { "apiVersion": "v1", "kind": "Odd", "name": "odd", "uid": "Not a UUID" },
+            { "apiVersion": "v1", "kind": "Odd", "name": "odd", "uid": uid("rs").to_string() },
+        ],
+    } }))
+    .unwrap();
+    let mut graph = Graph::default();
+    graph.update(Event::Observed(&ObjectKind::shared("v1", "Pod"), &object));
+    let node = graph.node(object.uid).unwrap();
+    assert_eq!(node.names_of(Uid::parse("Not a UUID")), ["Not a UUID"]);
+    assert_eq!(node.names_of(uid("rs")), [uid("rs").to_string()]);
+    assert!(node.names_of(uid("other")).is_empty());
 }
 
 #[test]
