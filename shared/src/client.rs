@@ -226,25 +226,32 @@ impl Client {
     }
 
     /// POST of a JSON object, the answer decoded.
-    pub async fn create<T: DeserializeOwned>(&self, path: &str, body: Bytes) -> Result<T, ApiError> {
-        self.typed(Call { method: Method::POST, path, content_type: Some(JSON), accept: Accept::Object, body }).await
+    pub async fn create<T: DeserializeOwned>(&self, path: &str, accept: Accept, body: Bytes) -> Result<T, ApiError> {
+        self.typed(Call { method: Method::POST, path, content_type: Some(JSON), accept, body }).await
     }
 
     /// PUT of a JSON object, the answer decoded.
-    pub async fn replace<T: DeserializeOwned>(&self, path: &str, body: Bytes) -> Result<T, ApiError> {
-        self.typed(Call { method: Method::PUT, path, content_type: Some(JSON), accept: Accept::Object, body }).await
+    pub async fn replace<T: DeserializeOwned>(&self, path: &str, accept: Accept, body: Bytes) -> Result<T, ApiError> {
+        self.typed(Call { method: Method::PUT, path, content_type: Some(JSON), accept, body }).await
     }
 
     /// PATCH, the answer decoded.
-    pub async fn patch<T: DeserializeOwned>(&self, path: &str, kind: PatchType, body: Bytes) -> Result<T, ApiError> {
+    pub async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        accept: Accept,
+        kind: PatchType,
+        body: Bytes,
+    ) -> Result<T, ApiError> {
         let content_type = Some(kind.content_type());
-        self.typed(Call { method: Method::PATCH, path, content_type, accept: Accept::Object, body }).await
+        self.typed(Call { method: Method::PATCH, path, content_type, accept, body }).await
     }
 
-    /// DELETE with `DeleteOptions` as JSON (or empty), the answer decoded: the object as it was, or a `Status`.
-    pub async fn delete<T: DeserializeOwned>(&self, path: &str, options: Bytes) -> Result<T, ApiError> {
+    /// DELETE with `DeleteOptions` as JSON (or empty), the answer decoded: the object or the objects as they were, or a
+    /// `Status`, which comes whole whatever was asked for.
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str, accept: Accept, options: Bytes) -> Result<T, ApiError> {
         let content_type = (!options.is_empty()).then_some(JSON);
-        self.typed(Call { method: Method::DELETE, path, content_type, accept: Accept::Object, body: options }).await
+        self.typed(Call { method: Method::DELETE, path, content_type, accept, body: options }).await
     }
 
     /// GET whose answer is read as it comes: a watch. Only the wait for the answer's head is limited in time.

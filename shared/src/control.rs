@@ -13,7 +13,7 @@ use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
-use crate::client::{Client, PatchType};
+use crate::client::{Accept, Client, PatchType};
 use crate::leader::Term;
 use crate::object::{Key, Meta, NoAnnotations, Object, ResourceVersion, Uid};
 use crate::owner::{Claim, Owner, adopt_patch, release_patch};
@@ -26,7 +26,7 @@ pub struct Control {
     term: Option<Term>,
 }
 
-/// An object as the server stored it: its lean metadata.
+/// An object as the server stored it: its metadata, which is all that a write asks the server to answer.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Written {
     /// What the server gave it.
@@ -82,7 +82,7 @@ impl Control {
 
     /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
     pub async fn create(&self, resource: &Resource, namespace: &str, body: Bytes) -> Result<Written, ApiError> {
-        self.writer()?.create(&resource.collection_path(namespace), body).await
+        self.writer()?.create(&resource.collection_path(namespace), Accept::Metadata, body).await
     }
 
     /// DELETE; no propagation means the resource's default.
@@ -106,7 +106,7 @@ impl Control {
         let options =
             DeleteOptions { api_version: "v1", kind: "DeleteOptions", preconditions, propagation_policy: propagation };
         let path = resource.object_path(key.namespace(), key.name(), "");
-        let serde::de::IgnoredAny = self.writer()?.delete(&path, json(&options)).await?;
+        let serde::de::IgnoredAny = self.writer()?.delete(&path, Accept::Metadata, json(&options)).await?;
         Ok(())
     }
 
@@ -119,7 +119,8 @@ impl Control {
         kind: PatchType,
         body: Bytes,
     ) -> Result<Written, ApiError> {
-        self.writer()?.patch(&resource.object_path(key.namespace(), key.name(), subresource), kind, body).await
+        let path = resource.object_path(key.namespace(), key.name(), subresource);
+        self.writer()?.patch(&path, Accept::Metadata, kind, body).await
     }
 
     /// PUT of an object's or a subresource's whole JSON.
@@ -130,7 +131,8 @@ impl Control {
         subresource: &str,
         body: Bytes,
     ) -> Result<Written, ApiError> {
-        self.writer()?.replace(&resource.object_path(key.namespace(), key.name(), subresource), body).await
+        let path = resource.object_path(key.namespace(), key.name(), subresource);
+        self.writer()?.replace(&path, Accept::Metadata, body).await
     }
 
     /// A live read: the newest state there is, past every cache.

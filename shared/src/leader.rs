@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::api_error::ApiError;
-use crate::client::Client;
+use crate::client::{Accept, Client};
 use crate::clock::{Clock, jitter};
 use crate::events::{EventType, ObjectReference, Recorder};
 use crate::flags::{JITTER_FACTOR, LeaderFlags};
@@ -342,13 +342,14 @@ impl Elector {
     async fn create(&mut self) -> Result<(), ApiError> {
         let record = self.held(None);
         let path = LEASES.collection_path(self.election.lease.namespace());
-        let lease: Lease = self.client.create(&path, create_body(&self.election.lease, &record)).await?;
+        let lease: Lease =
+            self.client.create(&path, Accept::Object, create_body(&self.election.lease, &record)).await?;
         self.observe(lease);
         Ok(())
     }
 
     async fn update(&mut self, lease: &Lease, record: Record) -> Result<(), ApiError> {
-        let lease: Lease = self.client.replace(&self.path(), lease.update_body(&record)).await?;
+        let lease: Lease = self.client.replace(&self.path(), Accept::Object, lease.update_body(&record)).await?;
         self.observe(lease);
         Ok(())
     }

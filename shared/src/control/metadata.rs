@@ -57,13 +57,15 @@ impl Control {
         let options = serde_json::json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
         });
-        let IgnoredAny = self.writer()?.delete(&resource.collection_path(namespace), json(&options)).await?;
+        let path = resource.collection_path(namespace);
+        let IgnoredAny = self.writer()?.delete(&path, Accept::MetadataList, json(&options)).await?;
         Ok(())
     }
 
     /// DELETE with these `DeleteOptions`, which name their own preconditions.
     pub async fn delete_with(&self, resource: &Resource, key: &Key, options: Bytes) -> Result<(), ApiError> {
-        let IgnoredAny = self.writer()?.delete(&resource.object_path(key.namespace(), key.name(), ""), options).await?;
+        let path = resource.object_path(key.namespace(), key.name(), "");
+        let IgnoredAny = self.writer()?.delete(&path, Accept::Metadata, options).await?;
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::Occurrence;
 use super::correlator::{Correlator, Event};
 use crate::api_error::ApiError;
-use crate::client::{Client, PatchType};
+use crate::client::{Accept, Client, PatchType};
 use crate::clock::jitter;
 use crate::control::json;
 use crate::metrics::EventMetrics;
@@ -120,14 +120,15 @@ impl Poster {
         };
         if event.count > 1 {
             let path = EVENTS.object_path(namespace, &event.name, "");
-            match self.client.patch::<IgnoredAny>(&path, PatchType::StrategicMerge, patch_body(event)).await {
+            let (accept, kind) = (Accept::Metadata, PatchType::StrategicMerge);
+            match self.client.patch::<IgnoredAny>(&path, accept, kind, patch_body(event)).await {
                 // Events live for an hour only; the count goes on in a new one.
                 Err(error) if error.code() == Some(404) => {}
                 outcome => return Attempt::of(outcome),
             }
         }
         let body = create_body(event, namespace);
-        Attempt::of(self.client.create::<IgnoredAny>(&EVENTS.collection_path(namespace), body).await)
+        Attempt::of(self.client.create::<IgnoredAny>(&EVENTS.collection_path(namespace), Accept::Metadata, body).await)
     }
 }
 

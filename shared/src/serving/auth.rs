@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout};
 
 use super::{JSON, TEXT};
-use crate::client::Client;
+use crate::client::{Accept, Client};
 use crate::control;
 
 /// `CacheTTL`, `AllowCacheTTL` and `DenyCacheTTL`.
@@ -242,7 +242,7 @@ impl<S: Clone + for<'de> Deserialize<'de>> Kept<S> {
         if let Some(known) = self.known(&asked) {
             return Ok(known);
         }
-        let review = client.create::<Review<S>>(path, asked.clone());
+        let review = client.create::<Review<S>>(path, Accept::Object, asked.clone());
         let review = timeout(REVIEW_MAX, review).await.map_err(|_| format!("no answer within {REVIEW_MAX:?}"))?;
         let status = review.map_err(|error| error.to_string())?.status;
         self.keep(asked, status.clone());
