@@ -143,6 +143,23 @@ fn claims_are_tried_in_turn() {
     assert_eq!(claims, ["Pod a/first", "Pod a/second", "Pod b/first", "Pod a/first"]);
 }
 
+/// What was looked for without a namespace is of a kind that has none; so is what others of its kind are claimed to be.
+#[test]
+fn claims_of_a_cluster_scoped_kind_are_of_no_namespace() {
+    let (target, kind, other) = (uid("target"), ObjectKind::shared("v1", "Node"), ObjectKind::shared("v1", "Pod"));
+    let mut scene = Scene::default();
+    scene.observe(&thing("Node", "first-dependent").reference(&kind, "first", target, None));
+    scene.observe(&thing("Secret", "a/x").reference(&kind, "second", target, None));
+    scene.observe(&thing("Secret", "b/y").reference(&other, "third", target, None));
+    let mut claims = Vec::new();
+    for _ in 0..3 {
+        let claim = scene.graph.node(target).unwrap().identity.clone();
+        scene.absent(&claim);
+        claims.push(claim.to_string());
+    }
+    assert_eq!(claims, ["Node first", "Node second", "Pod b/third"]);
+}
+
 #[test]
 fn a_cluster_scoped_owner_is_one_for_all_namespaces() {
     let owner = thing("Node", "node");
