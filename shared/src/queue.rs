@@ -165,7 +165,7 @@ impl Queue {
         if delay.is_zero() {
             return self.add(key, Cause::Event);
         }
-        self.state().set_timer(key, Instant::now() + delay);
+        self.state().set_timer(key, after(Instant::now(), delay));
         self.shared.wake.notify_one();
     }
 
@@ -356,7 +356,7 @@ impl State {
             Finish::Done => (entry.failures, entry.not_before) = (0, None),
             Finish::After(delay) => {
                 (entry.failures, entry.not_before) = (0, None);
-                self.set_timer(key, now + delay);
+                self.set_timer(key, after(now, delay));
             }
             Finish::Again => {
                 let queued = self.add(key, dirty.unwrap_or(Cause::Event), now);
@@ -366,7 +366,7 @@ impl State {
             Finish::Retry if dirty == Some(Cause::Edit) => (entry.failures, entry.not_before) = (1, None),
             Finish::Retry => {
                 entry.failures = entry.failures.saturating_add(1);
-                let due = now + backoff.after(entry.failures);
+                let due = after(now, backoff.after(entry.failures));
                 entry.not_before = Some(due);
                 self.set_timer(key, due);
             }
@@ -377,6 +377,12 @@ impl State {
         }
         Finished { took, queued }
     }
+}
+
+/// The end of a delay. One that comes from an object's field may be longer than any clock counts.
+fn after(now: Instant, delay: Duration) -> Instant {
+    const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    now.checked_add(delay.min(FOREVER)).unwrap_or(now)
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl Writer {
         if errors.is_empty() {
             return Ok(());
         }
-        let message = format!("{}: {}", of_service("Error updating Endpoint Slices", service), aggregated(&errors));
+        let message = failed_to_update(service, &errors);
         self.recorder.event(&about(service), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
         shared::control::aggregate(errors)
     }
@@ -210,6 +210,10 @@ impl Writer {
     }
 }
 
+fn failed_to_update(service: &Service, errors: &[anyhow::Error]) -> String {
+    format!("{}: {}", of_service("Error updating Endpoint Slices", service), aggregated(errors))
+}
+
 fn not_found(service: &Service, Skipped { pod, node }: &Skipped) -> anyhow::Error {
     let skipping = of_service(&format!("skipping Pod {}", pod.name()), service);
     anyhow::anyhow!("{skipping}: Node {node} Not Found")
@@ -307,5 +311,20 @@ mod tests {
         assert_eq!(aggregated(&[error("a")]), "failed: a");
         assert_eq!(aggregated(&[error("a"), error("a")]), "failed: a");
         assert_eq!(aggregated(&[error("a"), error("b"), error("a")]), "[failed: a, failed: b]");
+    }
+    #[test]
+    fn failures_are_told_in_upstreams_words() {
+        let service = shared::testing::object("v1", "Service", "web").build::<Service>();
+        let pod = Skipped { pod: shared::object::Key::new("default", "a"), node: Text::new("gone") };
+        let skipped = "skipping Pod a for Service default/web: Node gone Not Found";
+        assert_eq!(not_found(&service, &pod).to_string(), skipped);
+        let written = anyhow!("no").context(of_service("failed to create EndpointSlice", &service));
+        assert_eq!(
+            failed_to_update(&service, &[not_found(&service, &pod), written]),
+            format!(
+                "Error updating Endpoint Slices for Service default/web: \
+                 [{skipped}, failed to create EndpointSlice for Service default/web: no]"
+            )
+        );
     }
 }

@@ -20,7 +20,7 @@ use crate::graph::Event;
 use crate::objects::Identity;
 use crate::observe::{Got, get, key_in};
 use crate::plan::patches::{Patch, delete_options, remove_finalizer};
-use crate::plan::{Action, Delete, Plan};
+use crate::plan::{Action, Conflict, Delete, Plan, judge_conflict};
 
 /// client-go's `DefaultBackoff`: four tries in all.
 const CONFLICT_WAITS: [Duration; 3] =
@@ -81,20 +81,15 @@ async fn delete(
     let options = |version| json(&delete_options(&live.uid, version, policy));
     let outcome = control.delete_with(&resource, &key, options(Some(&live.resource_version))).await;
     let outcome = match outcome {
-        Err(conflict) if conflict.is_conflict() => {
-            // Something else changed. If its owners did not, what was decided still holds.
-            match get(collector, control, &resource, &key).await {
-                Got::Absent => return Ok(Deleted::WasAbsent),
-                Got::Object(now) if now.metadata.uid != live.uid => return Ok(Deleted::WasAbsent),
-                Got::Object(now)
-                    if now.metadata.resource_version != live.resource_version
-                        && now.metadata.owner_references == live.owner_references =>
-                {
-                    control.delete_with(&resource, &key, options(None)).await
-                }
-                Got::Object(_) | Got::Unserved | Got::Failed(_) => Err(conflict),
-            }
-        }
+        Err(conflict) if conflict.is_conflict() => match get(collector, control, &resource, &key).await {
+            Got::Absent => return Ok(Deleted::WasAbsent),
+            Got::Object(now) => match judge_conflict(&live, &now.metadata) {
+                Conflict::Absent => return Ok(Deleted::WasAbsent),
+                Conflict::SameOwners => control.delete_with(&resource, &key, options(None)).await,
+                Conflict::Open => Err(conflict),
+            },
+            Got::Unserved | Got::Failed(_) => Err(conflict),
+        },
         other => other,
     };
     match outcome {
@@ -129,6 +124,15 @@ pub(crate) async fn send(
     control.patch(resource, key, "", kind, json(patch)).await.map(|_| ())
 }
 
+/// An object that is gone needs no change any more. A path that is not known says nothing of the object: its kind may be
+/// missing for a while, and the change is still owed.
+pub(crate) fn unless_gone(written: Result<(), ApiError>) -> Result<(), ApiError> {
+    match written {
+        Err(error) if error.is_object_not_found() => Ok(()),
+        other => other,
+    }
+}
+
 /// Takes one finalizer from exactly this object; those that others add meanwhile stay.
 ///
 /// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
@@ -149,9 +153,8 @@ pub(crate) async fn without_finalizer(
             Got::Failed(error) => bail!(error),
         };
         let Some(patch) = remove_finalizer(&live.metadata, finalizer) else { return Ok(()) };
-        match send(control, resource, &key, PatchType::Merge, &patch).await {
+        match unless_gone(send(control, resource, &key, PatchType::Merge, &patch).await) {
             Ok(()) => return Ok(()),
-            Err(error) if error.is_not_found() => return Ok(()),
             Err(error) => {
                 let wait = waits.next().filter(|_| error.is_conflict());
                 let Some(wait) = wait else {
@@ -162,5 +165,26 @@ pub(crate) async fn without_finalizer(
                 tokio::time::sleep(wait).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::api_error::Status;
+
+    #[track_caller]
+    fn check(code: u16, body: &str, is_done: bool) {
+        let error = ApiError::Status(Box::new(Status::from_body(code, body.as_bytes())));
+        assert_eq!(unless_gone(Err(error)).is_ok(), is_done, "{code} {body}");
+    }
+
+    #[test]
+    fn only_the_apiservers_own_word_says_that_an_object_is_gone() {
+        check(404, r#"{"code":404,"reason":"NotFound","details":{"name":"a","kind":"pods"}}"#, true);
+        check(404, "404 page not found\n", false);
+        check(404, r#"{"code":404,"reason":"NotFound","message":"no such path"}"#, false);
+        check(409, r#"{"code":409,"reason":"Conflict","details":{"name":"a","kind":"pods"}}"#, false);
+        check(503, "", false);
     }
 }

@@ -11,6 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use shared::clock::Clock;
 use shared::control::Control;
 use shared::decisions::Decisions;
+use shared::metrics::Metrics;
 use shared::object::{Key, Uid};
 use shared::queue::Backoff;
 use shared::run::{Names, Operator, Setup};
@@ -27,6 +28,13 @@ use monitors::Monitors;
 
 /// Upstream's metric; `_total` is added.
 const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error";
+
+/// Upstream: `GarbageCollectorResourcesSyncError`, `pkg/controller/garbagecollector/metrics/metrics.go`.
+fn sync_errors(metrics: &Metrics) -> Counter {
+    let errors = Counter::default();
+    metrics.register(SYNC_ERRORS, "Number of garbage collector resources sync errors", errors.clone());
+    errors
+}
 
 /// The operator as a process.
 pub struct GarbageCollectorOperator;
@@ -48,8 +56,7 @@ impl Operator for GarbageCollectorOperator {
         let orphans = setup.queue("garbage_collector_attempt_to_orphan", Backoff::default());
         let collector = Arc::new(Collector::new(deletes.clone(), orphans.clone(), setup.recorder()));
 
-        let errors = Counter::default();
-        setup.metrics().register(SYNC_ERRORS, "Number of garbage collector resources sync errors", errors.clone());
+        let errors = sync_errors(setup.metrics());
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector), errors);
         setup.run("monitors", ready, monitors.run());
 
@@ -98,5 +105,18 @@ impl Controller for AttemptToOrphan {
             tracing::info!(%key, dependents, "orphaned the dependents");
         }
         Ok(Requeue::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_metric_has_upstreams_name() {
+        let metrics = Metrics::new("garbage-collector-operator");
+        sync_errors(&metrics).inc();
+        let text = metrics.to_text();
+        assert!(text.contains("garbagecollector_controller_resources_sync_error_total 1\n"), "{text}");
     }
 }

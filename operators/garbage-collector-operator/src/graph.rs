@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shared::intern::Text;
-use shared::object::{Key, Uid};
+use shared::object::{Key, ResourceVersion, Uid};
 
 use crate::objects::{Coordinates, Identity, ObjectKind, OwnerReference, PartialObject};
 use absent::AbsentOwners;
@@ -251,11 +251,28 @@ impl Graph {
             !listed.contains(&node.identity.object.uid) && !unreadable.contains(&node.identity.key())
         });
         for uid in gone {
-            self.remove(uid, effects);
+            self.doubt(uid, kind, effects);
         }
         for object in live {
             self.observe(kind, object, effects);
         }
+    }
+
+    /// A list lacks an object: it went unseen, or the list is of another time than what was seen of it. What depends on
+    /// it, or waits for it, does not go for that alone: the apiserver is asked, as for every owner that no monitor has
+    /// seen.
+    fn doubt(&mut self, uid: Uid, kind: &Arc<ObjectKind>, effects: &mut Effects) {
+        let is_waiting =
+            |owner: &Uid| self.nodes.get(owner).is_some_and(|node| node.stage == Stage::DeletingDependents);
+        let matters = self.nodes.get(&uid).is_some_and(|node| {
+            !node.dependents.is_empty() || node.owners.iter().any(|reference| is_waiting(&reference.owner.uid))
+        });
+        let Some(node) = self.nodes.get_mut(&uid).filter(|_| matters) else { return self.remove(uid, effects) };
+        // The version in which it was seen may be served no more.
+        node.identity.object.kind = Arc::clone(kind);
+        (node.stage, node.was, node.resource_version) =
+            (Stage::Virtual, Deleting::default(), ResourceVersion::default());
+        effects.attempt_to_delete.push(uid);
     }
 
     /// The observed objects of a kind, in whichever version they were observed.
@@ -270,17 +287,23 @@ impl Graph {
     }
 
     fn remove(&mut self, uid: Uid, effects: &mut Effects) {
+        self.unlink(uid, effects);
         let Some(node) = self.nodes.remove(&uid) else { return };
-        for reference in &node.owners {
+        if !node.dependents.is_empty() {
+            effects.attempt_to_delete.extend(node.dependents.iter());
+            self.absent.add(node.identity);
+        }
+    }
+
+    /// Takes an object away from its owners; those that wait for their dependents may be done.
+    fn unlink(&mut self, uid: Uid, effects: &mut Effects) {
+        let Some(node) = self.nodes.get_mut(&uid) else { return };
+        for reference in std::mem::take(&mut node.owners) {
             let Some(owner) = self.nodes.get_mut(&reference.owner.uid) else { continue };
             owner.dependents.remove(uid);
             if owner.stage == Stage::DeletingDependents {
                 effects.attempt_to_delete.push(reference.owner.uid);
             }
-        }
-        if !node.dependents.is_empty() {
-            effects.attempt_to_delete.extend(node.dependents.iter());
-            self.absent.add(node.identity);
         }
     }
 
@@ -305,10 +328,14 @@ impl Graph {
             }
             return self.remove(uid, effects);
         }
-        let next = (node.is_virtual() && is_this).then(|| next_identity(disagree, absent)).flatten();
+        let is_asked_for = node.is_virtual() && is_this;
+        let next = is_asked_for.then(|| next_identity(disagree, absent)).flatten();
         if !agree.is_empty() {
             effects.attempt_to_delete.extend(agree.iter().map(|dependent| dependent.identity.object.uid));
             self.absent.add(absent.clone());
+        }
+        if is_asked_for {
+            self.unlink(uid, effects);
         }
         if let Some(next) = next
             && let Some(node) = self.nodes.get_mut(&uid)
@@ -338,7 +365,7 @@ fn virtual_node(owner: &Coordinates, namespace: &Text, dependent: Uid) -> Node {
     Node {
         identity: Identity { object: owner.clone(), namespace: namespace.clone() },
         stage: Stage::Virtual,
-        resource_version: shared::object::ResourceVersion::default(),
+        resource_version: ResourceVersion::default(),
         was: Deleting::default(),
         owners: Box::default(),
         dependents,

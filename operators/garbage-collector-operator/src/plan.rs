@@ -270,6 +270,30 @@ fn by_owners(
     (delete(policy, None), if is(Owner::Waiting) { Reason::OwnersWait } else { Reason::AllOwnersGone })
 }
 
+/// What a delete that met another state has met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Another object of the same name: the planned one is gone.
+    Absent,
+    /// Something changed, but not its owners: what was decided still holds.
+    SameOwners,
+    /// What was decided may not hold any more; or nothing changed, and somebody has refused.
+    Open,
+}
+
+/// Judges a conflict by what is there `now`.
+///
+/// Upstream: `deleteObject`, `pkg/controller/garbagecollector/operations.go`.
+pub fn judge_conflict(planned: &LiveMeta, now: &LiveMeta) -> Conflict {
+    if now.uid != planned.uid {
+        Conflict::Absent
+    } else if now.resource_version != planned.resource_version && now.owner_references == planned.owner_references {
+        Conflict::SameOwners
+    } else {
+        Conflict::Open
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.identity)?;

@@ -13,7 +13,7 @@ use shared::object::{Key, ResourceVersion};
 use shared::resource::{NAMESPACES, PODS, Resource};
 use shared::time::Time;
 
-use crate::objects::Item;
+use crate::objects::{Item, ItemMeta};
 use crate::observe::{is_unsupported, pods_grace_seconds, remaining};
 use crate::plan::{Content, Emptied, KindToEmpty, Round, judge, remaining_grace};
 
@@ -80,6 +80,17 @@ async fn delete_collection(control: &Control, namespace: &str, kind: &KindToEmpt
     }
 }
 
+/// What an aggregated apiserver gives no uid to is deleted by its name alone.
+fn delete_options(item: &ItemMeta) -> Value {
+    let mut options = json!({
+        "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": Propagation::Background,
+    });
+    if !item.uid.is_empty() {
+        options["preconditions"] = json!({ "uid": item.uid });
+    }
+    options
+}
+
 async fn delete_each(control: &Control, resource: &Resource, namespace: &str) -> Result<(), ApiError> {
     let mut items: Vec<Item> = Vec::new();
     match control.list_each(resource, namespace, Accept::Metadata, |item| items.push(item)).await {
@@ -87,10 +98,7 @@ async fn delete_each(control: &Control, resource: &Resource, namespace: &str) ->
         listed => listed?,
     }
     for Item { metadata } in items {
-        let options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": Propagation::Background,
-            "preconditions": { "uid": metadata.uid },
-        });
+        let options = delete_options(&metadata);
         match control.delete_with(resource, &Key::new(namespace, &metadata.name), control::json(&options)).await {
             Err(error) if !is_unsupported(&error) => return Err(error),
             Ok(()) | Err(_) => {}
@@ -110,5 +118,22 @@ pub async fn write(
         Ok(written) => Ok(Some(written.metadata.resource_version)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error).with_context(|| format!("write the namespace's {subresource}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_deleted_in_the_background_and_by_its_uid_if_it_has_one() {
+        let item = |uid: &str| ItemMeta { name: "a".to_owned(), uid: uid.to_owned(), finalizers: None };
+        let options = |body: Value| {
+            let mut all = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
+            all.as_object_mut().unwrap().extend(body.as_object().cloned().unwrap());
+            all
+        };
+        assert_eq!(delete_options(&item("u")), options(json!({ "preconditions": { "uid": "u" } })));
+        assert_eq!(delete_options(&item("")), options(json!({})));
     }
 }

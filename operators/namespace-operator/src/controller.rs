@@ -56,8 +56,9 @@ impl Operator for NamespaceOperator {
         setup.watch(informer);
         let (control, feeder) = (setup.control(), setup.feeder());
         let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
-        let controller = Arc::new(NamespaceController { namespaces, control, feeder, clock, decisions });
-        setup.work(controller, &queue, flags.concurrent_namespace_syncs);
+        let sync_period = flags.namespace_sync_period.0;
+        let controller = NamespaceController { namespaces, control, feeder, sync_period, clock, decisions };
+        setup.work(Arc::new(controller), &queue, flags.concurrent_namespace_syncs);
     }
 }
 
@@ -66,6 +67,7 @@ pub struct NamespaceController {
     namespaces: Arc<Cache<Namespace>>,
     control: Control,
     feeder: Feeder,
+    sync_period: Duration,
     clock: Clock,
     decisions: Decisions,
 }
@@ -98,7 +100,7 @@ impl Controller for NamespaceController {
             }
         }
 
-        let next = next_step(&namespace, &round);
+        let next = next_step(&namespace, &round, self.sync_period);
         self.decisions.record(self.clock.now(), key, &next);
         match next {
             Next::Finalize(body) => {

@@ -1,9 +1,9 @@
 //! The flags: those every operator has, and upstream's of this controller.
 //!
-//! Left out: `--namespace-sync-period`. Informers here have no resync; a namespace that is not empty yet is looked at
-//! again by a timer of its own.
+//! Left out: a resync. What it is for, looking again at a namespace whose pods end before their time, the namespace's own
+//! timer does.
 
-use shared::flags::{OperatorFlags, SharedFlags};
+use shared::flags::{GoDuration, OperatorFlags, SharedFlags};
 
 /// Empties namespaces that are being deleted.
 #[derive(Clone, Debug, clap::Parser)]
@@ -15,10 +15,33 @@ pub struct Flags {
     /// termination, but more CPU (and network) load.
     #[arg(long, default_value_t = 10, value_name = "NUMBER")]
     pub concurrent_namespace_syncs: usize,
+    /// The period for syncing namespace life-cycle updates: a namespace that is not empty yet is looked at again after
+    /// this time at the latest; 0 leaves it at what its pods' grace periods ask for.
+    #[arg(long, default_value = "5m0s", value_name = "DURATION")]
+    pub namespace_sync_period: GoDuration,
 }
 
 impl OperatorFlags for Flags {
     fn shared(&self) -> &SharedFlags {
         &self.shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(args: &[&str]) -> Result<(usize, String), String> {
+        let args = std::iter::once("namespace-operator").chain(args.iter().copied()).map(Into::into);
+        let flags = shared::flags::parse::<Flags>("namespace-operator", args).map_err(|exit| exit.text)?;
+        Ok((flags.concurrent_namespace_syncs, flags.namespace_sync_period.to_string()))
+    }
+
+    #[test]
+    fn names_and_defaults_are_upstreams() {
+        assert_eq!(read(&[]), Ok((10, "5m0s".to_owned())));
+        let given = ["--concurrent-namespace-syncs=3", "--namespace-sync-period=0"];
+        assert_eq!(read(&given), Ok((3, "0s".to_owned())));
+        assert!(read(&["--namespace-sync-periods=1s"]).is_err());
     }
 }

@@ -131,3 +131,25 @@ impl Pod {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_has_its_grace_until_it_has_ended() {
+        let grace = |phase: &str, seconds: &str| {
+            let json = format!(
+                r#"{{"spec":{{"terminationGracePeriodSeconds":{seconds},"x":1}},"status":{{"phase":"{phase}"}}}}"#
+            );
+            serde_json::from_str::<Pod>(&json).unwrap().grace_seconds()
+        };
+        for phase in ["Pending", "Running", "Unknown", ""] {
+            assert_eq!((grace(phase, "30"), grace(phase, "null")), (30, 0));
+        }
+        for phase in ["Succeeded", "Failed"] {
+            assert_eq!(grace(phase, "30"), 0);
+        }
+        assert_eq!(serde_json::from_str::<Pod>("{}").unwrap().grace_seconds(), 0);
+    }
+}

@@ -181,8 +181,11 @@ pub enum Next {
     Failed(Vec<String>),
 }
 
+/// What remains is looked at again after half of its time, and after `sync_period` at the latest (0 is no limit): pods
+/// may end long before their grace period does, and upstream's resync would find that out.
+///
 /// Upstream: `worker`, `pkg/controller/namespace/namespace_controller.go`, and `finalizeNamespace`.
-pub fn next_step(namespace: &LiveNamespace, round: &Round) -> Next {
+pub fn next_step(namespace: &LiveNamespace, round: &Round, sync_period: Duration) -> Next {
     let pods = round.pods.iter().filter_map(|pods| {
         let error = pods.error.as_ref()?;
         Some(format!("failed to delete pods for namespace: {}, err: {error}", namespace.name()))
@@ -195,7 +198,10 @@ pub fn next_step(namespace: &LiveNamespace, round: &Round) -> Next {
     let estimate = round.kinds().map(|kind| kind.estimate_seconds).max().unwrap_or(0);
     match u64::try_from(estimate) {
         Ok(0) | Err(_) => Next::Finalize(finalize_body(namespace)),
-        Ok(seconds) => Next::After(Duration::from_secs(seconds / 2 + 1)),
+        Ok(seconds) => {
+            let delay = Duration::from_secs(seconds / 2 + 1);
+            Next::After(if sync_period.is_zero() { delay } else { delay.min(sync_period) })
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use serde_json::json;
+use shared::api_error::ApiError;
 use shared::client::PatchType;
 use shared::control::{self, Control};
 use shared::decisions::Decisions;
@@ -53,24 +54,60 @@ impl Writer {
         outcome
     }
 
-    /// A pod that is gone, or another one of its name, is as good as deleted.
     async fn try_delete(&self, deletion: &Deletion, now: Timestamp) -> anyhow::Result<()> {
         let Deletion { pod, reason: _ } = deletion;
         let key = &pod.metadata.key;
         if let Some(body) = failed_status(deletion, now) {
             let body = control::json(&body);
-            match self.control.patch(&PODS, key, "status", PatchType::StrategicMerge, body).await {
-                Err(error) if error.is_not_found() => return Ok(()),
-                patched => drop(patched.context("mark it as failed")?),
+            let patched = self.control.patch(&PODS, key, "status", PatchType::StrategicMerge, body).await;
+            if outcome(patched.map(drop)).context("mark it as failed")? == Outcome::Gone {
+                return Ok(());
             }
         }
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
             "preconditions": { "uid": pod.metadata.uid },
         });
-        match self.control.delete_with(&PODS, key, control::json(&options)).await {
-            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
-            deleted => Ok(deleted?),
-        }
+        outcome(self.control.delete_with(&PODS, key, control::json(&options)).await)?;
+        Ok(())
+    }
+}
+
+/// What a write to a pod has come to.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Written,
+    Gone,
+}
+
+/// A pod that is gone is as good as deleted. One that conflicts is not: if its name is another pod's by now, the cache
+/// will tell before the next round, and if a webhook has refused in these words, it is still there.
+fn outcome(written: Result<(), ApiError>) -> Result<Outcome, ApiError> {
+    match written {
+        Ok(()) => Ok(Outcome::Written),
+        Err(error) if error.is_not_found() => Ok(Outcome::Gone),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::api_error::Status;
+
+    #[track_caller]
+    fn check(code: u16, reason: &str, expected: Option<&Outcome>) {
+        let status = Status { code, reason: reason.to_owned(), ..Status::default() };
+        assert_eq!(outcome(Err(ApiError::Status(Box::new(status)))).ok().as_ref(), expected, "{code} {reason}");
+    }
+
+    #[test]
+    fn a_pod_that_is_gone_is_deleted_and_one_that_conflicts_is_not() {
+        assert_eq!(outcome(Ok(())).ok(), Some(Outcome::Written));
+        check(404, "NotFound", Some(&Outcome::Gone));
+        check(409, "Conflict", None);
+        check(403, "Forbidden", None);
+        check(500, "InternalError", None);
+        assert!(outcome(Err(ApiError::NotLeading)).is_err());
     }
 }

@@ -44,3 +44,30 @@ impl DeletionMetrics {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Reason;
+
+    #[test]
+    fn names_and_labels_are_upstreams() {
+        let registry = Metrics::new("pod-garbage-collector-operator");
+        let metrics = DeletionMetrics::register(&registry);
+        let pod = shared::testing::pod("a").build();
+        for reason in [Reason::Terminated, Reason::OutOfService, Reason::Orphaned, Reason::Unscheduled] {
+            let deletion = Deletion { pod: std::sync::Arc::clone(&pod), reason };
+            metrics.observe(&deletion, true);
+            metrics.observe(&deletion, false);
+        }
+        let text = registry.to_text();
+        for reason in ["terminated", "out-of-service", "orphaned", "unscheduled"] {
+            for (name, count) in [("pods", 2), ("pod_errors", 1)] {
+                let line = format!(
+                    "pod_gc_collector_force_delete_{name}_total{{namespace=\"default\",reason=\"{reason}\"}} {count}\n"
+                );
+                assert!(text.contains(&line), "{line}{text}");
+            }
+        }
+    }
+}

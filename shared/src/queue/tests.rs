@@ -54,6 +54,20 @@ async fn of_two_delays_the_earlier_counts_and_an_add_cancels_none() {
     assert_eq!(poll(&queue), None, "the later delays were merged into the earliest");
 }
 
+/// A field of somebody's object may ask for any delay.
+#[tokio::test(start_paused = true)]
+async fn a_delay_without_end_is_one() {
+    let queue = queue();
+    queue.add_after(&key("a"), Duration::MAX);
+    queue.add(&key("b"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("b"));
+    queue.finish(&key("b"), Finish::After(Duration::MAX));
+    pass(1_000_000).await;
+    assert_eq!(poll(&queue), None);
+    queue.add(&key("b"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("b"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_unrelated_event_neither_shortens_a_backoff_nor_uses_a_retry() {
     let queue = queue();

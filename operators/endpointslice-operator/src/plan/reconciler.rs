@@ -227,7 +227,8 @@ fn slice_to_fill(slices: &[Draft<'_>], endpoints: usize, max: usize) -> Option<u
 /// Where no slice would be left, one without endpoints stays or is made, to say that this Service has none.
 fn keep_placeholder<'a>(labels: &Labels, drafts: &mut Drafts<'a>, delete: &mut Deletions<'a>) {
     match delete.as_slice() {
-        [(slice, _)] if is_placeholder(slice, labels) => {
+        // Another Service's is about to be collected as garbage.
+        [(slice, why)] if *why != Gone::NotOwned && is_placeholder(slice, labels) => {
             drafts.unchanged.push(Draft::of(slice));
             delete.clear();
         }
@@ -235,7 +236,8 @@ fn keep_placeholder<'a>(labels: &Labels, drafts: &mut Drafts<'a>, delete: &mut D
     }
 }
 
-/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same.
+/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same, and which overlooks the
+/// owner.
 fn is_placeholder(slice: &EndpointSlice, labels: &Labels) -> bool {
     let covers = |a: &Labels, b: &Labels| a.iter().all(|(key, value)| b.get(key).unwrap_or_default() == value);
     let own = &slice.metadata.labels;

@@ -231,6 +231,11 @@ fn a_slice_of_a_service_that_was_recreated_is_replaced() {
     let mut recreated = world();
     recreated.slices.values_mut().for_each(|slice| *slice = foreign(slice.clone()));
     check(recreated, "IPv4: create 1, delete foo-1 (another service's)", &[1]);
+    // Its placeholder as well: it goes with the Service that owned it.
+    let mut recreated = World::new(Vec::new());
+    recreated.sync();
+    recreated.slices.values_mut().for_each(|slice| *slice = foreign(slice.clone()));
+    check(recreated, "IPv4: create 0, delete new-1 (another service's)", &[0]);
 }
 
 /// Upstream: `TestReconcileEndpointSlicesNamedPorts`.

@@ -10,7 +10,7 @@ use shared::client::PatchType;
 use shared::control::{Control, aggregate};
 use shared::object::Uid;
 
-use crate::apply::{UNSUPPORTED_MEDIA_TYPE, send, without_finalizer};
+use crate::apply::{UNSUPPORTED_MEDIA_TYPE, send, unless_gone, without_finalizer};
 use crate::controller::collector::Collector;
 use crate::objects::{Identity, ORPHAN};
 use crate::observe::{Got, get, key_in};
@@ -26,12 +26,12 @@ const AT_ONCE: usize = 20;
 pub async fn orphan(collector: &Collector, control: &Control, uid: Uid) -> anyhow::Result<Option<usize>> {
     let known = collector.with_graph(|graph| {
         let owner = graph.node(uid)?.identity.clone();
-        let dependents = graph.dependents(uid).map(|dependent| dependent.identity.clone());
+        let dependents = graph.dependents(uid).map(|dependent| (dependent.identity.clone(), dependent.names_of(uid)));
         Some((owner, dependents.collect::<Vec<_>>()))
     });
     let Some((owner, dependents)) = known else { return Ok(None) };
     let count = dependents.len();
-    let releases = dependents.into_iter().map(|dependent| release(collector, control, &owner, dependent));
+    let releases = dependents.into_iter().map(|(dependent, owners)| release(collector, control, dependent, owners));
     let outcomes: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
     aggregate(outcomes.into_iter().filter_map(Result::err).collect())?;
     let Some(resource) = collector.resource_of(&owner.object.kind) else {
@@ -41,22 +41,21 @@ pub async fn orphan(collector: &Collector, control: &Control, uid: Uid) -> anyho
     Ok(Some(count))
 }
 
+/// `owners` is what the dependent calls the owner.
 async fn release(
     collector: &Collector,
     control: &Control,
-    owner: &Identity,
     dependent: Identity,
+    owners: Vec<String>,
 ) -> anyhow::Result<()> {
     let failed = |error| anyhow::Error::new(error).context(format!("orphan {dependent}"));
     let Some(resource) = collector.resource_of(&dependent.object.kind) else {
         bail!("orphan {dependent}: {} is not served", dependent.object.kind.api_version)
     };
     let key = key_in(&resource, &dependent.namespace, &dependent.object.name);
-    let owners = [owner.object.uid.to_string()];
     let strategic = drop_owners_of(&dependent.object.uid.to_string(), &owners);
-    match send(control, &resource, &key, PatchType::StrategicMerge, &strategic).await {
+    match unless_gone(send(control, &resource, &key, PatchType::StrategicMerge, &strategic).await) {
         Ok(()) => return Ok(()),
-        Err(error) if error.is_not_found() => return Ok(()),
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {}
         Err(error) => return Err(failed(error)),
     }
@@ -66,8 +65,6 @@ async fn release(
         Got::Unserved => return Err(anyhow!("orphan {dependent}: {resource} is not served")),
         Got::Failed(error) => return Err(anyhow!("orphan {dependent}: {error}")),
     };
-    match send(control, &resource, &key, PatchType::Merge, &keep_other_owners(&live.metadata, &owners)).await {
-        Err(error) if !error.is_not_found() => Err(failed(error)),
-        _ => Ok(()),
-    }
+    let patch = keep_other_owners(&live.metadata, &owners);
+    unless_gone(send(control, &resource, &key, PatchType::Merge, &patch).await).map_err(failed)
 }

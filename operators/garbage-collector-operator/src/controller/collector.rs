@@ -112,23 +112,28 @@ impl Collector {
     /// Upstream: `reportInvalidNamespaceOwnerRef`, `pkg/controller/garbagecollector/graph_builder.go`.
     fn report(&self, dependent: &Identity, owner: &Coordinates) {
         let Some(resource) = self.resource_of(&dependent.object.kind) else { return };
-        let (kind, namespace) = (&owner.kind, &dependent.namespace);
-        let message = format!(
-            "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace {:?}",
-            kind.api_version,
-            kind.kind,
-            owner.name,
-            owner.uid,
-            namespace.as_str()
-        );
         let about = ObjectReference {
             resource,
             key: dependent.key(),
             uid: dependent.object.uid,
             resource_version: ResourceVersion::default(),
         };
-        self.recorder.event(&about, EventType::Warning, OWNER_REF_INVALID_NAMESPACE, message);
+        self.recorder.event(
+            &about,
+            EventType::Warning,
+            OWNER_REF_INVALID_NAMESPACE,
+            invalid_namespace(dependent, owner),
+        );
     }
+}
+
+fn invalid_namespace(dependent: &Identity, owner: &Coordinates) -> String {
+    let Coordinates { kind, name, uid } = owner;
+    let (ObjectKind { api_version, kind }, namespace) = (&**kind, dependent.namespace.as_str());
+    format!(
+        "ownerRef [{api_version}/{kind}, namespace: {namespace}, name: {name}, uid: {uid}] does not exist in namespace \
+         {namespace:?}"
+    )
 }
 
 fn key_of(graph: &Graph, uid: Uid) -> Key {
@@ -143,4 +148,47 @@ pub fn uid_of(graph: &Graph, key: &Key) -> Option<Uid> {
     let uid = Uid::parse(key.name());
     let stage = graph.node(uid)?.stage;
     (key.namespace() != VIRTUAL || stage == Stage::Virtual).then_some(uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::PartialObject;
+
+    const POD: &str = r#"{"metadata":{"name":"a","namespace":"ns","uid":"11111111-2222-4333-8444-555555555555",
+        "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs",
+        "uid":"0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b"}]}}"#;
+    const REPLICA_SET: &str =
+        r#"{"metadata":{"name":"rs","namespace":"ns","uid":"0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b"}}"#;
+
+    fn see(graph: &mut Graph, api_version: &str, kind: &str, json: &str) -> Uid {
+        let object: PartialObject = serde_json::from_str(json).unwrap();
+        graph.update(Event::Observed(&ObjectKind::shared(api_version, kind), &object));
+        object.uid
+    }
+
+    #[test]
+    fn an_attempt_on_a_virtual_object_ends_once_it_is_seen_or_gone() {
+        let mut graph = Graph::default();
+        let pod = see(&mut graph, "v1", "Pod", POD);
+        let owner = Uid::parse("0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b");
+        let (of_pod, of_virtual) = (key_of(&graph, pod), key_of(&graph, owner));
+        assert_eq!((uid_of(&graph, &of_pod), uid_of(&graph, &of_virtual)), (Some(pod), Some(owner)));
+        see(&mut graph, "apps/v1", "ReplicaSet", REPLICA_SET);
+        assert_eq!(uid_of(&graph, &of_virtual), None);
+        assert_eq!(uid_of(&graph, &key_of(&graph, owner)), Some(owner));
+        assert_eq!(uid_of(&Graph::default(), &of_pod), None);
+    }
+
+    #[test]
+    fn an_owner_in_another_namespace_is_told_of_in_upstreams_words() {
+        let mut graph = Graph::default();
+        let pod = see(&mut graph, "v1", "Pod", POD);
+        let node = graph.node(pod).unwrap();
+        assert_eq!(
+            invalid_namespace(&node.identity, &node.owners[0].owner),
+            "ownerRef [apps/v1/ReplicaSet, namespace: ns, name: rs, uid: 0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b] does not \
+             exist in namespace \"ns\""
+        );
+    }
 }

@@ -19,6 +19,7 @@ use shared::informer::{Feeder, Running, Sink};
 use shared::object::Key;
 use shared::resource::Resource;
 use tokio::sync::{Notify, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
 use crate::controller::collector::Collector;
@@ -53,12 +54,11 @@ impl Monitors {
     /// Follows what is served for as long as the future is polled.
     pub async fn run(mut self) {
         loop {
-            let changed = self.follow_served().await;
-            if changed && timeout(PERIOD, self.all_synced()).await.is_err() {
-                self.errors.inc();
-                let unsynced = self.running.iter().filter(|(_, monitor)| !monitor.is_synced());
-                let unsynced: Vec<String> = unsynced.map(|(resource, _)| resource.to_string()).collect();
-                tracing::warn!(?unsynced, "not all kinds could be listed in time; going on with the others");
+            let started = self.follow_served().await;
+            if !started.is_empty() {
+                // One that could not be listed before holds the new ones up no more.
+                let _: Result<_, Elapsed> = timeout(PERIOD, self.synced(&started)).await;
+                self.report_unsynced();
             }
             if !self.running.is_empty() {
                 self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
@@ -70,34 +70,32 @@ impl Monitors {
         }
     }
 
-    /// Gives whether monitors were started.
-    async fn follow_served(&mut self) -> bool {
+    /// Gives the kinds whose monitors were started.
+    async fn follow_served(&mut self) -> Vec<Resource> {
         let discovery = match self.feeder.discover().await {
             Ok(discovery) => discovery,
             Err(error) => {
                 self.errors.inc();
                 tracing::warn!(%error, "cannot discover what is served; the monitors stay as they are");
-                return false;
+                return Vec::new();
             }
         };
         self.log_failed(&discovery);
         let running = self.running.iter().map(|(resource, monitor)| (resource, monitor.is_synced())).collect();
         let Some(Plan { start, stop }) = plan(&running, &discovery) else {
             self.errors.inc();
-            return false;
+            return Vec::new();
         };
         self.collector.set_served(discovery);
         for resource in &stop {
             tracing::info!(%resource, version = &*resource.version, "monitor stops");
             self.running.remove(resource);
         }
-        let starts = !start.is_empty();
-        for resource in start {
+        for resource in &start {
             tracing::debug!(%resource, version = &*resource.version, "monitor starts");
-            let monitor = self.start(&resource);
-            self.running.insert(resource, monitor);
+            self.running.insert(resource.clone(), self.start(resource));
         }
-        starts
+        start
     }
 
     fn log_failed(&mut self, discovery: &Discovery) {
@@ -121,8 +119,17 @@ impl Monitors {
         self.feeder.follow_metadata(resource.clone(), sink)
     }
 
-    async fn all_synced(&self) {
-        join_all(self.running.values().map(Running::synced)).await;
+    async fn synced(&self, kinds: &[Resource]) {
+        join_all(kinds.iter().filter_map(|kind| self.running.get(kind)).map(Running::synced)).await;
+    }
+
+    fn report_unsynced(&self) {
+        let unsynced = self.running.iter().filter(|(_, monitor)| !monitor.is_synced());
+        let unsynced: Vec<String> = unsynced.map(|(resource, _)| resource.to_string()).collect();
+        if !unsynced.is_empty() {
+            self.errors.inc();
+            tracing::warn!(?unsynced, "not all kinds could be listed in time; going on with the others");
+        }
     }
 }
 

@@ -46,6 +46,15 @@ impl Node {
         self.owners.iter().filter(move |reference| reference.owner.uid == uid)
     }
 
+    /// The uid of this owner as its references write it, which is what a patch must name: an aggregated apiserver's
+    /// objects may have uids of any form.
+    pub fn names_of(&self, owner: Uid) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.references_to(owner).map(|reference| reference.uid_text().into_owned()).collect();
+        names.dedup();
+        names
+    }
+
     /// Whether it holds a foreground deletion of this owner back.
     pub fn blocks(&self, owner: Uid) -> bool {
         self.references_to(owner).any(|reference| reference.blocks())

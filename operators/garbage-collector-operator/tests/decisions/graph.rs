@@ -1,7 +1,8 @@
 //! What one event after another is worth.
 
-use garbage_collector_operator::graph::dot;
-use garbage_collector_operator::objects::ObjectKind;
+use garbage_collector_operator::graph::{Event, Graph, dot};
+use garbage_collector_operator::objects::{ObjectKind, PartialObject};
+use shared::object::Uid;
 
 use crate::fixtures::{Scene, thing, uid};
 
@@ -142,6 +143,23 @@ fn claims_are_tried_in_turn() {
     assert_eq!(claims, ["Pod a/first", "Pod a/second", "Pod b/first", "Pod a/first"]);
 }
 
+/// What was looked for without a namespace is of a kind that has none; so is what others of its kind are claimed to be.
+#[test]
+fn claims_of_a_cluster_scoped_kind_are_of_no_namespace() {
+    let (target, kind, other) = (uid("target"), ObjectKind::shared("v1", "Node"), ObjectKind::shared("v1", "Pod"));
+    let mut scene = Scene::default();
+    scene.observe(&thing("Node", "first-dependent").reference(&kind, "first", target, None));
+    scene.observe(&thing("Secret", "a/x").reference(&kind, "second", target, None));
+    scene.observe(&thing("Secret", "b/y").reference(&other, "third", target, None));
+    let mut claims = Vec::new();
+    for _ in 0..3 {
+        let claim = scene.graph.node(target).unwrap().identity.clone();
+        scene.absent(&claim);
+        claims.push(claim.to_string());
+    }
+    assert_eq!(claims, ["Node first", "Node second", "Pod b/third"]);
+}
+
 #[test]
 fn a_cluster_scoped_owner_is_one_for_all_namespaces() {
     let owner = thing("Node", "node");
@@ -171,7 +189,58 @@ fn a_list_drops_what_is_gone_and_nothing_of_other_kinds() {
     assert_eq!(scene.nodes(), "Pod ns/b, ReplicaSet ns/rs");
     assert_eq!(scene.list("Pod", &[], &["ns/b"]), "", "what cannot be read is not gone");
     assert_eq!(scene.nodes(), "Pod ns/b, ReplicaSet ns/rs");
-    assert_eq!(scene.list("ReplicaSet", &[], &[]), "delete: b");
+    assert_eq!(scene.list("ReplicaSet", &[], &[]), "delete: rs", "an owner that a list lacks is looked for");
+}
+
+/// A list may be of another time than what was seen of an owner; only the apiserver's own word makes it absent.
+#[test]
+fn an_owner_that_a_list_lacks_is_looked_for_before_anything_is_deleted() {
+    let top = thing("Deployment", "ns/top").deleting(&["foregroundDeletion"]);
+    let owner = thing("ReplicaSet", "ns/rs").blocking(&top);
+    let pod = thing("Pod", "ns/a").owned_by(&owner);
+    let doubted = || {
+        let mut scene = Scene::default();
+        scene.observe(&top);
+        scene.observe(&owner);
+        scene.observe(&pod);
+        assert_eq!(scene.list("ReplicaSet", &[], &[]), "delete: rs");
+        assert!(!scene.graph.is_absent(&owner.identity()));
+        assert_eq!(scene.nodes(), "(ReplicaSet ns/rs), Deployment ns/top, Pod ns/a");
+        assert!(scene.graph.dependents(top.uid).any(|dependent| dependent.blocks(top.uid)), "it is still waited for");
+        scene
+    };
+    let mut scene = doubted();
+    assert_eq!(scene.absent(&owner.identity()), "delete: a top");
+    assert!(scene.graph.is_absent(&owner.identity()));
+
+    let mut scene = doubted();
+    assert_eq!(scene.observe(&owner), "", "it is there, and nothing has happened");
+    assert_eq!(scene.nodes(), "Deployment ns/top, Pod ns/a, ReplicaSet ns/rs");
+    assert_eq!(scene.graph.dependents(top.uid).count(), 1);
+    assert_eq!(scene.delete(&owner), "delete: a top");
+
+    // One that others name otherwise, too, holds its own owner back no longer than until it was asked for.
+    let mut scene = doubted();
+    let wrong = thing("Pod", "ns/b").reference(&owner.kind, "wrong", owner.uid, None);
+    assert_eq!(scene.observe(&wrong), "delete: b");
+    assert_eq!(scene.absent(&owner.identity()), "delete: a top; later: rs");
+    assert_eq!(scene.graph.dependents(top.uid).count(), 0);
+}
+
+#[test]
+fn a_dependent_that_a_list_lacks_is_looked_for_only_while_its_owner_waits() {
+    let owner = thing("ReplicaSet", "ns/rs");
+    let pod = thing("Pod", "ns/a").blocking(&owner);
+    let mut scene = Scene::default();
+    scene.observe(&owner);
+    scene.observe(&pod);
+    assert_eq!(scene.list("Pod", &[], &[]), "");
+    assert_eq!(scene.nodes(), "ReplicaSet ns/rs");
+    scene.observe(&pod);
+    scene.observe(&owner.clone().deleting(&["foregroundDeletion"]).version(2));
+    assert_eq!(scene.list("Pod", &[], &[]), "delete: a");
+    assert_eq!(scene.absent(&pod.identity()), "delete: rs");
+    assert_eq!(scene.nodes(), "ReplicaSet ns/rs");
 }
 
 #[test]
@@ -193,10 +262,13 @@ fn an_object_seen_in_another_version_is_the_same_object() {
     scene.observe(&thing("Pod", "ns/pod").owned_by(&versioned("v1beta1", "ns/gone")));
     let (kind, live) =
         (ObjectKind::shared("example.com/v1", "Widget"), [std::sync::Arc::new(versioned("v1", "ns/a").object())]);
-    let event = garbage_collector_operator::graph::Event::Listed(&kind, &live, &std::collections::BTreeSet::new());
+    let event = Event::Listed(&kind, &live, &std::collections::BTreeSet::new());
     let effects = scene.graph.update(event);
-    assert_eq!(effects.attempt_to_delete, [uid("pod")]);
     assert_eq!(scene.graph.node(uid("a")).unwrap().identity.object.kind, kind);
+    // What is in neither is looked for in both: first as it is listed now, then as its dependent names it.
+    assert_eq!(effects.attempt_to_delete, [uid("gone")]);
+    assert_eq!(scene.absent(&versioned("v1", "ns/gone").identity()), "later: gone");
+    assert_eq!(scene.absent(&versioned("v1beta1", "ns/gone").identity()), "delete: pod");
     assert!(scene.graph.node(uid("gone")).is_none());
 }
 
@@ -208,6 +280,23 @@ fn a_state_that_comes_late_changes_nothing() {
     scene.observe(&thing("Pod", "ns/a").version(5));
     assert_eq!(scene.observe(&thing("Pod", "ns/a").owned_by(&owner).version(4)), "");
     assert_eq!(scene.delete(&owner), "");
+}
+
+#[test]
+fn an_owner_is_called_what_its_dependent_calls_it() {
+    let object: PartialObject = serde_json::from_value(serde_json::json!({ "metadata": {
+        "name": "a", "namespace": "ns", "uid": uid("a").to_string(), "ownerReferences": [
+            { "apiVersion": "v1", "kind": "Odd", "name": "odd", "uid": "Not a UUID" },
+            { "apiVersion": "v1", "kind": "Odd", "name": "odd", "uid": uid("rs").to_string() },
+        ],
+    } }))
+    .unwrap();
+    let mut graph = Graph::default();
+    graph.update(Event::Observed(&ObjectKind::shared("v1", "Pod"), &object));
+    let node = graph.node(object.uid).unwrap();
+    assert_eq!(node.names_of(Uid::parse("Not a UUID")), ["Not a UUID"]);
+    assert_eq!(node.names_of(uid("rs")), [uid("rs").to_string()]);
+    assert!(node.names_of(uid("other")).is_empty());
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use garbage_collector_operator::graph::{Event, Graph, Stage};
-use garbage_collector_operator::objects::{LiveObject, OwnerReference};
-use garbage_collector_operator::plan::{Action, Dependents, Live, Observed, Owner, Owners, Plan, Present, plan};
+use garbage_collector_operator::objects::{LiveMeta, LiveObject, OwnerReference};
+use garbage_collector_operator::plan::{
+    Action, Conflict, Dependents, Live, Observed, Owner, Owners, Plan, Present, judge_conflict, plan,
+};
 use serde_json::json;
 use shared::resource::PODS;
 
@@ -189,4 +191,32 @@ fn a_delete_names_what_was_read() {
     let plan = pod("D").check("delete Background (all its owners are gone)");
     let Action::Delete(delete) = plan.action else { panic!("{plan}") };
     assert_eq!((delete.live.uid.as_str(), delete.live.resource_version.as_str()), (&*uid("pod").to_string(), "42"));
+}
+
+/// Upstream: `TestAttemptToDeleteItem` and the conflict cases of `TestConflictingData`: deletes with and without a resourceVersion.
+#[test]
+fn a_conflict_is_passed_over_only_if_the_owners_are_the_same() {
+    let check = |now: &LiveMeta, expected: Conflict| {
+        let owners = vec![json!({ "uid": "a", "unknown": 1 })];
+        let planned = LiveMeta {
+            uid: "u".into(),
+            resource_version: "42".into(),
+            owner_references: owners,
+            ..LiveMeta::default()
+        };
+        assert_eq!(judge_conflict(&planned, now), expected, "{now:?}");
+    };
+    let now = |uid: &str, version: &str, owners: &[&str]| LiveMeta {
+        uid: uid.into(),
+        resource_version: version.into(),
+        finalizers: vec!["new".into()],
+        owner_references: owners.iter().map(|uid| json!({ "uid": uid, "unknown": 1 })).collect(),
+        ..LiveMeta::default()
+    };
+    check(&now("u", "43", &["a"]), Conflict::SameOwners);
+    check(&now("u", "42", &["a"]), Conflict::Open);
+    check(&now("u", "43", &["a", "b"]), Conflict::Open);
+    check(&now("u", "43", &[]), Conflict::Open);
+    check(&now("other", "43", &["a"]), Conflict::Absent);
+    check(&now("other", "42", &["a"]), Conflict::Absent);
 }

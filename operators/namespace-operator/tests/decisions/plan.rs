@@ -1,6 +1,7 @@
 //! Whether, of what and in which order a namespace is emptied, and what follows.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use namespace_operator::objects::LiveNamespace;
 use namespace_operator::plan::{KindToEmpty, Next, Plan, Round, judge, next_step, plan, plan_content, remaining_grace};
@@ -89,9 +90,12 @@ fn grace_counts_from_the_deletion_of_the_namespace() {
     assert_eq!(remaining_grace(0, Time::of(ago(0)), NOW), 0);
 }
 
+/// `--namespace-sync-period` if it is not given.
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
+
 #[track_caller]
 fn check_next(round: &Round, expected: &str) {
-    assert_eq!(next_step(&deleted(&["kubernetes"]), round).to_string(), expected);
+    assert_eq!(next_step(&deleted(&["kubernetes"]), round, FIVE_MINUTES).to_string(), expected);
 }
 
 #[test]
@@ -109,9 +113,18 @@ fn only_an_empty_namespace_is_let_go() {
 }
 
 #[test]
+fn pods_with_a_long_grace_are_looked_at_before_it_ends() {
+    check_next(&pods_remain(598), "again after 300s (not empty yet)");
+    check_next(&pods_remain(3600), "again after 300s (not empty yet)");
+    check_next(&pods_remain(i64::MAX), "again after 300s (not empty yet)");
+    let unlimited = next_step(&deleted(&["kubernetes"]), &pods_remain(3600), Duration::ZERO);
+    assert_eq!(unlimited, Next::After(Duration::from_secs(1801)));
+}
+
+#[test]
 fn other_finalizers_stay_sorted_and_unknown_fields_as_they_are() {
     let namespace = deleted(&["z", "kubernetes", "a", "a"]);
-    let Next::Finalize(body) = next_step(&namespace, &round(Vec::new())) else { panic!("not finalized") };
+    let Next::Finalize(body) = next_step(&namespace, &round(Vec::new()), FIVE_MINUTES) else { panic!("not finalized") };
     assert_eq!(body["spec"], json!({ "finalizers": ["a", "z"], "unknown": 2 }));
     assert_eq!(body["metadata"], namespace.0["metadata"]);
     assert_eq!(body.get("status"), None);
