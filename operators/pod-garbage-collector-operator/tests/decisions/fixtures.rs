@@ -7,7 +7,7 @@ use pod_garbage_collector_operator::observe::Observed;
 use serde_json::json;
 use shared::testing::{ObjectBuilder, object};
 
-/// A pod of this phase, created so many hours after all other fixtures' beginning.
+/// A pod of this phase, bound to this node.
 pub(crate) fn pod(name: &str, node: &str, phase: &str) -> ObjectBuilder {
     shared::testing::pod(name).node(node).phase(phase)
 }
