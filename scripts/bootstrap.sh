@@ -13,6 +13,7 @@ if [ -z "$operators" ]; then
   echo "no operator is installed: kubectl apply -k manifests" >&2
   exit 1
 fi
+"$(dirname "$0")"/publish-ca.sh
 
 by_hand=()
 for operator in deployment-operator replicaset-operator; do

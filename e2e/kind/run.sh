@@ -27,7 +27,10 @@ for operator in "$@"; do
   controllers+=",-${operator%-operator}-controller"
 done
 sed "s/CONTROLLERS/$controllers/" e2e/kind/cluster.yaml >"$work/cluster.yaml"
-kind create cluster --name "$cluster" --config "$work/cluster.yaml" ${KIND_IMAGE:+--image "$KIND_IMAGE"} --wait 120s
+kind create cluster --name "$cluster" --config "$work/cluster.yaml" ${KIND_IMAGE:+--image "$KIND_IMAGE"}
+# Not even the network's pods start without it, and no node is ready without them.
+scripts/publish-ca.sh
+kubectl wait --for condition=Ready nodes --all --timeout 180s
 
 for operator in "$@"; do
   kind load image-archive --name "$cluster" "dist/images/$operator.tar"
