@@ -1,4 +1,5 @@
-//! The one HTTP client of a process: typed requests over one HTTP/2 connection, as client-go's.
+//! The one HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many watches, as
+//! client-go's.
 //!
 //! kube's configuration, authentication and TLS under our own stack, for three reasons: kube's connector speaks
 //! HTTP/1.1 only (a burst of 500 creates would open 500 TLS connections), its default retries POST on 504 (which
@@ -6,6 +7,7 @@
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
 mod ca;
+mod connections;
 mod limiter;
 
 use std::path::Path;
@@ -29,6 +31,7 @@ use tower::ServiceBuilder;
 
 use crate::api_error::{ApiError, Status, chain};
 pub use ca::load_ca;
+use connections::Connections;
 use limiter::Limiter;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started.
@@ -178,10 +181,12 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
     Ok(uri)
 }
 
-/// Sends requests; cheap to clone, one connection for all clones.
+/// Sends requests; cheap to clone, all clones have the same connections.
 #[derive(Clone)]
 pub struct Client {
     inner: kube::Client,
+    config: Arc<kube::Config>,
+    watches: Arc<Connections<kube::Client>>,
     host: Arc<str>,
     user_agent: HeaderValue,
     limiter: Option<Arc<Limiter>>,
@@ -200,8 +205,11 @@ impl Client {
             cause: chain(cause),
         };
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|cause| error(&cause))?;
+        let inner = connect(config).map_err(|cause| error(&cause))?;
         Ok(Self {
-            inner: connect(config).map_err(|cause| error(&cause))?,
+            watches: Arc::new(Connections::new(inner.clone())),
+            inner,
+            config: Arc::new(config.clone()),
             host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
@@ -261,13 +269,14 @@ impl Client {
         accept: Accept,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
-        let answer =
-            tokio::time::timeout(REQUEST_TIMEOUT, self.answer(&call)).await.map_err(|_| call.timed_out())??;
+        let (connection, seat) = self.watches.seat(|| connect(&self.config)).map_err(|cause| call.broken(&cause))?;
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.answer(&connection, &call));
+        let answer = answer.await.map_err(|_| call.timed_out())??;
         let (method, path) = (call.method.to_string(), path.to_owned());
-        Ok(answer.into_body().into_data_stream().map_err(move |cause| ApiError::Transport {
-            method: method.clone(),
-            path: path.clone(),
-            cause: chain(&cause),
+        Ok(answer.into_body().into_data_stream().map_err(move |cause| {
+            // It keeps its place for as long as there is this closure.
+            let _ = &seat;
+            ApiError::Transport { method: method.clone(), path: path.clone(), cause: chain(&cause) }
         }))
     }
 
@@ -283,7 +292,7 @@ impl Client {
     /// One answer of success with all its body.
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, async {
-            let answer = self.answer(call).await?;
+            let answer = self.answer(&self.inner, call).await?;
             let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
             Ok(collected.to_bytes())
         });
@@ -291,13 +300,13 @@ impl Client {
     }
 
     /// One answer of success, or the error that the server's status tells.
-    async fn answer(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    async fn answer(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         let mut waits = 0;
         loop {
             if let Some(limiter) = &self.limiter {
                 limiter.acquire().await;
             }
-            let answer = self.send(call).await?;
+            let answer = self.send(connection, call).await?;
             if answer.status().is_success() {
                 return Ok(answer);
             }
@@ -313,7 +322,7 @@ impl Client {
         }
     }
 
-    async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    async fn send(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         let mut request = Request::new(Body::from(call.body.clone()));
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = call.path.parse().map_err(|cause: http::uri::InvalidUri| call.broken(&cause))?;
@@ -324,7 +333,7 @@ impl Client {
             headers.insert(CONTENT_TYPE, content_type.clone());
         }
         let started = Instant::now();
-        let answer = self.inner.send(request).await;
+        let answer = connection.send(request).await;
         if let Some(observer) = &self.observer {
             observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
         }
