@@ -91,6 +91,13 @@ impl Running {
             let _ = progress.wait_for(|progress| progress.synced).await;
         }
     }
+
+    /// Tries at once what has failed and would be tried again later; what works goes on.
+    pub fn retry(&self) {
+        if self.follow.health.failing().is_some() {
+            self.follow.health.reconnect();
+        }
+    }
 }
 
 impl Drop for Running {

@@ -19,7 +19,6 @@ use shared::informer::{Feeder, Running, Sink};
 use shared::object::Key;
 use shared::resource::Resource;
 use tokio::sync::{Notify, watch};
-use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
 use crate::controller::collector::Collector;
@@ -55,18 +54,32 @@ impl Monitors {
     pub async fn run(mut self) {
         loop {
             let started = self.follow_served().await;
-            if !started.is_empty() {
-                // One that could not be listed before holds the new ones up no more.
-                let _: Result<_, Elapsed> = timeout(PERIOD, self.synced(&started)).await;
-                self.report_unsynced();
-            }
+            let was_ready = self.ready.borrow().synced;
+            let is_redefined = tokio::select! {
+                () = self.first_lists(&started) => false,
+                // A kind that cannot be listed keeps no new one waiting.
+                () = self.definitions.notified(), if was_ready => true,
+            };
             if !self.running.is_empty() {
                 self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
             }
-            tokio::select! {
-                () = sleep(PERIOD) => {}
-                () = self.definitions.notified() => sleep(SETTLE).await,
+            if !is_redefined && timeout(PERIOD, self.definitions.notified()).await.is_err() {
+                continue;
             }
+            sleep(SETTLE).await;
+            // What has failed may work now.
+            self.running.values().for_each(Running::retry);
+        }
+    }
+
+    /// Waits until these have told what there is, but not for ever.
+    async fn first_lists(&self, started: &[Resource]) {
+        let monitors = || started.iter().filter_map(|resource| Some((resource, self.running.get(resource)?)));
+        if timeout(PERIOD, join_all(monitors().map(|(_, monitor)| monitor.synced()))).await.is_err() {
+            self.errors.inc();
+            let unsynced = monitors().filter(|(_, monitor)| !monitor.is_synced());
+            let unsynced: Vec<String> = unsynced.map(|(resource, _)| resource.to_string()).collect();
+            tracing::warn!(?unsynced, "not all kinds could be listed in time; going on with the others");
         }
     }
 
@@ -117,19 +130,6 @@ impl Monitors {
             definitions: defines_kinds.then(|| Arc::clone(&self.definitions)),
         };
         self.feeder.follow_metadata(resource.clone(), sink)
-    }
-
-    async fn synced(&self, kinds: &[Resource]) {
-        join_all(kinds.iter().filter_map(|kind| self.running.get(kind)).map(Running::synced)).await;
-    }
-
-    fn report_unsynced(&self) {
-        let unsynced = self.running.iter().filter(|(_, monitor)| !monitor.is_synced());
-        let unsynced: Vec<String> = unsynced.map(|(resource, _)| resource.to_string()).collect();
-        if !unsynced.is_empty() {
-            self.errors.inc();
-            tracing::warn!(?unsynced, "not all kinds could be listed in time; going on with the others");
-        }
     }
 }
 
