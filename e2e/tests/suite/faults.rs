@@ -5,7 +5,6 @@
 //! happens, in the end there is exactly the right number of pods, and no bound was broken on the way.
 //! Left out: faults of the cluster itself, such as dying nodes.
 
-mod behind;
 mod failover;
 mod jobs;
 mod kills;
@@ -24,9 +23,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::support::behind::Behind;
 use crate::support::objects::replicas_of;
 use crate::support::{DEADLINE, Scene, template, uid, with_cluster};
-use behind::Behind;
 
 const DEPLOYMENT: &str = "deployment-operator";
 const REPLICA_SET: &str = "replicaset-operator";

@@ -1,5 +1,6 @@
 //! What a test is written with.
 
+pub(crate) mod behind;
 pub(crate) mod clusters;
 mod dump;
 mod kubelet;

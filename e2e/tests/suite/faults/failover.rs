@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use tokio::time::Instant;
 
-use super::behind::{Behind, Gate, nth_work};
 use super::{DEPLOYMENT, REPLICA_SET, complete, deploy, on_quiet_cluster, roll_out, stays};
+use crate::support::behind::{Behind, Gate, nth_work};
 use crate::support::{DEADLINE, Scene};
 
 /// As upstream's, but seconds instead of a quarter of a minute.

@@ -15,9 +15,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::behind::{Behind, Gate, all_work, each, nth_work};
 use super::with_operators;
 use crate::batch::{completed, indexed, job, pods, running, status, with};
+use crate::support::behind::{Behind, Gate, all_work, each, nth_work};
 use crate::support::objects::is_ready;
 use crate::support::{Scene, uid};
 

@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 
-use super::behind::{Behind, Gate, nth_work};
 use super::{DEPLOYMENT, REPLICA_SET, complete, deploy, roll_out, stays, with_operators};
 use crate::support::Scene;
+use crate::support::behind::{Behind, Gate, nth_work};
 
 #[test]
 fn a_rollout_survives_the_replica_set_operator_killed_at_each_write() -> Result<()> {

@@ -6,8 +6,8 @@ use http::Method;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use serde_json::json;
 
-use super::behind::each;
 use super::{DEPLOYMENT, REPLICA_SET, complete_set, deploy, replica_set, roll_out, stays, stays_set, with_operators};
+use crate::support::behind::each;
 
 #[test]
 fn a_replica_set_has_no_pod_too_many_or_too_few_when_answers_are_lost() -> Result<()> {

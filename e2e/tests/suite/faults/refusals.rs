@@ -6,9 +6,9 @@ use anyhow::{Result, ensure};
 use e2e::proxy::{Action, Rule, Verdict};
 use http::{Method, StatusCode};
 
-use super::behind::each;
 use super::{DEPLOYMENT, REPLICA_SET, deploy, roll_out, stays, with_operators};
 use crate::support::DEADLINE;
+use crate::support::behind::each;
 
 #[test]
 fn a_rollout_keeps_its_bounds_when_every_other_write_is_refused_or_lost() -> Result<()> {

@@ -9,18 +9,18 @@ use e2e::proxy::{Action, Exchange, Proxy, Rule, Verdict};
 use http::Method;
 use tokio::sync::watch;
 
-use crate::support::Scene;
-use crate::support::clusters::spec;
+use super::clusters::spec;
+use super::scene::Scene;
 
 /// An operator whose every request passes a proxy.
-pub(super) struct Behind {
-    pub(super) operator: Operator,
-    pub(super) proxy: Proxy,
+pub(crate) struct Behind {
+    pub(crate) operator: Operator,
+    pub(crate) proxy: Proxy,
 }
 
 impl Behind {
     /// Starts an operator under the name `replica`; with flags, one that elects a leader.
-    pub(super) async fn start(scene: &Scene, name: &str, replica: &str, flags: &[&str]) -> Result<Self> {
+    pub(crate) async fn start(scene: &Scene, name: &str, replica: &str, flags: &[&str]) -> Result<Self> {
         let proxy = Proxy::start(&scene.cluster).await?;
         let mut spec = spec(&scene.cluster, name).await?;
         replica.clone_into(&mut spec.name);
@@ -33,14 +33,14 @@ impl Behind {
     }
 
     /// SIGKILL, and a new process in its place, which meets no fault.
-    pub(super) fn kill_and_restart(&mut self) -> Result<()> {
+    pub(crate) fn kill_and_restart(&mut self) -> Result<()> {
         self.operator.kill();
         self.proxy.clear();
         self.operator.restart()
     }
 
     /// Strikes every other create, every other patch and so on of what controllers work with, the first one included.
-    pub(super) fn strike_work(&self, action: &Action) {
+    pub(crate) fn strike_work(&self, action: &Action) {
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let passes = each(2);
             let rule = Rule::new(action.clone()).method(method).when(move |seen| is_work(&seen.path) && !passes(seen));
@@ -49,34 +49,34 @@ impl Behind {
     }
 
     /// The writes of what controllers work with.
-    pub(super) fn work(&self) -> Vec<Exchange> {
+    pub(crate) fn work(&self) -> Vec<Exchange> {
         let mut writes = self.proxy.writes("**");
         writes.retain(|write| is_work(&write.path));
         writes
     }
 
-    pub(super) fn count(&self, method: &Method, path: &str) -> usize {
+    pub(crate) fn count(&self, method: &Method, path: &str) -> usize {
         self.proxy.writes(path).iter().filter(|exchange| exchange.method == *method).count()
     }
 
     /// How many writes of what controllers work with never arrived.
-    pub(super) fn struck(&self, method: &Method) -> usize {
+    pub(crate) fn struck(&self, method: &Method) -> usize {
         self.work().iter().filter(|write| write.method == *method && write.upstream_status.is_none()).count()
     }
 
     /// How many writes to this path were done and their answers lost.
-    pub(super) fn lost(&self, path: &str) -> usize {
+    pub(crate) fn lost(&self, path: &str) -> usize {
         let writes = self.proxy.writes(path);
         writes.iter().filter(|exchange| exchange.upstream_status.is_some() && exchange.status.is_none()).count()
     }
 
     /// How many times this was watched from the start, with all that is there.
-    pub(super) fn lists(&self, path: &str) -> usize {
+    pub(crate) fn lists(&self, path: &str) -> usize {
         self.watches(path, true)
     }
 
     /// How many times this was watched from where a watch had ended.
-    pub(super) fn rewatches(&self, path: &str) -> usize {
+    pub(crate) fn rewatches(&self, path: &str) -> usize {
         self.watches(path, false)
     }
 
@@ -88,18 +88,18 @@ impl Behind {
 }
 
 /// Holds for every n-th request that it is asked about.
-pub(super) fn each<T>(n: usize) -> impl Fn(&T) -> bool + Send + Sync + 'static {
+pub(crate) fn each<T>(n: usize) -> impl Fn(&T) -> bool + Send + Sync + 'static {
     let asked = AtomicUsize::new(0);
     move |_| (asked.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(n)
 }
 
 /// The n-th write of what controllers work with.
-pub(super) fn nth_work(action: Action, n: u32) -> Rule {
+pub(crate) fn nth_work(action: Action, n: u32) -> Rule {
     Rule::new(action).writes().when(|seen| is_work(&seen.path)).nth(n)
 }
 
 /// Every such write.
-pub(super) fn all_work(action: Action) -> Rule {
+pub(crate) fn all_work(action: Action) -> Rule {
     Rule::new(action).writes().when(|seen| is_work(&seen.path)).always()
 }
 
@@ -110,7 +110,7 @@ fn is_work(path: &str) -> bool {
 
 /// Where a request waits, until its operator is dead or it is let go.
 #[derive(Clone)]
-pub(super) struct Gate(Arc<watch::Sender<At>>);
+pub(crate) struct Gate(Arc<watch::Sender<At>>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
@@ -120,30 +120,30 @@ enum At {
 }
 
 impl Gate {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::new(watch::Sender::new(At::Before)))
     }
 
-    pub(super) fn is_reached(&self) -> bool {
+    pub(crate) fn is_reached(&self) -> bool {
         *self.0.borrow() != At::Before
     }
 
-    pub(super) async fn reached(&self) {
+    pub(crate) async fn reached(&self) {
         self.until(|at| at != At::Before).await;
     }
 
-    pub(super) fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         self.0.send_replace(At::LetGo);
     }
 
     /// Holds a request before it is forwarded: if its operator dies, it never is.
-    pub(super) fn before(&self) -> Action {
+    pub(crate) fn before(&self) -> Action {
         let gate = self.clone();
         Action::before(move |_| gate.clone().hold())
     }
 
     /// Holds an answer: the write has happened, and nobody is told.
-    pub(super) fn after(&self) -> Action {
+    pub(crate) fn after(&self) -> Action {
         let gate = self.clone();
         Action::after(move |_| gate.clone().hold())
     }
