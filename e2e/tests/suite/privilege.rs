@@ -20,9 +20,6 @@ use crate::support::{
     DEADLINE, OPERATORS, Scene, deployment, on_shared_cluster, start_operators, template, with_cluster,
 };
 
-/// It has no Services here yet.
-const WITHOUT_A_LIFE: [&str; 1] = ["endpointslice-operator"];
-
 /// A Deployment's life: rolled out, undone, cleaned up, released, orphaned, adopted.
 async fn live_as_deployment(scene: &Scene) -> Result<()> {
     let web = deployment("web", 3);
@@ -243,7 +240,7 @@ fn each_role_allows_what_its_operator_does_and_nothing_else() -> Result<()> {
             .wait_until("what was asked is what the roles say", DEADLINE, async || {
                 complaints.clear();
                 let usage = Usage::read(&std::fs::read_to_string(scene.cluster.audit_log()?)?)?;
-                for operator in OPERATORS.into_iter().filter(|operator| !WITHOUT_A_LIFE.contains(operator)) {
+                for operator in OPERATORS {
                     let grants = rbac::grants(&kustomize(&manifests(operator)).await?);
                     complaints.extend(usage.compare(operator, &grants));
                 }
