@@ -3,4 +3,10 @@
 //! Left out: what workloads and Services need meanwhile.
 
 mod begin;
+mod deletion;
+mod kinds;
+mod namespaces;
+mod owners;
 mod pods;
+mod takeover;
+mod tree;

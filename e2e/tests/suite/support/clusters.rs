@@ -94,14 +94,25 @@ pub(crate) async fn spec(cluster: &Cluster, name: &str) -> Result<OperatorSpec> 
 pub(crate) async fn metrics_token(scene: &Scene) -> Result<String> {
     let role = manifests("metrics-reader");
     scene.cluster.kubectl([OsStr::new("apply"), OsStr::new("-k"), role.as_os_str()]).await?;
-    let account = Installed { namespace: scene.namespace.clone(), service_account: "reader".to_owned() };
-    scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}})).await?;
-    scene.apply(&json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "e2e-reader"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "operators-metrics-reader"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": scene.namespace}],
-    })).await?;
-    scene.cluster.token(&account).await
+    token(scene, "reader", "operators-metrics-reader").await
+}
+
+/// The token of a new account that may read why an operator is not well, too: the apiserver has this role from its start.
+pub(crate) async fn monitoring_token(scene: &Scene) -> Result<String> {
+    token(scene, "monitor", "system:monitoring").await
+}
+
+async fn token(scene: &Scene, account: &str, role: &str) -> Result<String> {
+    scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}})).await?;
+    scene
+        .apply(&json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": format!("e2e-{account}")},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": scene.namespace}],
+        }))
+        .await?;
+    scene.cluster.token(&Installed { namespace: scene.namespace.clone(), service_account: account.to_owned() }).await
 }
 
 /// The folder of an operator's manifests.
