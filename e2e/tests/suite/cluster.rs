@@ -4,6 +4,7 @@
 
 mod begin;
 mod deletion;
+mod faults;
 mod kinds;
 mod namespaces;
 mod owners;

@@ -70,6 +70,7 @@ pub(super) fn blocking(owner: &DynamicObject) -> Value {
 }
 
 /// `NAME`, which owns `NAME-0` and `NAME-1`, each of which owns two more; each level is of its own kind.
+/// Left out of a sprout: whatever has a 1.
 pub(super) struct Tree {
     pub(super) name: String,
     pub(super) kinds: [Kind; 3],
@@ -81,6 +82,11 @@ impl Tree {
         let tree = Self::plant(scene, name, kinds, &["0", "1"]).await?;
         tree.hold(scene).await?;
         Ok(tree)
+    }
+
+    /// Creates a tree of one branch with one leaf, which nobody holds.
+    pub(super) async fn sprout(scene: &Scene, name: &str, kinds: [Kind; 3]) -> Result<Self> {
+        Self::plant(scene, name, kinds, &["0"]).await
     }
 
     async fn plant(scene: &Scene, name: &str, kinds: [Kind; 3], suffixes: &[&str]) -> Result<Self> {
