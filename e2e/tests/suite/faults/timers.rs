@@ -8,9 +8,9 @@ use k8s_openapi::api::batch::v1::{CronJob, Job};
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::behind::{Behind, Gate};
 use super::with_operators;
 use crate::batch::{job, with};
+use crate::support::behind::{Behind, Gate};
 use crate::support::{DEADLINE, Scene, uid};
 
 const CRON_JOB: &str = "cronjob-operator";
