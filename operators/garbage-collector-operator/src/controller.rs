@@ -22,7 +22,7 @@ use crate::apply::orphan::orphan;
 use crate::flags::Flags;
 use crate::graph::dot;
 use crate::observe::observe;
-use crate::plan::plan;
+use crate::plan::{self, plan};
 use collector::{Collector, uid_of};
 use monitors::Monitors;
 
@@ -65,10 +65,16 @@ impl Operator for GarbageCollectorOperator {
             shown.with_graph(|graph| dot::dot(graph, &query.values("uid").map(Uid::parse).collect::<Vec<_>>()))
         });
 
-        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions(&deletes));
-        let deleter = AttemptToDelete { collector: Arc::clone(&collector), control: control.clone(), clock, decisions };
+        let deleter = AttemptToDelete {
+            collector: Arc::clone(&collector),
+            control: setup.control(),
+            clock: setup.clock(),
+            decisions: setup.decisions(&deletes),
+        };
+        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions(&orphans));
         setup.work(Arc::new(deleter), &deletes, flags.concurrent_gc_syncs);
-        setup.work(Arc::new(AttemptToOrphan { collector, control }), &orphans, flags.concurrent_gc_syncs);
+        let orphaner = AttemptToOrphan { collector, control, clock, decisions };
+        setup.work(Arc::new(orphaner), &orphans, flags.concurrent_gc_syncs);
     }
 }
 
@@ -96,27 +102,19 @@ impl Controller for AttemptToDelete {
 pub struct AttemptToOrphan {
     collector: Arc<Collector>,
     control: Control,
+    clock: Clock,
+    decisions: Decisions,
 }
 
 impl Controller for AttemptToOrphan {
     /// Upstream: `attemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        if let Some(dependents) = orphan(&self.collector, &self.control, Uid::parse(key.name())).await? {
-            tracing::info!(%key, dependents, "orphaned the dependents");
-        }
+        let planned = self.collector.with_graph(|graph| plan::orphan::plan(graph, Uid::parse(key.name())));
+        let Some(planned) = planned else { return Ok(Requeue::Done) };
+        self.decisions.record(self.clock.now(), key, &planned);
+        let (owner, dependents) = (planned.owner.to_string(), planned.releases.len());
+        orphan(&self.collector, &self.control, planned).await?;
+        tracing::info!(%key, owner, dependents, "orphaned the dependents");
         Ok(Requeue::Done)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_metric_has_upstreams_name() {
-        let metrics = Metrics::new("garbage-collector-operator");
-        sync_errors(&metrics).inc();
-        let text = metrics.to_text();
-        assert!(text.contains("garbagecollector_controller_resources_sync_error_total 1\n"), "{text}");
     }
 }

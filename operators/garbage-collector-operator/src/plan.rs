@@ -2,6 +2,7 @@
 //!
 //! Left out: reading, and what an error while reading means (a new attempt, always).
 
+pub mod orphan;
 pub mod patches;
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! One deletion that orphans: every dependent loses its reference, then the owner its finalizer.
 //!
-//! Left out: dependents that the graph has not seen yet. As upstream's, the promise holds for those it knows.
+//! Left out: deciding who is a dependent, which the plan says.
 //!
 //! Upstream: `processAttemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
 
@@ -8,46 +8,34 @@ use anyhow::{anyhow, bail};
 use futures::{StreamExt, stream};
 use shared::client::PatchType;
 use shared::control::{Control, aggregate};
-use shared::object::Uid;
 
 use crate::apply::{UNSUPPORTED_MEDIA_TYPE, send, unless_gone, without_finalizer};
 use crate::controller::collector::Collector;
-use crate::objects::{Identity, ORPHAN};
+use crate::objects::ORPHAN;
 use crate::observe::{Got, get, key_in};
+use crate::plan::orphan::{Plan, Release};
 use crate::plan::patches::{drop_owners_of, keep_other_owners};
 
 /// So many dependents at once.
 const AT_ONCE: usize = 20;
 
-/// Orphans the dependents of the object of this uid; gives how many there were, none if it is not known any more.
+/// Does what was planned.
 ///
 /// # Errors
 /// When a dependent could not be changed (the owner then waits), or the finalizer not be removed.
-pub async fn orphan(collector: &Collector, control: &Control, uid: Uid) -> anyhow::Result<Option<usize>> {
-    let known = collector.with_graph(|graph| {
-        let owner = graph.node(uid)?.identity.clone();
-        let dependents = graph.dependents(uid).map(|dependent| (dependent.identity.clone(), dependent.names_of(uid)));
-        Some((owner, dependents.collect::<Vec<_>>()))
-    });
-    let Some((owner, dependents)) = known else { return Ok(None) };
-    let count = dependents.len();
-    let releases = dependents.into_iter().map(|(dependent, owners)| release(collector, control, dependent, owners));
+pub async fn orphan(collector: &Collector, control: &Control, plan: Plan) -> anyhow::Result<()> {
+    let Plan { owner, releases } = plan;
+    let releases = releases.into_iter().map(|release| apply_release(collector, control, release));
     let outcomes: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
     aggregate(outcomes.into_iter().filter_map(Result::err).collect())?;
     let Some(resource) = collector.resource_of(&owner.object.kind) else {
         bail!("{} of {owner} is not served", owner.object.kind.api_version)
     };
-    without_finalizer(collector, control, &resource, &owner, ORPHAN).await?;
-    Ok(Some(count))
+    without_finalizer(collector, control, &resource, &owner, ORPHAN).await
 }
 
-/// `owners` is what the dependent calls the owner.
-async fn release(
-    collector: &Collector,
-    control: &Control,
-    dependent: Identity,
-    owners: Vec<String>,
-) -> anyhow::Result<()> {
+async fn apply_release(collector: &Collector, control: &Control, release: Release) -> anyhow::Result<()> {
+    let Release { dependent, owners } = release;
     let failed = |error| anyhow::Error::new(error).context(format!("orphan {dependent}"));
     let Some(resource) = collector.resource_of(&dependent.object.kind) else {
         bail!("orphan {dependent}: {} is not served", dependent.object.kind.api_version)

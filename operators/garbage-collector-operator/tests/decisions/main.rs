@@ -4,5 +4,6 @@
 
 mod fixtures;
 mod graph;
+mod orphan;
 mod plan;
 mod properties;

@@ -1,0 +1,50 @@
+//! What a deletion that orphans is worth: which dependents lose which references before the owner may go.
+//!
+//! Left out: dependents that the graph has not seen yet. As upstream's, the promise holds for those it knows.
+
+use std::fmt;
+
+use shared::object::Uid;
+
+use crate::graph::Graph;
+use crate::objects::{Identity, ORPHAN};
+
+/// Every dependent is released; then, and only then, the owner loses its finalizer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Who is deleted without its dependents.
+    pub owner: Identity,
+    /// They stay.
+    pub releases: Vec<Release>,
+}
+
+/// One dependent that loses its references to the owner.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Release {
+    /// Who it is.
+    pub dependent: Identity,
+    /// The owner's uid as the dependent's references write it.
+    pub owners: Vec<String>,
+}
+
+/// Decides for the owner of this uid; nothing if the graph does not know it any more.
+///
+/// Upstream: `processAttemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
+pub fn plan(graph: &Graph, owner: Uid) -> Option<Plan> {
+    let releases = graph
+        .dependents(owner)
+        .map(|dependent| Release { dependent: dependent.identity.clone(), owners: dependent.names_of(owner) })
+        .collect();
+    Some(Plan { owner: graph.node(owner)?.identity.clone(), releases })
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.owner)?;
+        match self.releases.len() {
+            0 => {}
+            count => write!(f, "orphan {count} dependents, ")?,
+        }
+        write!(f, "remove finalizer {ORPHAN} (is deleted without its dependents)")
+    }
+}
