@@ -68,6 +68,8 @@ pub enum Finish {
     Done,
     /// Well, and it is looked at again after this time, unless something adds it earlier.
     After(Duration),
+    /// Well, and events of this time are looked at together once it has passed; an edit does not wait.
+    Rest(Duration),
     /// It is tried again after its back-off.
     Retry,
     /// It was not worked on after all, and is taken again at once.
@@ -106,7 +108,7 @@ struct Entry {
     /// Added again while being processed.
     dirty: Option<Cause>,
     failures: u32,
-    /// The end of its back-off.
+    /// The end of its back-off, or of its rest.
     not_before: Option<Instant>,
     timer: Option<Instant>,
 }
@@ -118,9 +120,10 @@ struct Queued {
 }
 
 impl Entry {
-    fn is_idle(&self) -> bool {
-        let Self { queued, processing, dirty: _, failures, not_before: _, timer } = self;
-        queued.is_none() && processing.is_none() && *failures == 0 && timer.is_none()
+    fn is_idle(&self, now: Instant) -> bool {
+        let Self { queued, processing, dirty: _, failures, not_before, timer } = self;
+        let may_work = not_before.is_none_or(|due| due <= now);
+        queued.is_none() && processing.is_none() && *failures == 0 && timer.is_none() && may_work
     }
 }
 
@@ -149,7 +152,7 @@ impl Queue {
         }
     }
 
-    /// Adds a key. One that waits out a back-off goes on waiting unless `cause` is an edit.
+    /// Adds a key. One that waits out a back-off, or rests, goes on waiting unless `cause` is an edit.
     pub fn add(&self, key: &Key, cause: Cause) {
         let mut state = self.state();
         let added = state.add(key, cause, Instant::now());
@@ -358,6 +361,7 @@ impl State {
                 (entry.failures, entry.not_before) = (0, None);
                 self.set_timer(key, after(now, delay));
             }
+            Finish::Rest(delay) => (entry.failures, entry.not_before) = (0, Some(after(now, delay))),
             Finish::Again => {
                 let queued = self.add(key, dirty.unwrap_or(Cause::Event), now);
                 return Finished { took: None, queued };
@@ -372,7 +376,7 @@ impl State {
             }
         }
         let queued = dirty.is_some_and(|cause| self.add(key, cause, now));
-        if self.keys.get(key).is_some_and(Entry::is_idle) {
+        if self.keys.get(key).is_some_and(|entry| entry.is_idle(now)) {
             self.keys.remove(key);
         }
         Finished { took, queued }

@@ -25,6 +25,8 @@ pub enum Requeue {
     Done,
     /// After this time.
     After(Duration),
+    /// When an event says so, but those of this time together: for what changes in bursts and is written whole.
+    Rest(Duration),
     /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
     RateLimited,
 }
@@ -34,6 +36,7 @@ impl From<Requeue> for Finish {
         match requeue {
             Requeue::Done => Self::Done,
             Requeue::After(delay) => Self::After(delay),
+            Requeue::Rest(delay) => Self::Rest(delay),
             Requeue::RateLimited => Self::Retry,
         }
     }

@@ -137,6 +137,12 @@ fn follow() -> (Sources, Informers) {
     (sources, Informers { services, pods, nodes, slices })
 }
 
+/// How far apart two syncs of a Service are that change its slices: while pods come and go by the dozen, a slice of a
+/// hundred endpoints is not written for each of them. The first change waits for nothing, nor does the Service's own.
+/// Upstream's have 1 s between them whenever its cache is behind: `defaultSyncBackOff`,
+/// `pkg/controller/endpointslice/endpointslice_controller.go`.
+const REST: Duration = Duration::from_millis(100);
+
 /// Syncs Services.
 struct EndpointSliceController {
     sources: Arc<Sources>,
@@ -159,6 +165,7 @@ impl Controller for EndpointSliceController {
         };
         let plan = plan(&observed, self.config);
         self.decisions.record(self.clock.now(), key, &plan);
+        let requeue = if plan.writes() { Requeue::Rest(REST) } else { Requeue::Done };
         let outcome = match plan {
             Plan::Ignore(_) => Ok(()),
             Plan::Write(slices) => {
@@ -167,7 +174,7 @@ impl Controller for EndpointSliceController {
             }
         };
         self.writer.metrics.synced(if outcome.is_ok() { results::SUCCESS } else { results::ERROR });
-        outcome.map(|()| Requeue::Done)
+        outcome.map(|()| requeue)
     }
 
     fn consistency(&self) -> Option<&Consistency> {

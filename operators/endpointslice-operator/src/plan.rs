@@ -63,6 +63,21 @@ pub struct Slices {
     pub trigger: Option<Time>,
 }
 
+impl Plan {
+    /// Whether any slice is written.
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Ignore(_) => false,
+            Self::Write(Slices { families, unsupported, hints: _, trigger: _ }) => {
+                !unsupported.is_empty()
+                    || families.iter().any(|Family { create, update, delete, .. }| {
+                        !create.is_empty() || !update.is_empty() || !delete.is_empty()
+                    })
+            }
+        }
+    }
+}
+
 /// What becomes of the slices of one address type. The first write that fails ends it; other types go on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {

@@ -54,6 +54,31 @@ async fn of_two_delays_the_earlier_counts_and_an_add_cancels_none() {
     assert_eq!(poll(&queue), None, "the later delays were merged into the earliest");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_key_at_rest_takes_all_events_at_the_end_and_an_edit_at_once() {
+    let queue = queue();
+    let work = |how| {
+        assert_eq!(poll(&queue).as_deref(), Some("a"));
+        queue.finish(&key("a"), how);
+    };
+    queue.add(&key("a"), Cause::Event);
+    work(Finish::Rest(Duration::from_millis(100)));
+    for _ in 0..3 {
+        pass(30).await;
+        queue.add(&key("a"), Cause::Event);
+        assert_eq!(poll(&queue), None, "it rests");
+    }
+    pass(10).await;
+    work(Finish::Rest(Duration::from_millis(100)));
+    queue.add(&key("a"), Cause::Edit);
+    work(Finish::Rest(Duration::from_millis(100)));
+    pass(100).await;
+    assert_eq!(poll(&queue), None, "nothing happened while it rested");
+    queue.add(&key("a"), Cause::Event);
+    work(Finish::Done);
+    assert!(queue.state().keys.is_empty(), "nothing is remembered of a key that has rested");
+}
+
 /// A field of somebody's object may ask for any delay.
 #[tokio::test(start_paused = true)]
 async fn a_delay_without_end_is_one() {
