@@ -385,8 +385,8 @@ mod tests {
         let held = Arc::new(());
         let holds = Arc::clone(&held);
         let working = AbortOnDropHandle::new(tokio::spawn(async move {
-            let _holds = holds;
             std::future::pending::<()>().await;
+            drop(holds);
         }));
         ended(working, Duration::ZERO).await;
         assert_eq!(Arc::strong_count(&held), 1);
