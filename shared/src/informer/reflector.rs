@@ -177,19 +177,32 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
         })?;
-        let mut lines = Lines { stream, buffer: BytesMut::new() };
+        self.lines(Lines { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
+    }
+
+    /// Takes what a watch tells until it ends, at the latest after `limit`.
+    async fn lines<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
+        &mut self,
+        mut lines: Lines<L>,
+        initial: bool,
+        limit: Duration,
+        backoff: &mut Duration,
+    ) -> Result<std::convert::Infallible, Stop> {
         let mut listing = initial.then(Listed::new);
-        let idle = Duration::from_secs(seconds) + WATCH_GRACE;
         let health = Arc::clone(&self.source.health);
         let (started, mut was_told) = (Instant::now(), false);
         loop {
-            let patience = if listing.is_some() { LIST_PATIENCE } else { idle };
+            let patience = if listing.is_some() { LIST_PATIENCE } else { limit + WATCH_GRACE };
             let line = tokio::select! {
                 line = timeout(patience, lines.next()) => line,
                 // Not in the middle of a list: who asks again and again would never let one come to its end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
-            let line = line.map_err(|_| Stop::Failed("the watch is silent".to_owned()))??;
+            let line = line.map_err(|_| match &listing {
+                // The connection lives, or its pings would have ended it: this server does not mark the end of a list.
+                Some(_) => Stop::NoStreamingList,
+                None => Stop::Failed("the watch is silent".to_owned()),
+            })??;
             let Some(line) = line else {
                 return Err(match &listing {
                     Some(_) => Stop::Failed("the list ended too early".to_owned()),

@@ -205,6 +205,21 @@ async fn a_list_that_has_begun_is_not_cut_short_by_who_waits_for_it() {
     scene.check(&["+a@2"], 3);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_end_is_never_marked_is_asked_for_in_pages() {
+    for lines in [0, 2] {
+        let mut scene = Scene::new();
+        let stream = listed().take(lines).map(Ok).chain(stream::pending());
+        let lines = Lines { stream: Box::pin(stream), buffer: BytesMut::new() };
+        let limit = Duration::from_secs(WATCH_SECONDS);
+        let Err(stop) = scene.reflector.lines(lines, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        assert!(matches!(stop, Stop::NoStreamingList));
+        assert_eq!(scene.reflector.failure(stop), None);
+        assert!(!scene.reflector.streaming);
+        scene.check(&[], 0);
+    }
+}
+
 #[tokio::test]
 async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
     let requests = AtomicUsize::new(0);
