@@ -301,7 +301,7 @@ impl Client {
 
     /// One answer of success, or the error that the server's status tells.
     async fn answer(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-        let mut waits = 0;
+        let (started, mut waits) = (Instant::now(), 0);
         loop {
             if let Some(limiter) = &self.limiter {
                 limiter.acquire().await;
@@ -310,7 +310,9 @@ impl Client {
             if answer.status().is_success() {
                 return Ok(answer);
             }
-            let pause = retry_after(&answer).filter(|_| waits < MAX_WAITS);
+            // Where the time does not suffice for another try the refusal is the answer: nothing was done.
+            let has_time = |pause: &Duration| started.elapsed().saturating_add(*pause) < REQUEST_TIMEOUT;
+            let pause = retry_after(&answer).filter(|_| waits < MAX_WAITS).filter(has_time);
             if let Some(pause) = pause {
                 waits += 1;
                 tokio::time::sleep(pause).await;
@@ -411,6 +413,20 @@ mod tests {
         assert_eq!(parse_master("127.0.0.1:8080").unwrap().to_string(), "http://127.0.0.1:8080/");
         assert_eq!(parse_master("https://a:6443").unwrap().to_string(), "https://a:6443/");
         assert!(parse_master("https://").unwrap_err().to_string().starts_with("--master \"https://\" is no URL"));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_that_asks_for_too_long_a_pause_is_an_answer() {
+        let address = crate::serving::loopback::serve(|_| {
+            let mut answer = crate::serving::loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(REQUEST_TIMEOUT.as_secs()));
+            answer
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
+        assert!(error.is_too_many_requests() && !error.is_outcome_unknown(), "{error}");
     }
 
     #[tokio::test]

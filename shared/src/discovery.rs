@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::api_error::ApiError;
 use crate::client::{Accept, Client};
@@ -135,8 +135,14 @@ impl fmt::Display for PartialFailure<'_> {
     }
 }
 
+/// Go writes an empty list as `null`, too; one server that does so must hide no other.
+fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
 #[derive(Deserialize)]
 struct GroupList {
+    #[serde(deserialize_with = "null_as_empty")]
     items: Vec<Group>,
 }
 
@@ -144,7 +150,7 @@ struct GroupList {
 struct Group {
     #[serde(default)]
     metadata: GroupMeta,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_empty")]
     versions: Vec<Version>,
 }
 
@@ -158,7 +164,7 @@ struct GroupMeta {
 struct Version {
     #[serde(rename = "version")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_empty")]
     resources: Vec<Found>,
     #[serde(default)]
     freshness: String,
@@ -168,11 +174,11 @@ struct Version {
 #[serde(rename_all = "camelCase")]
 struct Found {
     resource: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_empty")]
     response_kind: ResponseKind,
     #[serde(default)]
     scope: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_empty")]
     verbs: BTreeSet<Text>,
 }
 
@@ -251,6 +257,15 @@ mod tests {
              also.example.com/v1: stale GroupVersion discovery: also.example.com/v1, \
              down.example.com/v2: stale GroupVersion discovery: down.example.com/v2"
         );
+    }
+
+    #[test]
+    fn lists_that_a_server_leaves_empty_may_be_null() {
+        let groups = r#"{"metadata":{"name":"g"},"versions":[
+            {"version":"v1","resources":[{"resource":"odd","responseKind":{"kind":"Odd"},"verbs":null}]},
+            {"version":"v2","resources":null}]},{"metadata":{"name":"h"},"versions":null}"#;
+        check(&discovery(groups), "*odd@g/v1");
+        assert!(serde_json::from_str::<GroupList>(r#"{"items":null}"#).unwrap().items.is_empty());
     }
 
     #[test]

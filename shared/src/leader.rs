@@ -175,7 +175,9 @@ impl Elector {
 
     /// For whoever writes while this process leads.
     pub fn term(&self) -> Term {
-        Term { lease_duration: self.election.lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
+        // The others count what the Lease says, and that is whole seconds.
+        let lease_duration = Duration::from_secs(self.election.lease_duration.as_secs());
+        Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
     /// Waits until this process leads; may be dropped at any time.
@@ -226,6 +228,8 @@ impl Elector {
         if !self.leads() {
             return;
         }
+        // The next holder may work before the answer to this is here.
+        self.watchdog.set(None);
         let limit = self.election.renew_deadline;
         match timeout(limit, self.try_release()).await {
             Ok(Ok(())) => tracing::info!(lock = %self.election.lease, "released lease"),

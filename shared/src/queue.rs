@@ -270,7 +270,7 @@ impl State {
         self.edits.len() + self.events.len()
     }
 
-    /// Gives whether the key was put into a lane.
+    /// Gives whether the key waits in a lane and did not before.
     fn add(&mut self, key: &Key, cause: Cause, now: Instant) -> bool {
         if self.shut_down {
             return false;
@@ -288,6 +288,7 @@ impl State {
             self.set_timer(key, due);
             return false;
         }
+        let is_new = entry.queued.is_none();
         match entry.queued {
             Some(queued) if queued.cause >= cause => return false,
             Some(queued) => {
@@ -300,7 +301,7 @@ impl State {
             Cause::Edit => self.edits.push_back(key.clone()),
             Cause::Event => self.events.push_back(key.clone()),
         }
-        true
+        is_new
     }
 
     fn set_timer(&mut self, key: &Key, due: Instant) {

@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use futures::future::{BoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::Receiver;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -269,13 +270,36 @@ async fn serve(
     Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
 }
 
-/// Follows, waits to lead, works, and ends: when told to, or when somebody else leads.
-async fn work(setup: Setup, mut elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
+/// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
+async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { informers, progress, queues, workers, .. } = setup;
-    let mut stopped = Box::pin(stop_signal()?);
-    for informer in informers {
-        tokio::spawn(informer);
+    let mut following: JoinSet<()> = informers.into_iter().collect();
+    tokio::select! {
+        outcome = lead(progress, queues, workers, elector, shutdown_limit) => outcome,
+        error = broken(&mut following) => Err(error),
     }
+}
+
+/// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.
+async fn broken(following: &mut JoinSet<()>) -> anyhow::Error {
+    loop {
+        match following.join_next().await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return anyhow!(error).context("a resource is not followed any more"),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Waits to lead, and works.
+async fn lead(
+    progress: Vec<Receiver<Progress>>,
+    queues: Vec<Queue>,
+    workers: Vec<BoxFuture<'static, ()>>,
+    mut elector: Option<Elector>,
+    shutdown_limit: Duration,
+) -> anyhow::Result<()> {
+    let mut stopped = Box::pin(stop_signal()?);
     if let Some(elector) = &mut elector {
         tokio::select! {
             () = elector.acquire() => {}
@@ -287,7 +311,7 @@ async fn work(setup: Setup, mut elector: Option<Elector>, shutdown_limit: Durati
         () = &mut stopped => return end(elector).await,
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
-    let mut working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
+    let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}
         // Somebody else may work already: what is under way is dropped, not finished.
@@ -299,12 +323,20 @@ async fn work(setup: Setup, mut elector: Option<Elector>, shutdown_limit: Durati
     }
     // The Lease is renewed until the last sync has ended.
     tokio::select! {
-        ended = timeout(shutdown_limit, &mut working) => if ended.is_err() {
-            tracing::warn!(limit = ?shutdown_limit, "workers have not ended in time");
-        },
+        () = ended(working, shutdown_limit) => {}
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
     end(elector).await
+}
+
+/// Waits for the workers, and drops what has not ended in time: who leads next works alone.
+async fn ended<T>(mut working: AbortOnDropHandle<T>, limit: Duration) {
+    if timeout(limit, &mut working).await.is_err() {
+        tracing::warn!(?limit, "workers have not ended in time");
+        working.abort();
+        // It is over once what it held is dropped.
+        let _ = working.await;
+    }
 }
 
 async fn all_synced(caches: Vec<Receiver<Progress>>) {
@@ -342,4 +374,32 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_not_ended_in_time_is_dropped_before_another_may_lead() {
+        let held = Arc::new(());
+        let holds = Arc::clone(&held);
+        let working = AbortOnDropHandle::new(tokio::spawn(async move {
+            std::future::pending::<()>().await;
+            drop(holds);
+        }));
+        ended(working, Duration::ZERO).await;
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_what_follows_a_resource_is_noticed_and_an_orderly_end_is_none() {
+        let mut following = JoinSet::new();
+        following.spawn(async {});
+        following.spawn(std::future::pending());
+        following.spawn(async { panic!("on purpose") });
+        let error = format!("{:#}", broken(&mut following).await);
+        assert!(error.starts_with("a resource is not followed any more: ") && error.contains("on purpose"), "{error}");
+        assert_eq!(following.len(), 1, "the others go on until the process ends");
+    }
 }

@@ -6,6 +6,7 @@
 
 mod wire;
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use self::wire::{Bookmark, Event, Identity, Page};
 use super::{Health, Sink, Source};
@@ -30,6 +31,10 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// How long the next line of a streamed list may take.
+const LIST_PATIENCE: Duration = Duration::from_secs(60);
+/// client-go's: a watch that ends sooner, and without a word, has failed.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
 const PAGE: usize = 500;
 
 /// What ended a list or a watch.
@@ -51,29 +56,27 @@ impl From<ApiError> for Stop {
 }
 
 pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client: Client) {
-    let mut reflector =
-        Reflector { source, sink, objects: PhantomData, client, streaming: true, version: None, list: 0 };
+    let mut reflector = Reflector::new(source, sink, client);
     let mut backoff = BACKOFF_FIRST;
     loop {
-        let stop = reflector.step(&mut backoff).await;
-        match stop {
-            Stop::Ended if reflector.list < reflector.source.health.wanted_list() => reflector.version = None,
-            Stop::Ended => {}
-            Stop::Expired => reflector.version = None,
-            Stop::NoStreamingList => reflector.streaming = false,
-            Stop::Failed(error) => {
-                if reflector.source.health.fails(&error) {
-                    tracing::warn!(resource = %reflector.source.resource, error, "cannot list or watch");
-                }
-                tokio::select! {
-                    () = sleep(jitter(backoff, 1.0)) => {}
-                    () = reflector.source.health.reconnect.notified() => {}
-                }
-                backoff = (backoff * 2).min(BACKOFF_MAX);
-            }
+        if reflector.list < reflector.source.health.wanted_list() {
+            reflector.version = None;
         }
+        let stop = reflector.step(&mut backoff).await;
+        let Some(error) = reflector.failure(stop) else { continue };
+        if reflector.source.health.fails(&error) {
+            tracing::warn!(resource = %reflector.source.resource, error, "cannot list or watch");
+        }
+        tokio::select! {
+            () = sleep(jitter(backoff, 1.0)) => {}
+            () = reflector.source.health.reconnect.notified() => {}
+        }
+        backoff = (backoff * 2).min(BACKOFF_MAX);
     }
 }
+
+/// The objects of a streamed list so far.
+type Listed<T> = BTreeMap<Key, Arc<T>>;
 
 struct Reflector<T, S> {
     source: Source,
@@ -86,9 +89,34 @@ struct Reflector<T, S> {
     version: Option<ResourceVersion>,
     /// The newest wish for a list that the last begun list fulfils.
     list: u64,
+    /// The version was too old, and nothing was told since.
+    expired: bool,
 }
 
 impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
+    fn new(source: Source, sink: S, client: Client) -> Self {
+        let objects = PhantomData;
+        Self { source, sink, objects, client, streaming: true, version: None, list: 0, expired: false }
+    }
+
+    /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
+    fn failure(&mut self, stop: Stop) -> Option<String> {
+        match stop {
+            Stop::Ended => None,
+            Stop::Expired => {
+                self.version = None;
+                // Once, a new list helps. A server that forgets at once would be asked for one list after the other.
+                let again = std::mem::replace(&mut self.expired, true);
+                again.then(|| "the version of the last list is too old already".to_owned())
+            }
+            Stop::NoStreamingList => {
+                self.streaming = false;
+                None
+            }
+            Stop::Failed(error) => Some(error),
+        }
+    }
+
     async fn step(&mut self, backoff: &mut Duration) -> Stop {
         if self.version.is_none() && !self.streaming {
             return match self.list().await {
@@ -149,18 +177,46 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
         })?;
-        let mut lines = Lines { stream, buffer: BytesMut::new() };
-        let mut listing = initial.then(Vec::new);
-        let idle = Duration::from_secs(seconds) + WATCH_GRACE;
+        self.lines(Lines { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
+    }
+
+    /// Takes what a watch tells until it ends, at the latest after `limit`.
+    async fn lines<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
+        &mut self,
+        mut lines: Lines<L>,
+        initial: bool,
+        limit: Duration,
+        backoff: &mut Duration,
+    ) -> Result<std::convert::Infallible, Stop> {
+        let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
+        let (started, mut was_told) = (Instant::now(), false);
         loop {
+            let patience = if listing.is_some() { LIST_PATIENCE } else { limit + WATCH_GRACE };
             let line = tokio::select! {
-                line = timeout(idle, lines.next()) => line,
-                () = health.reconnect.notified() => return Err(Stop::Ended),
+                line = timeout(patience, lines.next()) => line,
+                // Not in the middle of a list: who asks again and again would never let one come to its end.
+                () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
-            let line = line.map_err(|_| Stop::Failed("the watch is silent".to_owned()))??.ok_or(Stop::Ended)?;
+            let line = line.map_err(|_| match &listing {
+                // The connection lives, or its pings would have ended it: this server does not mark the end of a list.
+                Some(_) => Stop::NoStreamingList,
+                None => Stop::Failed("the watch is silent".to_owned()),
+            })??;
+            let Some(line) = line else {
+                return Err(match &listing {
+                    Some(_) => Stop::Failed("the list ended too early".to_owned()),
+                    None if !was_told && started.elapsed() < SHORT_WATCH => {
+                        Stop::Failed("the watch ended as soon as it began".to_owned())
+                    }
+                    None => Stop::Ended,
+                });
+            };
+            let is_listed = listing.is_none();
             self.event(&line, &mut listing)?;
             *backoff = BACKOFF_FIRST;
+            was_told = true;
+            self.expired &= !is_listed;
             if listing.is_none() && health.works() {
                 tracing::info!(resource = %self.source.resource, "lists and watches again");
             }
@@ -168,7 +224,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     }
 
     /// Takes one line of a watch. While the initial events come they are collected in `listing`.
-    fn event(&mut self, line: &[u8], listing: &mut Option<Vec<Arc<T>>>) -> Result<(), Stop> {
+    fn event(&mut self, line: &[u8], listing: &mut Option<Listed<T>>) -> Result<(), Stop> {
         let event = match Event::<T>::read(line) {
             Ok(event) => event,
             Err(error) => return Err(Stop::Failed(format!("the watch sent what is no event: {error}"))),
@@ -185,21 +241,17 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             }
             Event::Other { kind, raw } => match self.decode(raw) {
                 Ok(object) => self.changed(kind, object, listing),
-                Err(key) if kind == "DELETED" && listing.is_none() => {
-                    self.source.health.can_read(&key);
-                    self.sink.delete_unread(&key);
-                }
-                Err(_) => {}
+                Err(key) => self.changed_unread(kind, &key, listing),
             },
         }
         Ok(())
     }
 
-    fn bookmark(&mut self, raw: &RawValue, listing: &mut Option<Vec<Arc<T>>>) {
+    fn bookmark(&mut self, raw: &RawValue, listing: &mut Option<Listed<T>>) {
         let Ok(Bookmark { metadata }) = serde_json::from_str(raw.get()) else { return };
         match listing.take() {
             Some(live) if metadata.annotations.initial_events_end.is_some() => {
-                self.reset(live, metadata.resource_version);
+                self.reset(live.into_values().collect(), metadata.resource_version);
             }
             unfinished => *listing = unfinished,
         }
@@ -208,10 +260,12 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    fn changed(&mut self, kind: &str, object: Arc<T>, listing: &mut Option<Vec<Arc<T>>>) {
+    fn changed(&mut self, kind: &str, object: Arc<T>, listing: &mut Option<Listed<T>>) {
         let version = object.resource_version();
         match (listing, kind) {
-            (Some(live), _) => live.push(object),
+            // What happens while the list is sent comes before its end, too.
+            (Some(live), "DELETED") => drop(live.remove(object.key())),
+            (Some(live), _) => drop(live.insert(object.key().clone(), object)),
             (None, "DELETED") => {
                 self.sink.delete(object);
                 self.seen(version);
@@ -220,6 +274,18 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
                 self.sink.apply(object);
                 self.seen(version);
             }
+        }
+    }
+
+    fn changed_unread(&mut self, kind: &str, key: &Key, listing: &mut Option<Listed<T>>) {
+        let is_deleted = kind == "DELETED";
+        if is_deleted {
+            self.source.health.can_read(key);
+        }
+        match listing {
+            Some(live) => drop(live.remove(key)),
+            None if is_deleted => self.sink.delete_unread(key),
+            None => {}
         }
     }
 

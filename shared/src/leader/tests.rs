@@ -363,6 +363,28 @@ async fn a_term_is_over_when_the_lease_has_expired_and_goes_on_with_the_next_ren
 }
 
 #[tokio::test]
+async fn nothing_is_written_any_more_once_the_release_has_begun() {
+    let room = Room::new().await;
+    let mut leader = room.elector("a", FAST);
+    leader.acquire().await;
+    let term = leader.term();
+    room.store().fault = Some(Fault::Stalls);
+    tokio::select! {
+        () = leader.release() => panic!("the lease cannot be released"),
+        () = until(|| term.is_over()) => {}
+    }
+}
+
+#[tokio::test]
+async fn a_term_lasts_as_long_as_the_lease_says_to_others() {
+    let room = Room::new().await;
+    let mut leader = room.elector_for(Duration::from_millis(1900), "a", FAST);
+    let term = leader.term();
+    leader.acquire().await;
+    assert_eq!((&room.spec()["leaseDurationSeconds"], term.lease_duration), (&json!(1), SECOND));
+}
+
+#[tokio::test]
 async fn only_a_leader_writes() {
     let room = Room::new().await;
     let mut elector = room.elector("a", LIMIT);

@@ -36,6 +36,31 @@ async fn a_key_waits_once_and_is_not_processed_twice_at_once() {
     assert!(queue.state().keys.is_empty(), "nothing is remembered of a key without work");
 }
 
+/// Counts what `workqueue_adds_total` counts.
+#[derive(Clone, Default)]
+struct Adds(Arc<std::sync::atomic::AtomicUsize>);
+
+impl Observer for Adds {
+    fn added(&self) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+    fn depth(&self, _: usize) {}
+    fn dequeued(&self, _: Duration) {}
+    fn worked(&self, _: Duration) {}
+    fn retried(&self) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_waits_already_is_not_counted_as_added_again() {
+    let adds = Adds::default();
+    let queue = Queue::new("test", Backoff::default(), Some(Box::new(adds.clone())));
+    for cause in [Cause::Event, Cause::Event, Cause::Edit, Cause::Edit] {
+        queue.add(&key("a"), cause);
+    }
+    assert_eq!((adds.0.load(std::sync::atomic::Ordering::Relaxed), queue.len()), (1, 1));
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn of_two_delays_the_earlier_counts_and_an_add_cancels_none() {
     let queue = queue();

@@ -1,8 +1,10 @@
 //! What the reflector makes of what a server sends: lines of a watch, in any pieces, with any faults.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream;
+use http::{Request, Response};
 
 use serde::Deserialize;
 
@@ -12,6 +14,7 @@ use crate::client::ClientOptions;
 use crate::informer::{Cached, Informer, InformerBuilder};
 use crate::object::{Meta, NoAnnotations, Object};
 use crate::resource::PODS;
+use crate::serving::loopback;
 
 #[derive(Deserialize)]
 struct Thing {
@@ -30,14 +33,23 @@ impl Object for Thing {
 
 struct Scene {
     reflector: Reflector<Thing, Cached<Thing>>,
-    listing: Option<Vec<Arc<Thing>>>,
+    listing: Option<Listed<Thing>>,
     changes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Scene {
     /// A reflector whose streamed list has just begun; nothing is ever sent to its client.
     fn new() -> Self {
-        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        Self::of("127.0.0.1:1")
+    }
+
+    /// A reflector of what this answers.
+    async fn served(answer: impl Fn(Request<Bytes>) -> Response<loopback::Body> + Send + Sync + 'static) -> Self {
+        Self::of(&loopback::serve(answer).await.to_string())
+    }
+
+    fn of(host: &str) -> Self {
+        let config = kube::Config::new(format!("http://{host}").parse().unwrap());
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let mut informer = InformerBuilder::<Thing>::of(PODS).build();
         let changes = Arc::new(Mutex::new(Vec::new()));
@@ -52,9 +64,7 @@ impl Scene {
             seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
         });
         let Informer { source, cached: sink } = informer;
-        let objects = PhantomData;
-        let reflector = Reflector { source, sink, objects, client, streaming: true, version: None, list: 0 };
-        Self { reflector, listing: Some(Vec::new()), changes }
+        Self { reflector: Reflector::new(source, sink, client), listing: Some(Listed::new()), changes }
     }
 
     fn send(&mut self, line: &str) -> Result<(), Stop> {
@@ -81,6 +91,17 @@ impl Scene {
         assert_eq!(std::mem::take(&mut *self.changes.lock().unwrap()), changes);
         assert_eq!(self.reflector.sink.cache.progress().resource_version, ResourceVersion(version));
     }
+}
+
+/// The lines of a streamed list of one object.
+fn listed() -> impl Stream<Item = Bytes> + Send + 'static {
+    let object = r#"{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"2"},"spec":"x"}}"#;
+    let end = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+    stream::iter([object, "\n", end, "\n"].map(|text| Bytes::from_static(text.as_bytes())))
+}
+
+async fn soon(future: impl Future) {
+    timeout(Duration::from_secs(10), future).await.expect("it comes in time");
 }
 
 const OK: &str = r#","spec":"x""#;
@@ -140,11 +161,26 @@ async fn what_cannot_be_read_in_a_list_is_not_taken_for_deleted() {
     scene.object("ADDED", "b", 2, OK);
     scene.bookmark(3, true);
     scene.check(&["+a@2", "+b@2"], 3);
-    scene.listing = Some(Vec::new());
+    scene.listing = Some(Listed::new());
     scene.object("ADDED", "a", 7, "");
     scene.bookmark(8, true);
     scene.check(&["-b@2"], 8);
     assert!(scene.reflector.sink.cache.get(&Key::new("ns", "a")).is_some());
+}
+
+#[tokio::test]
+async fn what_happens_while_a_list_is_streamed_is_part_of_it() {
+    let mut scene = Scene::new();
+    for name in ["a", "b", "c"] {
+        scene.object("ADDED", name, 2, OK);
+    }
+    scene.object("DELETED", "a", 3, OK);
+    scene.object("MODIFIED", "b", 4, OK);
+    scene.object("MODIFIED", "c", 5, "");
+    scene.object("DELETED", "c", 6, "");
+    scene.bookmark(7, true);
+    scene.check(&["+b@4"], 7);
+    assert!(scene.reflector.source.health.unreadable().is_empty(), "what is gone need not be read");
 }
 
 #[tokio::test]
@@ -153,9 +189,73 @@ async fn an_expired_version_asks_for_a_new_list_and_other_errors_do_not() {
     scene.bookmark(1, true);
     let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
     assert!(matches!(scene.send(gone), Err(Stop::Expired)));
+    assert_eq!(scene.reflector.failure(Stop::Expired), None);
+    assert_eq!(scene.reflector.version, None);
+    assert!(scene.reflector.failure(Stop::Expired).is_some(), "where a new list doesn't help, the next one waits");
     let other = r#"{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"m"}}"#;
     assert!(matches!(scene.send(other), Err(Stop::Failed(_))));
     assert!(matches!(scene.send("<html>"), Err(Stop::Failed(_))));
+}
+
+#[tokio::test]
+async fn a_list_that_has_begun_is_not_cut_short_by_who_waits_for_it() {
+    let mut scene = Scene::served(|_| loopback::stream(listed().chain(stream::pending()))).await;
+    scene.reflector.source.health.reconnect();
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+    scene.check(&["+a@2"], 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_end_is_never_marked_is_asked_for_in_pages() {
+    for lines in [0, 2] {
+        let mut scene = Scene::new();
+        let stream = listed().take(lines).map(Ok).chain(stream::pending());
+        let lines = Lines { stream: Box::pin(stream), buffer: BytesMut::new() };
+        let limit = Duration::from_secs(WATCH_SECONDS);
+        let Err(stop) = scene.reflector.lines(lines, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        assert!(matches!(stop, Stop::NoStreamingList));
+        assert_eq!(scene.reflector.failure(stop), None);
+        assert!(!scene.reflector.streaming);
+        scene.check(&[], 0);
+    }
+}
+
+#[tokio::test]
+async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
+    let requests = AtomicUsize::new(0);
+    let scene = Scene::served(move |request| {
+        let is_list = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents"));
+        match requests.fetch_add(1, Ordering::Relaxed) {
+            0 => loopback::stream(listed()),
+            1 => loopback::answer(500, "sick"),
+            _ if is_list => loopback::stream(listed().chain(stream::pending())),
+            _ => loopback::stream(stream::pending()),
+        }
+    })
+    .await;
+    let Scene { reflector, .. } = scene;
+    let (health, mut progress) = (Arc::clone(&reflector.source.health), reflector.sink.cache.subscribe());
+    tokio::spawn(run(reflector.source, reflector.sink, reflector.client));
+    soon(async {
+        while health.failing().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let wanted = health.relist();
+        progress.wait_for(|progress| progress.list == wanted).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_watch_that_ends_as_soon_as_it_began_is_a_failure_and_an_unfinished_list_too() {
+    let mut scene = Scene::served(|_| loopback::stream(stream::empty())).await;
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Failed(_)));
+    scene.reflector.version = Some(ResourceVersion(3));
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Failed(_)));
+    let mut scene = Scene::served(|_| loopback::stream(listed())).await;
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+    let mut scene = Scene::served(|_| loopback::stream(listed().take(2))).await;
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Failed(_)));
 }
 
 #[tokio::test]

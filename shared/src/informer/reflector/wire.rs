@@ -104,8 +104,13 @@ pub(super) struct BookmarkAnnotations {
 #[derive(Deserialize)]
 pub(super) struct Page<'a> {
     pub(super) metadata: PageMeta,
-    #[serde(borrow, default)]
+    /// Go writes a list of nothing as `null`, too.
+    #[serde(borrow, default, deserialize_with = "null_as_empty")]
     pub(super) items: Vec<&'a RawValue>,
+}
+
+fn null_as_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 #[derive(Deserialize)]
@@ -142,6 +147,15 @@ mod tests {
             Err(_) => "no event".to_owned(),
         };
         assert_eq!(read, expected, "{line}");
+    }
+
+    #[test]
+    fn a_list_of_nothing_may_have_no_items_at_all() {
+        for items in ["", r#","items":[]"#, r#","items":null"#] {
+            let text = format!(r#"{{"metadata":{{"resourceVersion":"3"}}{items}}}"#);
+            let page: Page<'_> = serde_json::from_str(&text).unwrap();
+            assert_eq!((page.items.len(), page.metadata.resource_version), (0, ResourceVersion(3)), "{items}");
+        }
     }
 
     #[test]
