@@ -82,9 +82,12 @@ impl Bench<'_> {
     async fn create_trees(&self) -> Result<()> {
         let &Sizes { trees, tree_pods, .. } = &self.options.garbage;
         in_parallel(trees, async |at| self.create_tree(&small(at), tree_pods).await).await?;
-        self.wait_until("on nodes", async || {
+        // What nodes have still to do would be done within the step.
+        self.wait_until("running", async || {
             let pods = self.api::<Pod>().list(&ListParams::default()).await?.items;
-            Ok(pods.iter().all(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())))
+            let is_running =
+                |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
+            Ok(pods.iter().all(is_running))
         })
         .await
     }
