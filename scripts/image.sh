@@ -4,6 +4,7 @@
 # buildah here needs neither a daemon nor namespaces, so it also works as root inside a container.
 set -euo pipefail
 
+[ $# = 4 ] || { echo "usage: image.sh docker|buildah DIST OPERATOR IMAGE" >&2; exit 1; }
 engine=$1 dist=$2 operator=$3 image=$4
 archive=$dist/images/$operator.tar
 limit_bytes=$((9 * 1024 * 1024))

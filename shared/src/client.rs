@@ -128,7 +128,7 @@ pub enum ConfigError {
         cause: String,
     },
     /// Neither `--kubeconfig` nor `--master` was given and this process runs in no pod.
-    #[error("no --kubeconfig or --master given, and not running in a pod: {0}")]
+    #[error("neither --kubeconfig nor --master is given, and this is no pod with a ServiceAccount: {0}")]
     NotInCluster(String),
     /// `--master` is no URL.
     #[error("--master {url:?} is no URL: {cause}")]
@@ -155,11 +155,16 @@ pub enum ConfigError {
 pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<kube::Config, ConfigError> {
     let mut config = match (kubeconfig, master) {
         (Some(path), _) => {
-            let error = |cause: kube::config::KubeconfigError| ConfigError::Kubeconfig {
+            let wrong = |cause: &str| ConfigError::Kubeconfig {
                 path: path.display().to_string(),
-                cause: chain(&cause),
+                // A picture of the broken line may follow.
+                cause: cause.lines().next().unwrap_or_default().to_owned(),
             };
+            let error = |cause: kube::config::KubeconfigError| wrong(&chain(&cause));
             let read = Kubeconfig::read_from(path).map_err(error)?;
+            if ca::current(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
+                return Err(wrong("proxy-url is not supported"));
+            }
             kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(error)?
         }
         (None, Some(url)) => kube::Config::new(parse_master(url)?),
@@ -436,6 +441,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "clusters: [").unwrap();
         let broken = load_config(Some(file.path()), None).await.unwrap_err().to_string();
-        assert!(broken.contains(file.path().to_str().unwrap()), "{broken}");
+        assert!(broken.contains(file.path().to_str().unwrap()) && broken.lines().count() == 1, "{broken}");
+        let proxied = "{current-context: a, contexts: [{name: a, context: {cluster: a}}],
+            clusters: [{name: a, cluster: {server: 'https://a', proxy-url: 'http://b'}}]}";
+        std::fs::write(file.path(), proxied).unwrap();
+        let error = load_config(Some(file.path()), None).await.unwrap_err().to_string();
+        assert!(error.ends_with(": proxy-url is not supported"), "{error}");
     }
 }

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{ArgAction, CommandFactory, FromArgMatches};
+use clap::{ArgAction, Args, Command, FromArgMatches};
 
 use crate::telemetry::{DEFAULT_VERBOSITY, LogFormat};
 pub use go::{GoDuration, GoValueError, parse_bool};
@@ -30,10 +30,13 @@ const VERSION_TEXT: &str = concat!("v", env!("CARGO_PKG_VERSION"), " (as Kuberne
 /// client-go's: an attempt may start this much of a retry period later, and must still be before the renew deadline.
 pub const JITTER_FACTOR: f64 = 1.2;
 
-/// The flags of one operator: [`SharedFlags`] flattened, and its own.
-pub trait OperatorFlags: CommandFactory + FromArgMatches {
-    /// The flags every operator has.
-    fn shared(&self) -> &SharedFlags;
+/// The flags of one operator: `Own` are those that only it has, and its doc comment is the first line of `--help`.
+#[derive(Clone, Debug)]
+pub struct Flags<Own> {
+    /// Upstream's of this controller.
+    pub own: Own,
+    /// Those every operator has.
+    pub shared: SharedFlags,
 }
 
 /// The flags every operator has.
@@ -55,6 +58,8 @@ pub struct SharedFlags {
     /// Time to wait for the controllers to shut down before terminating the executable.
     #[arg(long, default_value = "10s", value_name = "DURATION")]
     pub controller_shutdown_timeout: GoDuration,
+    #[arg(long, action = ArgAction::Version, help = "Print version information and quit")]
+    version: Option<bool>,
 
     /// Leader election.
     #[command(flatten)]
@@ -65,9 +70,6 @@ pub struct SharedFlags {
     /// Logs and traces.
     #[command(flatten)]
     pub logging: LoggingFlags,
-
-    #[arg(long, action = ArgAction::Version, help = "Print version information and quit")]
-    version: Option<bool>,
 }
 
 /// `--leader-elect` and what belongs to it.
@@ -165,14 +167,14 @@ impl SharedFlags {
         Some(self.master.as_str()).filter(|url| !url.is_empty())
     }
 
-    /// What no single flag can tell: all the contradictions between them, one a line.
+    /// What no single flag can tell: all the contradictions between them.
     ///
     /// Source: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
     /// `ValidateLeaderElectionConfiguration`, staging/src/k8s.io/component-base/config/validation/validation.go;
     /// `SecureServingOptions.Validate`, staging/src/k8s.io/apiserver/pkg/server/options/serving.go.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), Vec<String>> {
         let wrong: Vec<String> = self.leader.contradictions().chain(self.serving.contradictions()).collect();
-        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+        if wrong.is_empty() { Ok(()) } else { Err(wrong) }
     }
 }
 
@@ -244,6 +246,12 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// Ends with what is wrong: a line of its own for each error.
+    pub fn of_errors(errors: &[String]) -> Self {
+        let lines: Vec<String> = errors.iter().map(|error| format!("error: {}", one_line(error))).collect();
+        Self { text: lines.join("\n") + "\n", asked_for: false }
+    }
+
     /// 0 for what was asked for, 1 for an error, as cobra's.
     pub fn code(&self) -> u8 {
         u8::from(!self.asked_for)
@@ -261,22 +269,47 @@ impl Exit {
     }
 }
 
+/// Reads a number of syncs that may run at a time: at least one.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    let number: i32 = text.parse().map_err(|error| format!("{error}"))?;
+    let too_few = || format!("must be greater than 0, but got {number}");
+    usize::try_from(number).ok().filter(|number| *number > 0).ok_or_else(too_few)
+}
+
+/// What a log shows best: nothing after a line's end is lost or taken for something else.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Reads the command line of the operator of this name; the first argument is the program's own name.
 ///
 /// # Errors
 /// When there is nothing to run: help or the version is asked for, a flag is unknown, or a value makes no sense.
-pub fn parse<F: OperatorFlags>(operator: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<F, Exit> {
-    let command = F::command()
-        .name(operator)
+pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<Flags<Own>, Exit> {
+    let own = Own::augment_args(Command::new(operator));
+    let about = own.get_about().cloned().unwrap_or_default();
+    let command = SharedFlags::augment_args(own)
+        .about(about)
         .bin_name(operator)
         .version(VERSION_TEXT)
         .disable_version_flag(true)
         .args_override_self(true)
         .mut_arg("leader_elect_resource_name", |arg| arg.default_value(operator));
-    let read = command.try_get_matches_from(args).and_then(|matches| F::from_arg_matches(&matches));
-    let flags = read.map_err(|error| Exit { text: error.render().to_string(), asked_for: !error.use_stderr() })?;
-    flags.shared().validate().map_err(|wrong| Exit { text: format!("error: {wrong}\n"), asked_for: false })?;
-    Ok(flags)
+    let matches = command.try_get_matches_from(args).map_err(|error| exit(&error))?;
+    let own = Own::from_arg_matches(&matches).map_err(|error| exit(&error))?;
+    let shared = SharedFlags::from_arg_matches(&matches).map_err(|error| exit(&error))?;
+    shared.validate().map_err(|wrong| Exit::of_errors(&wrong))?;
+    Ok(Flags { own, shared })
+}
+
+/// Help and the version as they are; of an error what is wrong, without the usage that every error has in common.
+fn exit(error: &clap::Error) -> Exit {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return Exit { text, asked_for: true };
+    }
+    let wrong = text.split("\n\n").next().unwrap_or_default();
+    Exit::of_errors(&[format!("{} (see --help)", wrong.trim_start_matches("error: "))])
 }
 
 #[cfg(test)]

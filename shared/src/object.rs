@@ -48,6 +48,13 @@ pub trait Kind: Object {
     const RESOURCE: Resource;
 }
 
+/// For `deserialize_with`: a field that is `null`, as Go writes an empty list or map, is as one that is absent.
+pub fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 /// `namespace/name`, or `name` for what lives in no namespace: one allocation, shared by caches, indices and queues.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);

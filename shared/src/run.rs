@@ -23,7 +23,7 @@ use crate::consistency::Follow;
 use crate::control::Control;
 use crate::decisions::Decisions;
 use crate::events::{Events, Recorder};
-use crate::flags::{self, KUBERNETES_VERSION, OperatorFlags, SharedFlags, VERSION};
+use crate::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
 use crate::informer::{Feeder, Informer};
 use crate::leader::{Election, Elector, Lost, Term};
 use crate::metrics::{self, Metrics};
@@ -51,8 +51,8 @@ pub struct Names {
 pub trait Operator {
     /// Its names.
     const NAMES: Names;
-    /// Its flags.
-    type Flags: OperatorFlags;
+    /// The flags that only it has.
+    type Flags: clap::Args;
 
     /// Declares informers, queues and workers; starts nothing.
     fn set_up(flags: &Self::Flags, setup: &mut Setup);
@@ -60,6 +60,7 @@ pub trait Operator {
 
 /// What an operator declares before anything starts.
 pub struct Setup {
+    flags: SharedFlags,
     client: Client,
     term: Option<Term>,
     clock: Clock,
@@ -79,6 +80,11 @@ pub struct Setup {
 type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
 
 impl Setup {
+    /// The flags every operator has.
+    pub fn flags(&self) -> &SharedFlags {
+        &self.flags
+    }
+
     /// The writer; it writes nothing while another replica may be at work.
     pub fn control(&self) -> Control {
         Control::new(self.client.clone(), self.term.clone())
@@ -186,12 +192,12 @@ pub fn main<O: Operator>() -> ExitCode {
         .and_then(|runtime| runtime.block_on(run::<O>(&flags)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => flags::Exit { text: format!("error: {error:#}\n"), asked_for: false }.print(),
+        Err(error) => Exit::of_errors(&[format!("{error:#}")]).print(),
     }
 }
 
-async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
-    let shared = flags.shared();
+async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
+    let Flags { own, shared } = flags;
     let clock = Clock::system();
     let telemetry = telemetry::start(&telemetry::Options {
         operator: O::NAMES.operator,
@@ -205,6 +211,7 @@ async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
     let client = connect::<O>(shared, &metrics).await?;
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
     let mut setup = Setup {
+        flags: shared.clone(),
         client,
         term: None,
         clock,
@@ -222,7 +229,7 @@ async fn run<O: Operator>(flags: &O::Flags) -> anyhow::Result<()> {
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
-    O::set_up(flags, &mut setup);
+    O::set_up(own, &mut setup);
     let pages = std::mem::take(&mut setup.pages);
     let _server = serve(shared, &setup, pages, &telemetry).await?;
     let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
@@ -235,12 +242,22 @@ async fn connect<O: Operator>(shared: &SharedFlags, metrics: &Metrics) -> anyhow
     let config = client::load_config(shared.kubeconfig(), shared.master()).await?;
     let host = config.cluster_url.authority().map_or("", |authority| authority.as_str());
     let options = ClientOptions {
-        user_agent: format!("{}/{VERSION} (linux/amd64) kubernetes/{KUBERNETES_VERSION}", O::NAMES.operator),
+        user_agent: format!("{}/{VERSION} ({}) kubernetes/{KUBERNETES_VERSION}", O::NAMES.operator, platform()),
         qps: Some(shared.kube_api_qps),
         burst: shared.kube_api_burst,
         observer: Some(metrics.client(host).observer()),
     };
     Ok(Client::new(&config, options)?)
+}
+
+/// What this program runs on, in Go's words.
+fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
 }
 
 /// None where `--leader-elect=false`.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::intern::Text;
 use crate::labels::Labels;
+use crate::object::null_as_default;
 
 mod validation;
 
@@ -22,7 +23,7 @@ pub struct LabelSelector {
     #[serde(skip_serializing_if = "Labels::is_empty")]
     pub match_labels: Labels,
     /// Requirements on sets of values, all of which must hold too.
-    #[serde(skip_serializing_if = "<[_]>::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty", deserialize_with = "null_as_default")]
     pub match_expressions: Box<[LabelSelectorRequirement]>,
 }
 
@@ -44,12 +45,8 @@ pub struct LabelSelectorRequirement {
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: Text,
     /// The set: not empty for `In` and `NotIn`, empty for the others.
-    #[serde(skip_serializing_if = "<[_]>::is_empty", deserialize_with = "null_as_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty", deserialize_with = "null_as_default")]
     pub values: Box<[Text]>,
-}
-
-fn null_as_empty<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Box<[T]>, D::Error> {
-    Ok(Option::<Box<[T]>>::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// Why a selector cannot be used, in upstream's words.

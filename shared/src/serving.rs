@@ -60,7 +60,7 @@ pub enum ServingError {
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {cause}")]
+    #[error("cannot listen on {address} (--bind-address, --secure-port): {cause}")]
     Listen {
         /// `--bind-address` and `--secure-port`.
         address: SocketAddr,

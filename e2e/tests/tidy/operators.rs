@@ -1,5 +1,7 @@
 //! Rules on operators: the same rooms, upstream's names, a page and manifests each, and nothing of it forgotten.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::tree::{self, File, exists, list, read};
@@ -24,7 +26,7 @@ fn check_rooms(operator: &str) -> Vec<String> {
         |room: &str| shared.iter().any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == room));
     // Who may write no status has none to work out.
     let role = format!("manifests/{operator}/cluster-role.yaml");
-    let writes_status = !exists(&role) || read(&role).contains("/status]");
+    let writes_status = exists(&role) && read(&role).contains("/status");
     let is_needed = |room: &&&str| **room != "status" || writes_status;
     let missing = ROOMS.iter().filter(is_needed);
     let missing = missing.filter(|room| !exists(&format!("{src}/{room}.rs")) && !is_shared(room));
@@ -47,6 +49,42 @@ fn check_page(operator: &str, text: &str) -> Vec<String> {
         complaints.push(format!("operators/{operator}/README.md: its title is not its name"));
     }
     complaints
+}
+
+/// What follows this heading of a page, up to the next one.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let rest = page.split(&format!("## {heading}\n")).nth(1).unwrap_or_default();
+    rest.split("\n## ").next().unwrap_or_default()
+}
+
+/// The flags that a page says are the operator's own are those that `flags.rs` reads.
+fn check_flags(operator: &str, page: &str, flags: &str) -> Vec<String> {
+    let fields = flags.split("\n    pub ").skip(1).filter_map(|rest| rest.split(':').next());
+    let read: BTreeSet<String> = fields.map(|field| field.replace('_', "-")).collect();
+    let in_code = section(page, "Flags").split('`').skip(1).step_by(2);
+    let named = in_code.filter_map(|code| code.strip_prefix("--")).filter(|flag| *flag != "help");
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
+    let unnamed = read.difference(&named);
+    let unnamed = unnamed.map(|flag| format!("operators/{operator}/README.md: does not name the flag --{flag}"));
+    let unread = named.difference(&read);
+    unnamed.chain(unread.map(|flag| format!("operators/{operator}/README.md: flags.rs has no --{flag}"))).collect()
+}
+
+/// A page names its operator's queues, as the metrics of queues do, and all that `metrics.rs` registers.
+fn check_metrics(operator: &str, page: &str, sources: &[File]) -> Vec<String> {
+    let queues = sources.iter().flat_map(|file| file.text.split("setup.queue(\"").skip(1));
+    let metrics = sources.iter().filter(|file| file.path.ends_with("/metrics.rs"));
+    let metrics = metrics.flat_map(|file| file.text.split('"').skip(1).step_by(2)).filter(|text| is_metric(text));
+    let names = queues.filter_map(|rest| rest.split('"').next()).chain(metrics);
+    let section = section(page, "Metrics");
+    let missing = names.filter(|name| !section.contains(&format!("`{name}")));
+    missing.map(|name| format!("operators/{operator}/README.md: does not name `{name}` under Metrics")).collect()
+}
+
+/// The names of upstream's metrics begin with who counts; other texts are help and labels.
+fn is_metric(text: &str) -> bool {
+    let is_name = text.chars().all(|character| character.is_ascii_lowercase() || character == '_');
+    is_name && ["_controller_", "_collector_", "_publisher_"].iter().any(|who| text.contains(who))
 }
 
 /// The value of a string field, as in `controller: "job-controller"`, wherever the source says it.
@@ -95,8 +133,9 @@ images:
 
 fn check_manifests(operator: &str, listed: &[String]) -> Vec<String> {
     let folder = format!("manifests/{operator}");
-    if !exists(&folder) {
-        return vec![format!("{folder}: is missing")];
+    let files = ["kustomization.yaml", "cluster-role.yaml"].map(|name| format!("{folder}/{name}"));
+    if files.iter().any(|path| !exists(path)) {
+        return vec![format!("{folder}: needs a kustomization.yaml and a cluster-role.yaml")];
     }
     let mut complaints = Vec::new();
     if !read(&format!("{folder}/kustomization.yaml")).starts_with(&kustomization(operator)) {
@@ -156,9 +195,21 @@ fn every_operator_has_its_page_and_is_on_the_first_one() {
     let first_page = read("README.md");
     crate::none(tree::operators().iter().flat_map(|operator| {
         let path = format!("operators/{operator}/README.md");
-        let unlisted = !first_page.contains(&format!("]({path})"));
-        let mut complaints = check_page(operator, &read(&path));
-        complaints.extend(unlisted.then(|| format!("README.md: does not link to {path}")));
+        let stem = operator.strip_suffix("-operator").unwrap_or(operator);
+        let row = format!("| [{operator}]({path}) | {stem}-controller |");
+        let mut complaints = Vec::new();
+        if !first_page.contains(&row) {
+            complaints.push(format!("README.md: its table has no row {row}"));
+        }
+        if !exists(&path) {
+            complaints.push(format!("{path}: is missing"));
+            return complaints;
+        }
+        let (page, sources) = (read(&path), source(operator));
+        complaints.extend(check_page(operator, &page));
+        complaints.extend(check_metrics(operator, &page, &sources));
+        let flags = sources.iter().find(|file| file.path.ends_with("/flags.rs"));
+        complaints.extend(flags.into_iter().flat_map(|file| check_flags(operator, &page, &file.text)));
         complaints
     }));
 }
@@ -184,6 +235,25 @@ fn each_rule_fires() {
     assert!(check_page("a-operator", page).is_empty());
     assert_eq!(check_page("b-operator", page), ["operators/b-operator/README.md: its title is not its name"]);
     assert_eq!(check_page("a-operator", &page.replace("## Flags\n", "")).len(), 1);
+
+    let flags = "pub struct Flags {\n    pub a_syncs: usize,\n}\n";
+    let own = page.replace("## Flags\n", "## Flags\n\n`--a-syncs` (5), and those of `--help`\n");
+    assert!(check_flags("a-operator", &own, flags).is_empty());
+    assert_eq!(
+        check_flags("a-operator", page, flags),
+        ["operators/a-operator/README.md: does not name the flag --a-syncs"]
+    );
+    assert_eq!(check_flags("a-operator", &own, ""), ["operators/a-operator/README.md: flags.rs has no --a-syncs"]);
+
+    let source = |path: &str, text: &str| [File { path: path.to_owned(), text: text.to_owned() }];
+    let queue = source("operators/a-operator/src/controller.rs", "setup.queue(\"a_queue\", Backoff::default())");
+    let metric = source("operators/a-operator/src/metrics.rs", "(\"a_controller_sync_skips\", \"is_fatal\")");
+    let own = page.replace("## Metrics\n", "## Metrics\n`a_queue`, `a_controller_sync_skips_total`\n");
+    for (sources, name) in [(queue, "a_queue"), (metric, "a_controller_sync_skips")] {
+        assert!(check_metrics("a-operator", &own, &sources).is_empty());
+        let expected = format!("operators/a-operator/README.md: does not name `{name}` under Metrics");
+        assert_eq!(check_metrics("a-operator", page, &sources), [expected]);
+    }
 
     let names = r#"Names { operator: "job-operator", controller: "job-controller", event_source: "job-controller" }"#;
     let sources = |text: String| [File { path: "controller.rs".to_owned(), text }];

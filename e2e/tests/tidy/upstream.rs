@@ -18,7 +18,7 @@ const fn row(name: &'static str, event_source: &'static str, queues: &'static [&
 }
 
 /// The controllers that have been looked up; one more with each operator.
-pub(crate) const CONTROLLERS: [Controller; 14] = [
+pub(crate) const CONTROLLERS: &[Controller] = &[
     row("cronjob-controller", "cronjob-controller", &["cronjob"]),
     row("daemonset-controller", "daemonset-controller", &["daemonset", "daemonset-node-updates"]),
     row("deployment-controller", "deployment-controller", &["deployment"]),

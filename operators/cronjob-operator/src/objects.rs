@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared::condition::{Condition, TRUE, find};
 use shared::intern::Text;
-use shared::object::{Key, Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid};
+use shared::object::{Key, Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid, null_as_default};
 use shared::owner::Owner;
 use shared::resource::{JOBS, Resource};
 use shared::time::Time;
@@ -158,16 +158,12 @@ pub struct TemplateMetadata {
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobStatus {
     /// The Jobs that run.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     pub active: Vec<JobReference>,
     /// When the last one was due.
     pub last_schedule_time: Option<Time>,
     /// When the last one that succeeded was done.
     pub last_successful_time: Option<Time>,
-}
-
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// `v1.ObjectReference` of a Job.
@@ -261,7 +257,7 @@ impl fmt::Display for Ended {
 #[derive(Deserialize)]
 struct RawJob {
     metadata: Meta,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     status: RawJobStatus,
 }
 

@@ -2,22 +2,13 @@
 //!
 //! Left out: `--deployment-controller-sync-period`, which upstream has dropped too.
 
-use shared::flags::{OperatorFlags, SharedFlags};
+use shared::flags::at_least_one;
 
 /// Rolls the pods of each Deployment from one template to the next.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// The number of deployment objects that are allowed to sync concurrently. Larger number = more responsive
     /// deployments, but more CPU (and network) load.
-    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 5, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_deployment_syncs: usize,
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
 }

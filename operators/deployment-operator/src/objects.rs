@@ -12,7 +12,7 @@ use shared::condition::Condition;
 use shared::int_or_percent::IntOrPercent;
 use shared::intern::Text;
 use shared::labels::Labels;
-use shared::object::{Kind, Meta, Object};
+use shared::object::{Kind, Meta, Object, null_as_default};
 use shared::resource::{DEPLOYMENTS, PODS, REPLICA_SETS, Resource};
 use shared::template::PodTemplate;
 
@@ -291,10 +291,6 @@ pub struct DeploymentStatus {
     /// The conditions, in the order they were set.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<Condition>,
-}
-
-fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// A ReplicaSet.

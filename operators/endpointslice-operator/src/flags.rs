@@ -2,14 +2,11 @@
 //!
 //! Left out: the feature gate `PreferSameTrafficDistribution`, which is locked on.
 
-use shared::flags::{GoDuration, OperatorFlags, SharedFlags};
+use shared::flags::GoDuration;
 
 /// Lists the pods of each Service in EndpointSlices, as endpointslice-controller does.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// The number of service endpoint syncing operations that will be done concurrently. Larger number = faster endpoint
     /// slice updating, but more CPU (and network) load.
     #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = syncs, value_name = "NUMBER")]
@@ -43,19 +40,13 @@ fn within(flag: &str, text: &str, max: i32) -> Result<usize, String> {
     usize::try_from(number).ok().filter(|number| *number > 0).ok_or_else(too_few)
 }
 
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(args: &[&str]) -> Result<(usize, usize, String), String> {
         let args = std::iter::once("endpointslice-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::flags::parse::<Flags>("endpointslice-operator", args).map_err(|exit| exit.text)?;
+        let flags = shared::flags::parse::<Flags>("endpointslice-operator", args).map_err(|exit| exit.text)?.own;
         let batch = flags.endpointslice_updates_batch_period.to_string();
         Ok((flags.concurrent_service_endpoint_syncs, flags.max_endpoints_per_slice, batch))
     }

@@ -2,25 +2,16 @@
 //!
 //! Left out: the ignored resources, which are Events upstream too unless a configuration file says otherwise.
 
-use shared::flags::{OperatorFlags, SharedFlags, parse_bool};
+use shared::flags::{at_least_one, parse_bool};
 
 /// Deletes what its owners leave behind.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// Enables the generic garbage collector. MUST be synced with the corresponding flag of the kube-apiserver.
     #[arg(long, action = clap::ArgAction::Set, default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = parse_bool, value_name = "BOOL")]
     pub enable_garbage_collector: bool,
     /// The number of garbage collector workers that are allowed to sync concurrently.
-    #[arg(long, default_value_t = 20, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 20, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_gc_syncs: usize,
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
 }

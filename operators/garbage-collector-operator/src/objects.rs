@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shared::intern::{Interner, Text};
-use shared::object::{Key, ResourceVersion, Uid, Versioned};
+use shared::object::{Key, ResourceVersion, Uid, Versioned, null_as_default};
 use shared::resource::Resource;
 
 /// The finalizer of an object whose dependents are deleted first.
@@ -219,15 +219,11 @@ pub struct LiveMeta {
     /// Set while it is being deleted.
     pub deletion_timestamp: Option<String>,
     /// All its finalizers.
-    #[serde(deserialize_with = "null_is_empty")]
+    #[serde(deserialize_with = "null_as_default")]
     pub finalizers: Vec<String>,
     /// Its owners with every field they have, known to this build or not.
-    #[serde(deserialize_with = "null_is_empty")]
+    #[serde(deserialize_with = "null_as_default")]
     pub owner_references: Vec<Value>,
-}
-
-fn null_is_empty<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl LiveObject {

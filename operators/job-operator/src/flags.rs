@@ -2,31 +2,15 @@
 //!
 //! Left out: the batch of 500 pods and the waits between failures, which upstream fixes too.
 
-use shared::flags::{OperatorFlags, SharedFlags};
+use shared::flags::at_least_one;
 
 /// Runs pods of each Job until enough have succeeded.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// The number of job objects that are allowed to sync concurrently. Larger number = more responsive jobs, but more
     /// CPU (and network) load.
-    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = syncs, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 5, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_job_syncs: usize,
-}
-
-/// Upstream: `Validate`, `cmd/kube-controller-manager/app/options/jobcontroller.go`.
-fn syncs(text: &str) -> Result<usize, String> {
-    let syncs: i32 = text.parse().map_err(|error| format!("{error}"))?;
-    let too_few = || format!("concurrent-job-syncs must be greater than 0, but got {syncs}");
-    usize::try_from(syncs).ok().filter(|syncs| *syncs > 0).ok_or_else(too_few)
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
 }
 
 #[cfg(test)]
@@ -35,7 +19,7 @@ mod tests {
 
     fn syncs_of(args: &[&str]) -> Result<usize, String> {
         let args = std::iter::once("job-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::flags::parse::<Flags>("job-operator", args).map_err(|exit| exit.text)?;
+        let flags = shared::flags::parse::<Flags>("job-operator", args).map_err(|exit| exit.text)?.own;
         Ok(flags.concurrent_job_syncs)
     }
 
@@ -44,8 +28,8 @@ mod tests {
         assert_eq!(syncs_of(&[]), Ok(5));
         assert_eq!(syncs_of(&["--concurrent-job-syncs=1"]), Ok(1));
         for wrong in ["0", "-1"] {
-            let error = syncs_of(&["--concurrent-job-syncs", wrong]).unwrap_err();
-            let expected = format!("concurrent-job-syncs must be greater than 0, but got {wrong}");
+            let error = syncs_of(&[&format!("--concurrent-job-syncs={wrong}")]).unwrap_err();
+            let expected = format!("--concurrent-job-syncs <NUMBER>\': must be greater than 0, but got {wrong}");
             assert!(error.contains(&expected), "{error}");
         }
     }

@@ -9,7 +9,7 @@ pub mod status;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use shared::intern::Text;
-use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
 use shared::owner::Owner;
 use shared::resource::{JOBS, Resource};
 use shared::selector::{InvalidSelector, LabelSelector, Selector};
@@ -202,11 +202,6 @@ pub enum PodReplacementPolicy {
     #[default]
     #[serde(other)]
     TerminatingOrFailed,
-}
-
-/// The apiserver serves a list of its own that is empty as null.
-fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// `spec.podFailurePolicy`.

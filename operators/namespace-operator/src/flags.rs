@@ -3,28 +3,19 @@
 //! Left out: a resync. What it is for, looking again at a namespace whose pods end before their time, the namespace's own
 //! timer does.
 
-use shared::flags::{GoDuration, OperatorFlags, SharedFlags};
+use shared::flags::{GoDuration, at_least_one};
 
 /// Empties namespaces that are being deleted.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// The number of namespace objects that are allowed to sync concurrently. Larger number = more responsive namespace
     /// termination, but more CPU (and network) load.
-    #[arg(long, default_value_t = 10, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 10, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_namespace_syncs: usize,
     /// The period for syncing namespace life-cycle updates: a namespace that is not empty yet is looked at again after
     /// this time at the latest; 0 leaves it at what its pods' grace periods ask for.
     #[arg(long, default_value = "5m0s", value_name = "DURATION")]
     pub namespace_sync_period: GoDuration,
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
 }
 
 #[cfg(test)]
@@ -33,7 +24,7 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<(usize, String), String> {
         let args = std::iter::once("namespace-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::flags::parse::<Flags>("namespace-operator", args).map_err(|exit| exit.text)?;
+        let flags = shared::flags::parse::<Flags>("namespace-operator", args).map_err(|exit| exit.text)?.own;
         Ok((flags.concurrent_namespace_syncs, flags.namespace_sync_period.to_string()))
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Left out: containers, and who owns a pod. Nobody's pods are spared.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use shared::condition::{Condition, TRUE};
 use shared::intern::Text;
-use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
 use shared::pod::Phase;
 use shared::resource::{PODS, Resource};
 
@@ -89,34 +89,30 @@ impl Kind for Node {
     const RESOURCE: Resource = NODES;
 }
 
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
-}
-
 #[derive(Deserialize)]
 struct RawPod {
     metadata: Meta,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     spec: RawPodSpec,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     status: RawPodStatus,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawPodSpec {
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     node_name: Text,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RawPodStatus {
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     phase: Phase,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     reason: String,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     conditions: Vec<Condition>,
 }
 
@@ -141,16 +137,16 @@ impl From<RawPod> for Pod {
 #[derive(Deserialize)]
 struct RawNode {
     metadata: Meta,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     spec: RawNodeSpec,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     status: RawNodeStatus,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RawNodeSpec {
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     taints: Vec<RawTaint>,
 }
 
@@ -162,7 +158,7 @@ struct RawTaint {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RawNodeStatus {
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     conditions: Vec<Condition>,
 }
 

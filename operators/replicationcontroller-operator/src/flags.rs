@@ -2,22 +2,13 @@
 //!
 //! Left out: the burst of 500 pods, which upstream fixes too.
 
-use shared::flags::{OperatorFlags, SharedFlags};
+use shared::flags::at_least_one;
 
 /// Keeps as many pods of each `ReplicationController` as it asks for.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// The number of replication controllers that are allowed to sync concurrently. Larger number = more responsive replica
     /// management, but more CPU (and network) load.
-    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 5, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_rc_syncs: usize,
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
 }

@@ -8,6 +8,7 @@ use shared::cache::Change;
 use shared::client::load_ca;
 use shared::clock::Clock;
 use shared::decisions::Decisions;
+use shared::flags::SharedFlags;
 use shared::informer::InformerBuilder;
 use shared::intern::Text;
 use shared::object::Key;
@@ -46,7 +47,7 @@ impl Operator for RootCaCertificatePublisherOperator {
             sources: Sources {
                 namespaces: namespaces.cache(),
                 config_maps: config_maps.cache(),
-                ca: flags.root_ca_file.0.clone().or_else(|| own_ca(flags)),
+                ca: flags.root_ca_file.0.clone().or_else(|| own_ca(setup.flags())),
             },
             writer: Writer { control: setup.control() },
             metrics: SyncMetrics::register(setup.metrics()),
@@ -61,8 +62,8 @@ impl Operator for RootCaCertificatePublisherOperator {
 
 /// The CA by which this process verifies the apiserver. Without any nothing is published, and each namespace's decision
 /// says so.
-fn own_ca(flags: &Flags) -> Option<Text> {
-    let loaded = load_ca(flags.shared.kubeconfig(), flags.shared.master());
+fn own_ca(flags: &SharedFlags) -> Option<Text> {
+    let loaded = load_ca(flags.kubeconfig(), flags.master());
     if let Err(error) = &loaded {
         tracing::warn!(%error, "cannot read the CA that verifies the apiserver");
     }

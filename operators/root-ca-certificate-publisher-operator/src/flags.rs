@@ -9,15 +9,11 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use shared::flags::{OperatorFlags, SharedFlags};
 use shared::intern::Text;
 
 /// Publishes the apiserver's CA in every namespace.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// A PEM-encoded CA bundle: what is published. Without it: the CA by which this operator verifies the apiserver, of
     /// its kubeconfig or of its pod's ServiceAccount.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = root_ca_file())]
@@ -46,10 +42,4 @@ fn read(path: &Path) -> Result<Text, String> {
         return Err("it contains no certificate".to_owned());
     }
     Ok(Text::new(&text))
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
 }

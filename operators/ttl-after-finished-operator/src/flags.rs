@@ -2,21 +2,12 @@
 //!
 //! Left out: a time to live for Jobs that have none, which upstream has not either.
 
-use shared::flags::{OperatorFlags, SharedFlags};
+use shared::flags::at_least_one;
 
 /// Deletes finished Jobs when their time to live is over.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// Those every operator has.
-    #[command(flatten)]
-    pub shared: SharedFlags,
     /// The number of ttl-after-finished-controller workers that are allowed to sync concurrently.
-    #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 5, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_ttl_after_finished_syncs: usize,
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
 }

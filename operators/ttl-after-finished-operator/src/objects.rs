@@ -2,9 +2,9 @@
 //!
 //! Left out: everything else, such as who manages the Job; the time to live holds for all.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use shared::condition::{Condition, TRUE};
-use shared::object::{Kind, Meta, NoAnnotations, Object};
+use shared::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
 use shared::resource::{JOBS, Resource};
 use shared::time::Time;
 
@@ -45,9 +45,9 @@ impl Kind for Job {
 #[derive(Deserialize)]
 struct RawJob {
     metadata: Meta,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     spec: RawSpec,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     status: RawStatus,
 }
 
@@ -61,10 +61,6 @@ struct RawSpec {
 #[serde(default)]
 struct RawStatus {
     conditions: Option<Vec<Condition>>,
-}
-
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Upstream: `jobFinishTime`, `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go`.

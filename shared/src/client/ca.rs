@@ -40,7 +40,7 @@ fn of_current(kubeconfig: &Kubeconfig) -> Result<Option<Vec<u8>>, KubeconfigErro
 }
 
 /// The cluster of the current context.
-fn current(kubeconfig: &Kubeconfig) -> Option<&Cluster> {
+pub(super) fn current(kubeconfig: &Kubeconfig) -> Option<&Cluster> {
     let name = kubeconfig.current_context.as_ref()?;
     let context = kubeconfig.contexts.iter().find(|context| context.name == *name)?.context.as_ref()?;
     kubeconfig.clusters.iter().find(|cluster| cluster.name == context.cluster)?.cluster.as_ref()

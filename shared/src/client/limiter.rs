@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// The longest pause: a sum of them, however many wait, is still a time.
+const SECONDS_PER_DAY: f32 = 86_400.0;
+
 /// Lets `burst` requests through at once and `qps` a second on average, in the order they ask.
 ///
 /// Source: `NewTokenBucketRateLimiter`, staging/src/k8s.io/client-go/util/flowcontrol/throttle.go.
@@ -19,9 +22,13 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    /// `qps` must be above 0; a `burst` of 0 counts as 1.
+    /// `qps` must be above 0, and counts as one request a day if it is less; a `burst` of 0 counts as 1.
     pub(crate) fn new(qps: f32, burst: u32) -> Self {
-        Self { interval: Duration::from_secs_f32(1.0 / qps), burst: burst.max(1), empty_at: Mutex::new(None) }
+        Self {
+            interval: Duration::from_secs_f32(qps.recip().min(SECONDS_PER_DAY)),
+            burst: burst.max(1),
+            empty_at: Mutex::new(None),
+        }
     }
 
     /// Waits for this request's token.
@@ -55,5 +62,14 @@ mod tests {
         assert_eq!(waits, [0, 0, 0, 100, 200]);
         let later = now + Duration::from_secs(60);
         assert_eq!(limiter.reserve(later), later, "the bucket fills again");
+    }
+
+    #[test]
+    fn any_rate_and_burst_give_a_time() {
+        for qps in [f32::MIN_POSITIVE, 1e-20, f32::MAX, f32::INFINITY] {
+            let limiter = Limiter::new(qps, u32::MAX);
+            let now = Instant::now();
+            assert!(limiter.reserve(now) <= limiter.reserve(now));
+        }
     }
 }

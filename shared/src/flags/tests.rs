@@ -1,21 +1,14 @@
 use super::*;
 
-#[derive(Debug, clap::Parser)]
-struct Flags {
-    #[command(flatten)]
-    shared: SharedFlags,
+/// Keeps as many pods of each ReplicaSet as it asks for.
+#[derive(Debug, clap::Args)]
+struct ReplicaSetFlags {
     /// The number of replica sets that are allowed to sync concurrently.
-    #[arg(long, default_value_t = 5)]
-    concurrent_replicaset_syncs: u32,
+    #[arg(long, default_value_t = 5, value_parser = at_least_one)]
+    concurrent_replicaset_syncs: usize,
 }
 
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
-}
-
-fn read(args: &str) -> Result<Flags, Exit> {
+fn read(args: &str) -> Result<Flags<ReplicaSetFlags>, Exit> {
     let args = std::iter::once("/bin/x").chain(args.split_whitespace()).map(OsString::from);
     parse("replicaset-operator", args)
 }
@@ -42,7 +35,7 @@ fn the_defaults_are_upstreams() {
     assert_eq!(serving.certificate(), None);
     assert_eq!(serving.authorization_always_allow_paths, ["/healthz", "/readyz", "/livez"]);
     assert_eq!((logging.v, logging.logging_format), (0, LogFormat::Text));
-    assert_eq!(flags.concurrent_replicaset_syncs, 5);
+    assert_eq!(flags.own.concurrent_replicaset_syncs, 5);
 }
 
 #[test]
@@ -50,7 +43,7 @@ fn values_come_after_a_blank_or_an_equals_sign_and_the_last_one_counts() {
     let flags = read("--kubeconfig /a --kubeconfig=/b --v=2 --secure-port 0 --concurrent-replicaset-syncs=7").unwrap();
     assert_eq!(flags.shared.kubeconfig(), Some(Path::new("/b")));
     assert_eq!((flags.shared.logging.v, flags.shared.serving.secure_port), (2, 0));
-    assert_eq!(flags.concurrent_replicaset_syncs, 7);
+    assert_eq!(flags.own.concurrent_replicaset_syncs, 7);
     assert_eq!(read("-v 4").unwrap().shared.logging.v, 4);
     assert_eq!(read("--kubeconfig= --master=").unwrap().shared.kubeconfig(), None);
     assert!(read("--kube-api-qps -1").unwrap().shared.kube_api_qps < 0.0);
@@ -78,9 +71,15 @@ fn what_is_wrong_is_named_and_exits_with_1() {
         ("--logging-format=xml", "invalid value 'xml' for '--logging-format <FORMAT>'"),
         ("--secure-port=70000", "70000 is not in 0..=65535"),
         ("--bind-address=localhost", "invalid IP address"),
+        ("--kubeconfig", "a value is required for '--kubeconfig <PATH>'"),
+        ("--concurrent-replicaset-syncs=0", "must be greater than 0, but got 0"),
+        ("--concurrent-replicaset-syncs=-1", "must be greater than 0, but got -1"),
+        ("--concurrent-replicaset-syncs=some", "invalid value 'some' for '--concurrent-replicaset-syncs"),
     ] {
         let text = error(args);
         assert!(text.contains(expected), "{args}: {text}");
+        assert!(text.starts_with("error: ") && text.ends_with(" (see --help)\n"), "{args}: {text}");
+        assert_eq!(text.lines().count(), 1, "{args}: {text}");
     }
     assert_eq!(read("--no-such-flag").unwrap_err().code(), 1);
 }
@@ -108,8 +107,8 @@ fn flags_that_contradict_each_other_are_refused_together() {
         (
             "--leader-elect-resource-name= --leader-elect-resource-namespace= --tls-cert-file=/a",
             "error: --leader-elect-resource-name must not be empty\n\
-             --leader-elect-resource-namespace must not be empty\n\
-             --tls-cert-file and --tls-private-key-file must be given together\n",
+             error: --leader-elect-resource-namespace must not be empty\n\
+             error: --tls-cert-file and --tls-private-key-file must be given together\n",
         ),
     ] {
         assert_eq!(error(args), expected, "{args}");
@@ -123,6 +122,18 @@ fn help_and_version_are_asked_for() {
     let help = read("--help").unwrap_err();
     assert!(help.asked_for && help.text.contains("--leader-elect-resource-name <NAME>"), "{}", help.text);
     assert!(help.text.contains("[default: replicaset-operator]"), "{}", help.text);
+    let parts = [
+        "Keeps as many pods of each ReplicaSet as it asks for\n",
+        "\nOptions:\n",
+        "--concurrent-replicaset-syncs",
+        "--kubeconfig",
+        "--version",
+        "\nLeader election:\n",
+        "\nSecure serving:\n",
+        "\nLogs and traces:\n",
+    ];
+    let places = parts.map(|part| help.text.find(part));
+    assert!(places.is_sorted() && places[0] == Some(0), "{places:?} {}", help.text);
     let version = read("--version").unwrap_err();
     assert!(version.asked_for);
     assert_eq!(version.text, format!("replicaset-operator {VERSION} (as Kubernetes {KUBERNETES_VERSION})\n"));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::control::json;
-use crate::object::{Key, Meta};
+use crate::object::{Key, Meta, null_as_default};
 use crate::resource::LEASES;
 
 /// `LeaseSpec`, as election uses it. Any difference between two of them means that their holder is alive.
@@ -20,24 +20,16 @@ use crate::resource::LEASES;
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Record {
     /// `""`, or none, once released.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     pub(super) holder_identity: String,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     pub(super) lease_duration_seconds: u64,
     #[serde(serialize_with = "micro_time")]
     pub(super) acquire_time: Option<Timestamp>,
     #[serde(serialize_with = "micro_time")]
     pub(super) renew_time: Option<Timestamp>,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     pub(super) lease_transitions: i32,
-}
-
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// `metav1.MicroTime`: always six digits after the dot.

@@ -16,19 +16,24 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+const CERTIFICATE: &str = "--tls-cert-file";
+const KEY: &str = "--tls-private-key-file";
+
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A file cannot be read, or holds something else.
-    #[error("cannot use {}: {cause}", path.display())]
+    #[error("cannot use {flag} {}: {cause}", path.display())]
     File {
+        /// The flag that names it.
+        flag: &'static str,
         /// Where it is.
         path: PathBuf,
         /// What is wrong with it.
         cause: String,
     },
     /// The two files don't belong together, or the key is of no known kind.
-    #[error("cannot use {} with {}: {cause}", certificate.display(), key.display())]
+    #[error("cannot use {CERTIFICATE} {} with {KEY} {}: {cause}", certificate.display(), key.display())]
     Pair {
         /// `--tls-cert-file`.
         certificate: PathBuf,
@@ -135,14 +140,14 @@ fn stamp(certificate: &Path, key: &Path) -> Stamp {
 }
 
 fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, CertificateError> {
-    let chain = CertificateDer::pem_slice_iter(&file(certificate)?).collect::<Result<Vec<_>, _>>();
-    let chain = chain.map_err(|cause| wrong(certificate, &cause))?;
+    let chain = CertificateDer::pem_slice_iter(&file(CERTIFICATE, certificate)?).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(|cause| wrong(CERTIFICATE, certificate, &cause))?;
     if chain.is_empty() {
-        return Err(wrong(certificate, &"it holds no certificate in PEM form"));
+        return Err(wrong(CERTIFICATE, certificate, &"it holds no certificate in PEM form"));
     }
-    let private = PrivateKeyDer::from_pem_slice(&file(key)?).map_err(|cause| {
+    let private = PrivateKeyDer::from_pem_slice(&file(KEY, key)?).map_err(|cause| {
         let is_empty = matches!(cause, rustls::pki_types::pem::Error::NoItemsFound);
-        if is_empty { wrong(key, &"it holds no private key in PEM form") } else { wrong(key, &cause) }
+        if is_empty { wrong(KEY, key, &"it holds no private key in PEM form") } else { wrong(KEY, key, &cause) }
     })?;
     CertifiedKey::from_der(chain, private, provider).map_err(|cause| CertificateError::Pair {
         certificate: certificate.to_owned(),
@@ -151,12 +156,12 @@ fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
     })
 }
 
-fn file(path: &Path) -> Result<Vec<u8>, CertificateError> {
-    fs::read(path).map_err(|cause: io::Error| wrong(path, &cause))
+fn file(flag: &'static str, path: &Path) -> Result<Vec<u8>, CertificateError> {
+    fs::read(path).map_err(|cause: io::Error| wrong(flag, path, &cause))
 }
 
-fn wrong(path: &Path, cause: &dyn fmt::Display) -> CertificateError {
-    CertificateError::File { path: path.to_owned(), cause: cause.to_string() }
+fn wrong(flag: &'static str, path: &Path, cause: &dyn fmt::Display) -> CertificateError {
+    CertificateError::File { flag, path: path.to_owned(), cause: cause.to_string() }
 }
 
 #[cfg(test)]
@@ -187,7 +192,7 @@ mod tests {
             ("cert", "other-key", "other-key: "),
         ] {
             let error = server_config(Some((&path(certificate), &path(key)))).unwrap_err().to_string();
-            assert!(error.starts_with("cannot use ") && error.contains(expected), "{certificate} {key}: {error}");
+            assert!(error.starts_with("cannot use --tls-") && error.contains(expected), "{certificate} {key}: {error}");
         }
         assert!(server_config(Some((&path("cert"), &path("key")))).is_ok());
     }

@@ -8,23 +8,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::client::ClientOptions;
-use crate::flags::{OperatorFlags, SharedFlags};
 
-#[derive(Debug, clap::Parser)]
-struct Flags {
-    #[command(flatten)]
-    shared: SharedFlags,
-}
-
-impl OperatorFlags for Flags {
-    fn shared(&self) -> &SharedFlags {
-        &self.shared
-    }
-}
+#[derive(Debug, clap::Args)]
+struct NoFlags {}
 
 fn flags(args: &str) -> ServingFlags {
     let args = std::iter::once("x").chain(args.split_whitespace()).map(Into::into);
-    crate::flags::parse::<Flags>("test-operator", args).unwrap().shared.serving
+    crate::flags::parse::<NoFlags>("test-operator", args).unwrap().shared.serving
 }
 
 /// A server, and the other end of its reviews: `good` and `poor` are tokens, and only who has `good` may GET.
@@ -263,7 +253,10 @@ async fn a_taken_port_is_named_and_port_0_serves_nothing() {
     let taken = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = taken.local_addr().unwrap().port();
     let error = listen([127, 0, 0, 1].into(), port).await.unwrap_err().to_string();
-    assert!(error.starts_with(&format!("cannot listen on 127.0.0.1:{port}: ")), "{error}");
+    assert!(
+        error.starts_with(&format!("cannot listen on 127.0.0.1:{port} (--bind-address, --secure-port): ")),
+        "{error}"
+    );
     let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
     let client = Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap();
     let site = || Site::new(Checks::default(), Verbosity::new(0));
@@ -271,7 +264,7 @@ async fn a_taken_port_is_named_and_port_0_serves_nothing() {
     let broken = flags("--tls-cert-file=/no/cert --tls-private-key-file=/no/key --secure-port=1");
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let error = Server::on(listener, &broken, site(), client).err().unwrap().to_string();
-    assert!(error.starts_with("cannot use /no/cert: "), "{error}");
+    assert!(error.starts_with("cannot use --tls-cert-file /no/cert: "), "{error}");
 }
 
 #[tokio::test]

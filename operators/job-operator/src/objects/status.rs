@@ -5,10 +5,8 @@
 use serde::{Deserialize, Serialize};
 use shared::condition::{FALSE, TRUE};
 use shared::intern::Text;
-use shared::object::Uid;
+use shared::object::{Uid, null_as_default};
 use shared::time::Time;
-
-use super::null_as_default;
 
 /// Types of conditions.
 pub mod conditions {
