@@ -8,9 +8,7 @@ use e2e::kubeconfig::{self, Credentials};
 use e2e::operator::Installed;
 use http::StatusCode;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::Api;
-use kube::api::DeleteParams;
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tokio::process::Command;
 
@@ -59,17 +57,10 @@ fn a_namespace_deleted_during_a_rollout_goes_and_takes_nothing_along() -> Result
         doomed.apply(&slow).await?;
         doomed.rolled_out("slow").await?;
         doomed.kubectl("set env deployment/slow STEP=2").await?;
-        let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-        namespaces.delete(&doomed.namespace, &DeleteParams::background()).await?;
+        doomed.delete_namespace().await?;
         scene.apply(&deployment("web", 3)).await?;
         scene.rolled_out("web").await?;
-        scene
-            .wait_until("the namespace is gone", DEADLINE, async || {
-                let left = namespaces.get_opt(&doomed.namespace).await?;
-                ensure!(left.is_none(), "{:?}", left.and_then(|left| left.status));
-                Ok(())
-            })
-            .await
+        doomed.namespace_gone().await
     })
 }
 

@@ -2,9 +2,8 @@
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::DeleteParams;
-use kube::{Api, ResourceExt};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
 use serde_json::json;
 
 use super::{FINALIZER, completed, is_tracked, job, run, running};
@@ -82,14 +81,7 @@ fn a_namespace_with_running_jobs_can_be_deleted() -> Result<()> {
         let doomed = scene.beside("doomed").await?;
         doomed.apply(&running(job("pi", 5, 50))).await?;
         run(&doomed, "pi", 5).await?;
-        let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-        namespaces.delete(&doomed.namespace, &DeleteParams::background()).await?;
-        scene
-            .wait_until("the namespace is gone", DEADLINE, async || {
-                let left = namespaces.get_opt(&doomed.namespace).await?;
-                ensure!(left.is_none(), "{:?}", left.and_then(|left| left.status));
-                Ok(())
-            })
-            .await
+        doomed.delete_namespace().await?;
+        doomed.namespace_gone().await
     })
 }

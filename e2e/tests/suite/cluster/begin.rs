@@ -2,9 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::Api;
-use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::support::{DEADLINE, Scene, on_shared_cluster, uid};
@@ -64,14 +63,8 @@ fn a_new_namespace_gets_its_service_account_and_the_ca_and_gets_them_back() -> R
             })
             .await?;
 
-        let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-        namespaces.delete(&begun.namespace, &DeleteParams::background()).await?;
-        begun
-            .wait_until("the namespace is gone", DEADLINE, async || {
-                ensure!(namespaces.get_opt(&begun.namespace).await?.is_none(), "it is there");
-                Ok(())
-            })
-            .await
+        begun.delete_namespace().await?;
+        begun.namespace_gone().await
     })
 }
 

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::tree::{config_maps, reference, secrets};
 use crate::support::behind::Behind;
-use crate::support::{DEADLINE, Scene, with_cluster};
+use crate::support::{Scene, with_cluster};
 
 const COLLECTOR: &str = "garbage-collector-operator";
 
@@ -41,17 +41,6 @@ async fn delete_owner(scene: &Scene, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a ConfigMap is gone.
-async fn gone(scene: &Scene, name: &str) -> Result<()> {
-    scene
-        .wait_until(&format!("{name} is gone"), DEADLINE, async || {
-            let left = scene.api::<ConfigMap>().get_opt(name).await?;
-            ensure!(left.is_none(), "{:?}", left.map(|left| left.metadata));
-            Ok(())
-        })
-        .await
-}
-
 async fn owners(scene: &Scene, name: &str) -> Result<Vec<String>> {
     let object: ConfigMap = scene.fetch(name).await?;
     ensure!(object.metadata.deletion_timestamp.is_none(), "{name} is being deleted");
@@ -62,5 +51,5 @@ async fn owners(scene: &Scene, name: &str) -> Result<Vec<String>> {
 async fn seen(scene: &Scene, name: &str) -> Result<()> {
     pair(scene, name).await?;
     delete_owner(scene, name).await?;
-    gone(scene, name).await
+    scene.gone::<ConfigMap>(name).await
 }

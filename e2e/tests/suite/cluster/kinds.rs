@@ -17,7 +17,6 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::namespaces;
 use super::tree::{Kind, Tree, config_maps, define, define_all, definition, definition_name, reference, secrets};
 use crate::support::clusters::monitoring_token;
 use crate::support::{DEADLINE, Scene, start_operators, with_cluster};
@@ -190,12 +189,12 @@ async fn elsewhere(scene: &Scene, collector: &Collector) -> Result<()> {
     tree.delete(&other, "foreground").await?;
     tree.wait_left(&other, &[]).await?;
     doomed.apply(&config_maps().object("anything", &[])).await?;
-    namespaces::delete(&doomed).await?;
+    doomed.delete_namespace().await?;
     let begin = Instant::now();
     define(&other, "Late").await?;
     collector.wait_synced(&other, &[definition_name(&other, "Late")], Some(1.0)).await?;
     ensure!(begin.elapsed() < LATE, "a new kind had to wait for {:?}", begin.elapsed());
-    namespaces::gone(&doomed).await
+    doomed.namespace_gone().await
 }
 
 /// In `/readyz`, which does not fail, and in the log: once, however often it has been tried.

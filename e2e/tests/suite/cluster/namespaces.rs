@@ -4,29 +4,11 @@ use anyhow::{Context, Result, ensure};
 use e2e::apply::api;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::Api;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use super::tree::{HOLD, config_maps, define};
 use crate::support::{DEADLINE, Scene, on_shared_cluster, template, without_kubelets};
-
-/// Deletes a scene's namespace.
-pub(super) async fn delete(scene: &Scene) -> Result<()> {
-    let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-    namespaces.delete(&scene.namespace, &DeleteParams::background()).await.map(drop).context("delete the namespace")
-}
-
-/// Waits until a scene's namespace is gone.
-pub(super) async fn gone(scene: &Scene) -> Result<()> {
-    let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-    scene
-        .wait_until(&format!("{} is gone", scene.namespace), DEADLINE, async || {
-            let left = namespaces.get_opt(&scene.namespace).await?;
-            ensure!(left.is_none(), "{:?}", left.and_then(|left| left.status));
-            Ok(())
-        })
-        .await
-}
 
 /// Waits until this condition of a scene's namespace has this status, reason and message.
 pub(super) async fn says(scene: &Scene, type_: &str, expected: [&str; 3]) -> Result<()> {
@@ -120,8 +102,8 @@ fn a_namespace_takes_thirty_kinds_along() -> Result<()> {
             }
             full.apply(object).await?;
         }
-        delete(&full).await?;
-        gone(&full).await?;
+        full.delete_namespace().await?;
+        full.namespace_gone().await?;
         for object in &kinds {
             let (api_version, kind) = (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
             let api = api(&full.client, api_version, kind, &full.namespace).await?;
@@ -143,7 +125,7 @@ fn a_namespace_says_what_it_waits_for_and_goes_once_that_is_gone() -> Result<()>
         let pod =
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": template("pod")["spec"]});
         stuck.apply(&pod).await?;
-        delete(&stuck).await?;
+        stuck.delete_namespace().await?;
         let held = "Some content in the namespace has finalizers remaining: e2e.example/hold in 1 resource instances";
         says(&stuck, "NamespaceFinalizersRemaining", ["True", "SomeFinalizersRemain", held]).await?;
         let remains = "Some resources are remaining: configmaps. has 1 resource instances";
@@ -158,7 +140,7 @@ fn a_namespace_says_what_it_waits_for_and_goes_once_that_is_gone() -> Result<()>
         let left: Vec<ConfigMap> = stuck.list("").await?;
         assert_eq!(left.len(), 1, "{left:?}");
         stuck.patch::<ConfigMap>("held", &json!({"metadata": {"finalizers": null}})).await?;
-        gone(&stuck).await
+        stuck.namespace_gone().await
     })
 }
 
@@ -181,7 +163,7 @@ fn nothing_else_goes_before_the_last_pod_has_had_its_grace() -> Result<()> {
                 Ok(())
             })
             .await?;
-        delete(&ordered).await?;
+        ordered.delete_namespace().await?;
         // A round that has looked at the pods says so, and has touched nothing else.
         let well = ["False", "ContentRemoved", "All content successfully removed"];
         says(&ordered, "NamespaceContentRemaining", well).await?;
@@ -192,7 +174,7 @@ fn nothing_else_goes_before_the_last_pod_has_had_its_grace() -> Result<()> {
         // Grace is no failure.
         let deleted = "All content successfully deleted, may be waiting on finalization";
         says(&ordered, "NamespaceDeletionContentFailure", ["False", "ContentDeleted", deleted]).await?;
-        gone(&ordered).await
+        ordered.namespace_gone().await
     })
 }
 
@@ -205,7 +187,7 @@ fn a_pod_that_outstays_its_grace_keeps_everything_else_and_is_told_of() -> Resul
         pod["spec"] = template("stuck")["spec"].clone();
         ordered.apply(&pod).await?;
         ordered.apply(&config_maps().object("needed", &[])).await?;
-        delete(&ordered).await?;
+        ordered.delete_namespace().await?;
         let failed = format!(
             "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: {} for gvr: \
              /v1, Resource=pods",
@@ -215,6 +197,6 @@ fn a_pod_that_outstays_its_grace_keeps_everything_else_and_is_told_of() -> Resul
         let needed: ConfigMap = ordered.fetch("needed").await?;
         assert_eq!(needed.metadata.deletion_timestamp, None);
         ordered.kubectl("delete pod/stuck --force --grace-period=0").await?;
-        gone(&ordered).await
+        ordered.namespace_gone().await
     })
 }

@@ -12,15 +12,10 @@ use super::tree::{blocking, config_maps, reference, secrets};
 use crate::support::{DEADLINE, Scene, on_shared_cluster};
 
 async fn gone(scene: &Scene, names: &[&str]) -> Result<()> {
-    scene
-        .wait_until(&format!("{names:?} are gone"), DEADLINE, async || {
-            for name in names {
-                let left = scene.api::<ConfigMap>().get_opt(name).await?;
-                ensure!(left.is_none(), "{:?}", left.map(|left| left.metadata));
-            }
-            Ok(())
-        })
-        .await
+    for name in names {
+        scene.gone::<ConfigMap>(name).await?;
+    }
+    Ok(())
 }
 
 /// Three that own each other in a circle, and wait for each other.

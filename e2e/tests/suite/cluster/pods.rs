@@ -56,17 +56,7 @@ async fn forced(scene: &Scene, name: &str, deadline: Duration) -> Result<Pod> {
 
 async fn let_go(scene: &Scene, name: &str) -> Result<()> {
     scene.patch::<Pod>(name, &json!({"metadata": {"finalizers": null}})).await?;
-    gone(scene, name).await
-}
-
-async fn gone(scene: &Scene, name: &str) -> Result<()> {
-    scene
-        .wait_until(&format!("{name} is gone"), DEADLINE, async || {
-            let pod = scene.api::<Pod>().get_opt(name).await?;
-            ensure!(pod.is_none(), "{:?}", pod.map(|pod| pod.status));
-            Ok(())
-        })
-        .await
+    scene.gone::<Pod>(name).await
 }
 
 fn disruption_target(pod: &Pod) -> Option<(String, String)> {
@@ -167,7 +157,7 @@ fn of_the_pods_that_have_ended_the_newest_stay() -> Result<()> {
         of.flags = vec!["--terminated-pod-gc-threshold=3".to_owned()];
         let mut operator = scene.cluster.start_operator(&of).await?;
         operator.wait_ready().await?;
-        gone(scene, "evicted").await?;
+        scene.gone::<Pod>("evicted").await?;
         let mut left: Vec<String> = scene.list::<Pod>("").await?.iter().map(ResourceExt::name_any).collect();
         left.sort();
         assert_eq!(left, ["a", "b", "c", "pending"]);

@@ -6,7 +6,7 @@ use e2e::operator::upstream_controller;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
-use super::namespaces::{self, says};
+use super::namespaces::says;
 use super::tree::{HOLD, Kind, Tree, config_maps, define, secrets};
 use crate::support::{OPERATORS, Scene, start_operators, with_cluster};
 
@@ -63,7 +63,7 @@ async fn end_half(scene: &Scene, suffix: &str) -> Result<Scene> {
     let ending = scene.beside(suffix).await?;
     let held = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": [HOLD]}});
     ending.apply(&held).await?;
-    namespaces::delete(&ending).await?;
+    ending.delete_namespace().await?;
     let message = "Some resources are remaining: configmaps. has 1 resource instances";
     says(&ending, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", message]).await?;
     Ok(ending)
@@ -71,7 +71,7 @@ async fn end_half(scene: &Scene, suffix: &str) -> Result<Scene> {
 
 async fn end(scene: &Scene) -> Result<()> {
     scene.patch::<ConfigMap>("held", &json!({"metadata": {"finalizers": null}})).await?;
-    namespaces::gone(scene).await
+    scene.namespace_gone().await
 }
 
 #[test]

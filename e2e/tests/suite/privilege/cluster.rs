@@ -1,9 +1,9 @@
 //! All that the operators of the cluster itself do: what begins and ends with a namespace, with an owner, with a node.
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::PostParams;
 use serde_json::json;
 
 use crate::support::{DEADLINE, Scene, template};
@@ -15,14 +15,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     delete_owners(scene).await?;
     collect_pod(scene).await?;
     let doomed = scene.beside("doomed").await?;
-    let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-    namespaces.delete(&doomed.namespace, &DeleteParams::background()).await?;
-    scene
-        .wait_until("the namespace is gone", DEADLINE, async || {
-            ensure!(namespaces.get_opt(&doomed.namespace).await?.is_none(), "it is there");
-            Ok(())
-        })
-        .await
+    doomed.delete_namespace().await?;
+    doomed.namespace_gone().await
 }
 
 async fn change_ca(scene: &Scene) -> Result<()> {
@@ -68,10 +62,5 @@ async fn collect_pod(scene: &Scene) -> Result<()> {
     spec["tolerations"] = json!([{"operator": "Exists"}]);
     scene.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stuck"}, "spec": spec})).await?;
     scene.kubectl("delete pod/stuck --wait=false").await?;
-    scene
-        .wait_until("the pod is gone", DEADLINE, async || {
-            ensure!(scene.api::<Pod>().get_opt("stuck").await?.is_none(), "it is there");
-            Ok(())
-        })
-        .await
+    scene.gone::<Pod>("stuck").await
 }

@@ -76,8 +76,7 @@ pub(crate) async fn play(cluster: Arc<Cluster>, test: impl AsyncFnOnce(&Scene) -
     }
     match ended {
         Ok(result) => {
-            let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-            let _ = namespaces.delete(&scene.namespace, &DeleteParams::background()).await;
+            let _ = scene.delete_namespace().await;
             result
         }
         Err(panicked) => panic::resume_unwind(panicked),
@@ -115,6 +114,32 @@ impl Scene {
         };
         beside.create_namespace().await?;
         Ok(beside)
+    }
+
+    pub(crate) async fn delete_namespace(&self) -> Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        namespaces.delete(&self.namespace, &DeleteParams::background()).await.map(drop).context("delete the namespace")
+    }
+
+    /// Waits until the namespace is gone.
+    pub(crate) async fn namespace_gone(&self) -> Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        self.wait_until(&format!("{} is gone", self.namespace), DEADLINE, async || {
+            let left = namespaces.get_opt(&self.namespace).await?;
+            ensure!(left.is_none(), "{:?}", left.and_then(|left| left.status));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until an object is gone.
+    pub(crate) async fn gone<K: Namespaced>(&self, name: &str) -> Result<()> {
+        self.wait_until(&format!("{} {name} is gone", K::kind(&())), DEADLINE, async || {
+            let left = self.api::<K>().get_opt(name).await?;
+            ensure!(left.is_none(), "{left:?}");
+            Ok(())
+        })
+        .await
     }
 
     pub(crate) fn api<K: Namespaced>(&self) -> Api<K> {

@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::super::namespaces::{self, says};
+use super::super::namespaces::says;
 use super::super::tree::{Kind, Tree, config_maps, reference, secrets};
-use super::{COLLECTOR, delete_owner, gone, owners, pair, seen, with_behind};
+use super::{COLLECTOR, delete_owner, owners, pair, seen, with_behind};
 use crate::support::behind::Behind;
 use crate::support::clusters::monitoring_token;
 use crate::support::{DEADLINE, Scene, start_operators};
@@ -78,7 +78,7 @@ fn deletions_that_a_broken_watch_has_missed_are_made_up_for() -> Result<()> {
         let lists = behind.lists(SECRETS);
         ensure!(behind.proxy.cut_watches(SECRETS) > 0, "no watch of Secrets");
         behind.proxy.thaw_watches();
-        gone(scene, "goes").await?;
+        scene.gone::<ConfigMap>("goes").await?;
         assert_eq!(behind.lists(SECRETS), lists + 1);
 
         // Broken off again and again in the middle of a cascade, it goes on where it was.
@@ -156,7 +156,7 @@ fn what_may_not_be_read_is_not_absent() -> Result<()> {
 
         delete_owner(scene, "waits").await?;
         behind.proxy.clear();
-        gone(scene, "waits").await?;
+        scene.gone::<ConfigMap>("waits").await?;
         scene
             .wait_until("all is well", DEADLINE, async || {
                 let said = feeds().await?;
@@ -185,7 +185,7 @@ fn a_deletion_that_meets_another_state_looks_at_it_first() -> Result<()> {
         seen(scene, "third").await?;
         change_before_delete(scene, &behind, "relabelled", json!({"labels": {"a": "b"}}));
         delete_owner(scene, "relabelled").await?;
-        gone(scene, "relabelled").await?;
+        scene.gone::<ConfigMap>("relabelled").await?;
         assert_eq!(deletes(&behind, "relabelled"), 2);
 
         // The apiserver says so without a reason.
@@ -194,7 +194,7 @@ fn a_deletion_that_meets_another_state_looks_at_it_first() -> Result<()> {
         let path = "/api/v1/namespaces/*/configmaps/refused";
         behind.proxy.add(Rule::new(Action::reply(StatusCode::CONFLICT)).method(Method::DELETE).path(path).times(2));
         delete_owner(scene, "refused").await?;
-        gone(scene, "refused").await
+        scene.gone::<ConfigMap>("refused").await
     })
 }
 
@@ -230,14 +230,14 @@ fn an_api_service_that_is_down_keeps_its_own_and_nobody_elses() -> Result<()> {
             "uid": "00000000-0000-4000-8000-000000000000"});
         scene.apply(&config_maps().object("waits", &[owner])).await?;
         let doomed = scene.beside("doomed").await?;
-        namespaces::delete(&doomed).await?;
+        doomed.delete_namespace().await?;
         let failed = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: \
                       down.example/v1: stale GroupVersion discovery: down.example/v1";
         says(&doomed, "NamespaceDeletionDiscoveryFailure", ["True", "DiscoveryFailed", failed]).await?;
         seen(scene, "elsewhere").await?;
         assert_eq!((owners(scene, "waits").await?, deletes(&behind, "waits")), (vec!["owner".to_owned()], 0));
         scene.kubectl("delete apiservice/v1.down.example").await?;
-        namespaces::gone(&doomed).await?;
+        doomed.namespace_gone().await?;
         assert_eq!((owners(scene, "waits").await?, deletes(&behind, "waits")), (vec!["owner".to_owned()], 0));
         Ok(())
     })

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
 
-use super::super::namespaces::{delete, gone, says};
+use super::super::namespaces::says;
 use super::super::tree::{HOLD, config_maps, secrets};
 use super::with_behind;
 use crate::support::behind::{Behind, Gate};
@@ -33,15 +33,15 @@ fn a_kind_that_may_not_be_deleted_keeps_its_namespace_and_nothing_else() -> Resu
         }
         let forbidden = Rule::new(Action::reply(StatusCode::FORBIDDEN)).method(Method::DELETE);
         behind.proxy.add(forbidden.path(&collection(&kept, "secrets")).always());
-        delete(&kept).await?;
-        delete(&other).await?;
-        gone(&other).await?;
+        kept.delete_namespace().await?;
+        other.delete_namespace().await?;
+        other.namespace_gone().await?;
         let failed = "Failed to delete all resource types, 1 remaining: Forbidden by the fault proxy";
         says(&kept, "NamespaceDeletionContentFailure", ["True", "ContentDeletionFailed", failed]).await?;
         let (left, emptied) = (kept.list::<Secret>("").await?, kept.list::<ConfigMap>("").await?);
         ensure!(left.len() == 1 && emptied.is_empty(), "{left:?} {emptied:?}");
         behind.proxy.clear();
-        gone(&kept).await
+        kept.namespace_gone().await
     })
 }
 
@@ -65,14 +65,14 @@ fn a_namespace_goes_whatever_becomes_of_requests_and_of_who_sends_them() -> Resu
         // It dies while nobody knows what has become of the ConfigMaps.
         let gate = Gate::new();
         behind.proxy.add(Rule::new(gate.after()).method(Method::DELETE).path(&collection(&killed, "configmaps")));
-        delete(&hindered).await?;
-        delete(&killed).await?;
-        gone(&hindered).await?;
+        hindered.delete_namespace().await?;
+        killed.delete_namespace().await?;
+        hindered.namespace_gone().await?;
         gate.reached().await;
         let lost = behind.lost(&format!("{object}/**"));
         ensure!(lost == 3, "{lost} answers got lost");
         behind.kill_and_restart()?;
-        gone(&killed).await?;
+        killed.namespace_gone().await?;
         let left: ConfigMap = scene.fetch("anything").await?;
         ensure!(left.metadata.deletion_timestamp.is_none(), "a namespace that nobody deletes was emptied");
         Ok(())
@@ -86,7 +86,7 @@ fn a_new_namespace_of_an_old_ones_name_keeps_what_is_in_it() -> Result<()> {
         let mut held = config_maps().object("held", &[]);
         held["metadata"]["finalizers"] = json!([HOLD]);
         again.apply(&held).await?;
-        delete(&again).await?;
+        again.delete_namespace().await?;
         let waits = "Some content in the namespace has finalizers remaining: e2e.example/hold in 1 resource instances";
         says(&again, "NamespaceFinalizersRemaining", ["True", "SomeFinalizersRemain", waits]).await?;
 
@@ -94,7 +94,7 @@ fn a_new_namespace_of_an_old_ones_name_keeps_what_is_in_it() -> Result<()> {
         behind.proxy.freeze_watches("/api/v1/namespaces");
         again.patch::<ConfigMap>("held", &json!({"metadata": {"finalizers": null}})).await?;
         finalize(&again).await?;
-        gone(&again).await?;
+        again.namespace_gone().await?;
         let again = scene.beside("again").await?;
         again.apply(&config_maps().object("new", &[])).await?;
         behind.proxy.forget_requests();

@@ -1,6 +1,6 @@
 //! The collector of pods: what it believes of a node it asks before it deletes.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use http::Method;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
@@ -8,7 +8,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::with_behind;
-use crate::support::{DEADLINE, template};
+use crate::support::template;
 
 #[test]
 fn a_node_that_is_back_in_service_keeps_its_pods_whatever_the_cache_says() -> Result<()> {
@@ -25,22 +25,14 @@ fn a_node_that_is_back_in_service_keeps_its_pods_whatever_the_cache_says() -> Re
             spec["tolerations"] = json!([{"operator": "Exists"}]);
             scene.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})).await?;
         }
-        let gone = async |pod: &str| {
-            scene
-                .wait_until(&format!("{pod} is gone"), DEADLINE, async || {
-                    ensure!(scene.api::<Pod>().get_opt(pod).await?.is_none(), "it is there");
-                    Ok(())
-                })
-                .await
-        };
         scene.kubectl("delete pod/first --wait=false").await?;
-        gone("first").await?;
+        scene.gone::<Pod>("first").await?;
         // So it has seen both nodes as they were.
         behind.proxy.freeze_watches("/api/v1/nodes");
         let untainted = Patch::Merge(json!({"spec": {"taints": null}}));
         nodes.patch("back", &PatchParams::default(), &untainted).await?;
         scene.kubectl("delete pod/kept pod/last --wait=false").await?;
-        gone("last").await?;
+        scene.gone::<Pod>("last").await?;
         let asked = behind.proxy.requests().iter().any(|it| it.path == "/api/v1/nodes/back");
         assert!(asked, "it did not ask");
         let kept: Pod = scene.fetch("kept").await?;
