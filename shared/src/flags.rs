@@ -50,7 +50,7 @@ pub struct SharedFlags {
     #[arg(long, default_value = "", hide_default_value = true, value_name = "URL")]
     master: String,
     /// QPS to use while talking with kubernetes apiserver; 0 or less is no limit on this side.
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 0.0, value_name = "NUMBER")]
     pub kube_api_qps: f32,
     /// Burst to use while talking with kubernetes apiserver, where --kube-api-qps limits.
     #[arg(long, default_value_t = 30, value_name = "NUMBER")]
@@ -294,7 +294,9 @@ pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = O
         .version(VERSION_TEXT)
         .disable_version_flag(true)
         .args_override_self(true)
-        .mut_arg("leader_elect_resource_name", |arg| arg.default_value(operator));
+        .mut_arg("leader_elect_resource_name", |arg| arg.default_value(operator))
+        // A number below zero is a value that may be wrong, and no flag that nobody knows.
+        .mut_args(|arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg });
     let matches = command.try_get_matches_from(args).map_err(|error| exit(&error))?;
     let own = Own::from_arg_matches(&matches).map_err(|error| exit(&error))?;
     let shared = SharedFlags::from_arg_matches(&matches).map_err(|error| exit(&error))?;

@@ -28,7 +28,7 @@ mod tests {
         assert_eq!(syncs_of(&[]), Ok(5));
         assert_eq!(syncs_of(&["--concurrent-cron-job-syncs=1"]), Ok(1));
         for wrong in ["0", "-1"] {
-            let error = syncs_of(&[&format!("--concurrent-cron-job-syncs={wrong}")]).unwrap_err();
+            let error = syncs_of(&["--concurrent-cron-job-syncs", wrong]).unwrap_err();
             let expected = format!("--concurrent-cron-job-syncs <NUMBER>\': must be greater than 0, but got {wrong}");
             assert!(error.contains(&expected), "{error}");
         }

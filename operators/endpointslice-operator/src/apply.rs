@@ -312,6 +312,7 @@ mod tests {
         assert_eq!(aggregated(&[error("a"), error("a")]), "failed: a");
         assert_eq!(aggregated(&[error("a"), error("b"), error("a")]), "[failed: a, failed: b]");
     }
+
     #[test]
     fn failures_are_told_in_upstreams_words() {
         let service = shared::testing::object("v1", "Service", "web").build::<Service>();

@@ -9,11 +9,11 @@ use shared::flags::GoDuration;
 pub struct Flags {
     /// The number of service endpoint syncing operations that will be done concurrently. Larger number = faster endpoint
     /// slice updating, but more CPU (and network) load.
-    #[arg(long, default_value_t = 5, allow_negative_numbers = true, value_parser = syncs, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 5, value_parser = syncs, value_name = "NUMBER")]
     pub concurrent_service_endpoint_syncs: usize,
     /// The maximum number of endpoints that will be added to an EndpointSlice. More endpoints per slice will result in
     /// less endpoint slices, but larger resources.
-    #[arg(long, default_value_t = 100, allow_negative_numbers = true, value_parser = endpoints, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 100, value_parser = endpoints, value_name = "NUMBER")]
     pub max_endpoints_per_slice: usize,
     /// The length of endpoint slice updates batching period. Processing of pod changes will be delayed by this duration to
     /// join them with potential upcoming updates and reduce the overall number of endpoints updates. Larger number =

@@ -7,6 +7,6 @@
 pub struct Flags {
     /// Number of terminated pods that can exist before the terminated pod garbage collector starts deleting terminated
     /// pods. If <= 0, the terminated pod garbage collector is disabled.
-    #[arg(long, default_value_t = 12_500, allow_negative_numbers = true, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 12_500, value_name = "NUMBER")]
     pub terminated_pod_gc_threshold: i32,
 }

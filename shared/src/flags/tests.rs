@@ -74,6 +74,7 @@ fn what_is_wrong_is_named_and_exits_with_1() {
         ("--kubeconfig", "a value is required for '--kubeconfig <PATH>'"),
         ("--concurrent-replicaset-syncs=0", "must be greater than 0, but got 0"),
         ("--concurrent-replicaset-syncs=-1", "must be greater than 0, but got -1"),
+        ("--concurrent-replicaset-syncs -1", "must be greater than 0, but got -1"),
         ("--concurrent-replicaset-syncs=some", "invalid value 'some' for '--concurrent-replicaset-syncs"),
     ] {
         let text = error(args);
