@@ -33,7 +33,7 @@ pub enum Plan {
 /// Why there is nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It is being deleted, or gone.
+    /// It is being deleted, or gone, and has none.
     NotActive,
     /// Nobody has said what is to be published.
     NoCa,
@@ -50,16 +50,18 @@ pub enum Wrong {
     Description,
 }
 
-/// Decides for one namespace.
+/// Decides for one namespace. One that is being deleted gets no ConfigMap any more; one that it still has is set right,
+/// for its pods, which may take their time.
 pub fn plan(observed: &Observed) -> Plan {
-    if !observed.is_active {
-        return Plan::Nothing(Reason::NotActive);
-    }
-    let Some(ca) = &observed.ca else { return Plan::Nothing(Reason::NoCa) };
-    let Some(config_map) = &observed.config_map else { return Plan::Create(new_config_map(ca)) };
-    match wrong_with(config_map, ca) {
-        Some(wrong) => Plan::Update { wrong, ca: ca.clone() },
-        None => Plan::Nothing(Reason::Published),
+    let Observed { is_active, ca, config_map } = observed;
+    match (ca, config_map) {
+        (_, None) if !is_active => Plan::Nothing(Reason::NotActive),
+        (None, _) => Plan::Nothing(Reason::NoCa),
+        (Some(ca), None) => Plan::Create(new_config_map(ca)),
+        (Some(ca), Some(config_map)) => match wrong_with(config_map, ca) {
+            Some(wrong) => Plan::Update { wrong, ca: ca.clone() },
+            None => Plan::Nothing(Reason::Published),
+        },
     }
 }
 

@@ -63,6 +63,17 @@ fn nothing_is_done_about_a_namespace_that_goes_or_without_a_ca() {
     assert_eq!(plan(&kept).to_string(), "nothing (no CA to publish: --root-ca-file gives one)");
 }
 
+/// Upstream: `configMapUpdated`, which does not ask about the namespace. Its pods may have long to end, and their volumes
+/// are the ConfigMap.
+#[test]
+fn a_namespace_that_goes_keeps_the_right_ca_until_that_goes_too() {
+    let goes =
+        |config_map: &ObjectBuilder| plan(&Observed { is_active: false, ..observed(Some(config_map)) }).to_string();
+    assert_eq!(goes(&published()), "nothing (kube-root-ca.crt is right)");
+    assert_eq!(goes(&published().set(&["data", "ca.crt"], "abc")), "update kube-root-ca.crt (other data)");
+    assert_eq!(goes(&config_map(&json!({ "ca.crt": CA }))), "update kube-root-ca.crt (no description)");
+}
+
 #[test]
 fn a_new_one_is_upstreams() {
     let Plan::Create(body) = plan(&observed(None)) else { unreachable!("there is none") };
