@@ -4,7 +4,7 @@
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/metrics`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,7 +91,7 @@ impl EndpointSliceMetrics {
             changes: Family::default(),
             changed: Family::new_with_constructor(changed),
             syncs: Family::default(),
-            services: Services { known: Arc::default(), max_endpoints_per_slice },
+            services: Services { shown: Arc::default(), max_endpoints_per_slice },
         };
         metrics.register(ADDED, "Number of endpoints added on each Service sync", own.added.clone());
         metrics.register(REMOVED, "Number of endpoints removed on each Service sync", own.removed.clone());
@@ -130,12 +130,14 @@ impl EndpointSliceMetrics {
         }
         let sizes = slices.families.iter().map(|family| totals(&family.sizes, self.services.max_endpoints_per_slice));
         let known = Known { totals: sizes.collect(), distribution: traffic_distribution(service) };
-        self.services.known().insert(service.metadata.key.clone(), known);
+        let mut shown = self.services.shown();
+        shown.distributions.extend(known.distribution.clone());
+        shown.services.insert(service.metadata.key.clone(), known);
     }
 
     /// A Service is gone.
     pub(crate) fn forget(&self, service: &Key) {
-        self.services.known().remove(service);
+        self.services.shown().services.remove(service);
     }
 }
 
@@ -149,8 +151,15 @@ fn traffic_distribution(service: &Service) -> Option<Text> {
 /// Upstream: `Cache`, `metrics/cache.go`.
 #[derive(Clone, Debug)]
 struct Services {
-    known: Arc<Mutex<BTreeMap<Key, Known>>>,
+    shown: Arc<Mutex<Shown>>,
     max_endpoints_per_slice: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    services: BTreeMap<Key, Known>,
+    /// All that a Service ever had: what none has any more is shown as 0.
+    distributions: BTreeSet<Text>,
 }
 
 #[derive(Debug)]
@@ -181,15 +190,15 @@ fn totals(sizes: &[Size], max_endpoints_per_slice: usize) -> Totals {
 }
 
 impl Services {
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Key, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Collector for Services {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let known = self.known();
-        let totals = known.values().flat_map(|known| known.totals.iter());
+        let shown = self.shown();
+        let totals = shown.services.values().flat_map(|known| known.totals.iter());
         let sum = |of: fn(&Totals) -> usize| ConstGauge::new(count(totals.clone().map(of).sum()));
         for (name, help, gauge) in [
             (SLICES, "Number of EndpointSlices.", sum(|totals| totals.slices)),
@@ -202,8 +211,8 @@ impl Collector for Services {
         ] {
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
-        let mut services: BTreeMap<&Text, usize> = BTreeMap::new();
-        for distribution in known.values().filter_map(|known| known.distribution.as_ref()) {
+        let mut services: BTreeMap<&Text, usize> = shown.distributions.iter().map(|seen| (seen, 0)).collect();
+        for distribution in shown.services.values().filter_map(|known| known.distribution.as_ref()) {
             *services.entry(distribution).or_default() += 1;
         }
         if services.is_empty() {

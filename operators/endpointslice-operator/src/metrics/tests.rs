@@ -51,9 +51,10 @@ fn sums_follow_what_is_decided_last_for_each_service() {
     metrics.decided(&foo, &slices(&[&[(0, 1)]]));
     check(&["num_endpoint_slices 13.0", "desired_endpoint_slices 4.0", "endpoints_desired 220.0", close]);
     metrics.forget(&foo.metadata.key);
-    check(&["num_endpoint_slices 12.0", "desired_endpoint_slices 3.0", "endpoints_desired 220.0"]);
+    let none_close = "services_count_by_traffic_distribution{traffic_distribution=\"PreferClose\"} 0.0";
+    check(&["num_endpoint_slices 12.0", "desired_endpoint_slices 3.0", "endpoints_desired 220.0", none_close]);
     metrics.forget(&bar.metadata.key);
-    check(&["num_endpoint_slices 0.0", "desired_endpoint_slices 0.0", "endpoints_desired 0.0"]);
+    check(&["num_endpoint_slices 0.0", "desired_endpoint_slices 0.0", "endpoints_desired 0.0", none_close]);
 }
 
 #[test]
