@@ -276,6 +276,8 @@ fn a_service_that_is_being_deleted_gets_no_new_slices() {
     assert_eq!(world.plan().to_string(), "IPv4: do not create 1 (the service is being deleted)");
     let world = World::new(pods(2)).with_service(deleted.clone()).with_slice("foo-1", &pods(1));
     check(world, "IPv4: update foo-1 to 2 (1 new)", &[2]);
+    let emptied = World::new(pods(1)).with_slice("foo-1", &pods(1)).with_slice("foo-2", &[new_pod(7, true)]);
+    check(emptied.with_service(deleted.clone()), "IPv4: delete foo-2 (emptied)", &[1]);
     // What would be created takes the place of what would be deleted.
     let port = deleted.set(&["spec", "ports"], json!([{ "name": "foo", "protocol": "TCP", "targetPort": 81 }]));
     let world = World::new(pods(1)).with_slice("foo-1", &pods(1)).with_service(port);

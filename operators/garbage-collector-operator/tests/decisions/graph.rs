@@ -1,6 +1,6 @@
 //! What one event after another is worth.
 
-use garbage_collector_operator::graph::{Event, Graph, dot};
+use garbage_collector_operator::graph::{Event, Graph, Stage, dot};
 use garbage_collector_operator::objects::{ObjectKind, PartialObject};
 use shared::object::Uid;
 
@@ -50,6 +50,19 @@ fn a_foreground_deletion_starts_once() {
     assert_eq!(scene.observe(&deleting.clone().version(2)), "delete: a rs");
     assert_eq!(scene.observe(&deleting.clone().version(3)), "");
     assert_eq!(scene.delete(&thing("Pod", "ns/a")), "delete: rs", "a dependent that goes may let it go");
+}
+
+/// Upstream: `TestDoubleDeletionWithFinalizer`, `test/integration/garbagecollector`. Somebody else's finalizer keeps the
+/// object when ours is gone, and each deletion in the foreground sets ours anew.
+#[test]
+fn a_foreground_deletion_that_is_asked_for_again_starts_again() {
+    let mut scene = Scene::default();
+    let pod = |version| thing("Pod", "ns/lucy").version(version);
+    scene.observe(&pod(1));
+    assert_eq!(scene.observe(&pod(2).deleting(&["foregroundDeletion"])), "delete: lucy");
+    assert_eq!(scene.observe(&pod(3).deleting(&[])), "");
+    assert_eq!(scene.observe(&pod(4).deleting(&["foregroundDeletion"])), "delete: lucy");
+    assert_eq!(scene.graph.node(uid("lucy")).unwrap().stage, Stage::DeletingDependents);
 }
 
 #[test]
@@ -176,6 +189,48 @@ fn a_cluster_scoped_dependent_of_a_virtual_owner_makes_others_look_again() {
     let mut scene = Scene::default();
     assert_eq!(scene.observe(&thing("Node", "node").owned_by(&owner)), "delete: owner");
     assert_eq!(scene.observe(&thing("Pod", "ns/pod").owned_by(&owner)), "delete: pod");
+}
+
+/// Upstream, of `TestConflictingData`: "cluster-scoped bad child, namespaced good child, late observed parent" and
+/// "namespaced good child, cluster-scoped bad child, missing parent".
+#[test]
+fn a_cluster_scoped_dependent_leaves_a_claim_of_no_namespace_behind() {
+    let owner = thing("ConfigMap", "ns/owner");
+    let (good, bad) = (thing("Pod", "ns/good").owned_by(&owner), thing("Node", "bad").owned_by(&owner));
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&bad), "delete: owner");
+    assert_eq!(scene.observe(&good), "delete: good");
+    assert_eq!(scene.nodes(), "(ConfigMap owner), Node bad, Pod ns/good");
+    assert_eq!(scene.observe(&owner), "delete: bad; invalid: Node bad of owner");
+    assert_eq!(scene.nodes(), "ConfigMap ns/owner, Node bad, Pod ns/good");
+
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&good), "delete: owner");
+    assert_eq!(scene.observe(&bad), "delete: bad");
+    assert_eq!(scene.absent(&owner.identity()), "delete: good; later: owner");
+    assert_eq!(scene.nodes(), "(ConfigMap owner), Node bad, Pod ns/good");
+    assert_eq!(scene.delete(&good), "");
+    assert_eq!(scene.nodes(), "(ConfigMap owner), Node bad");
+}
+
+/// Upstream, of `TestConflictingData`: the children whose owner is observed in another API version than they name, be that
+/// one served or not.
+#[test]
+fn an_owner_that_its_dependent_names_in_another_version_is_checked_and_stays() {
+    let owner = thing("", "ns/owner").of_kind("apps/v1", "Deployment");
+    let named = owner.clone().of_kind("extensions/v1beta1", "Deployment");
+    let child = thing("Pod", "ns/child").owned_by(&named);
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&child), "delete: owner");
+    assert_eq!(scene.observe(&owner), "delete: child");
+    assert_eq!(scene.nodes(), "Deployment ns/owner, Pod ns/child");
+
+    let mut scene = Scene::default();
+    assert_eq!(scene.observe(&owner), "");
+    assert_eq!(scene.observe(&child), "delete: child");
+    assert_eq!(scene.delete(&owner), "delete: child");
+    let is_absent = [&owner, &named].map(|owner| scene.graph.is_absent(&owner.identity()));
+    assert_eq!(is_absent, [true, false], "as which its dependent names it is still to be asked");
 }
 
 #[test]

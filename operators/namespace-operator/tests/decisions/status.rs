@@ -1,7 +1,7 @@
 //! The five conditions, in upstream's words.
 
 use namespace_operator::objects::LiveNamespace;
-use namespace_operator::plan::Round;
+use namespace_operator::plan::{Emptied, Round};
 use namespace_operator::status::next_status;
 use serde_json::{Value, json};
 use shared::resource::{DEPLOYMENTS, JOBS};
@@ -65,6 +65,21 @@ fn what_remains_is_counted_by_kind_and_by_finalizer() {
     );
 }
 
+/// Upstream, of `TestProcessContentTotals`: "just remaining". Nobody keeps it, so that it remains is a failure as well.
+#[test]
+fn what_remains_without_a_finalizer_is_counted_too() {
+    let unexpected = "unexpected items still remain in namespace: ns for gvr: batch/v1, Resource=jobs";
+    let failure = "NamespaceDeletionContentFailure True ContentDeletionFailed: Failed to delete all resource types";
+    check(
+        &round(vec![Emptied { remaining: 5, ..failed(JOBS, unexpected) }]),
+        &[
+            &format!("{failure}, 1 remaining: {unexpected}"),
+            "NamespaceContentRemaining True SomeResourcesRemain: \
+             Some resources are remaining: jobs.batch has 5 resource instances",
+        ],
+    );
+}
+
 #[test]
 fn nothing_is_said_of_what_remains_while_pods_do() {
     check(&pods_remain(30), &[]);
@@ -83,6 +98,18 @@ fn failures_are_told_in_order() {
              Failed to delete all resource types, 2 remaining: a, z",
         ],
     );
+}
+
+/// Upstream, of `TestUpdateConditions`: "leave different order", "replace with success", "write new failure".
+#[test]
+fn conditions_that_are_there_keep_their_places() {
+    let known = ["NamespaceContentRemaining", "NamespaceDeletionDiscoveryFailure"];
+    let known = known.map(|name| json!({ "type": name, "status": "True", "reason": "r", "message": "m" }));
+    let namespace = with(deleted(&["kubernetes"]), "/status", json!({ "phase": "Terminating", "conditions": known }));
+    let failure = Round { discovery: Some("x".to_owned()), ..round(Vec::new()) };
+    let body = next_status(&namespace, &failure, NOW).unwrap();
+    let discovery = "NamespaceDeletionDiscoveryFailure True DiscoveryFailed: x";
+    assert_eq!(conditions(&body), [WELL[3], discovery, WELL[1], WELL[2], WELL[4]]);
 }
 
 #[test]
