@@ -57,7 +57,6 @@ impl Writer {
         let task = Task { service, trigger };
         let mut errors = Vec::new();
         for family in families {
-            let writes = family.writes();
             let Family {
                 address_type,
                 create,
@@ -71,10 +70,7 @@ impl Writer {
                 sizes: _,
             } = family;
             errors.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
-            match self.write(&task, &address_type, &create, &update, &delete).await {
-                Ok(()) => self.metrics.finalized(service, writes),
-                Err(error) => errors.push(error),
-            }
+            errors.extend(self.write(&task, &address_type, &create, &update, &delete).await.err());
             for Notice { kind, reason, message } in notices {
                 self.recorder.event(&about(service), kind, reason, message);
             }
@@ -124,6 +120,7 @@ impl Writer {
             let verb = || format!("failed to delete {} EndpointSlice", deletion.key.name());
             self.delete(service, deletion).await.with_context(|| of_service(&verb(), service))?;
         }
+        self.metrics.finalized(service, create.len() + update.len() + delete.len());
         Ok(())
     }
 

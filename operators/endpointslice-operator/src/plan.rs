@@ -69,10 +69,7 @@ impl Plan {
         match self {
             Self::Ignore(_) => false,
             Self::Write(Slices { families, unsupported, hints: _, trigger: _ }) => {
-                !unsupported.is_empty()
-                    || families.iter().any(|Family { create, update, delete, .. }| {
-                        !create.is_empty() || !update.is_empty() || !delete.is_empty()
-                    })
+                !unsupported.is_empty() || families.iter().any(|family| family.writes() > 0)
             }
         }
     }
