@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::Api;
 use serde_json::json;
 
+use super::tree::HOLD;
 use crate::support::{DEADLINE, Scene, on_shared_cluster, uid};
 
 const CA: &str = "kube-root-ca.crt";
@@ -94,5 +95,27 @@ fn what_somebody_else_writes_in_place_of_the_ca_does_not_stay() -> Result<()> {
             assert_eq!((uid(&after), &after.metadata.labels), (uid(&before), &before.metadata.labels), "{wrong}");
         }
         Ok(())
+    })
+}
+
+/// Its last pods may have long to end, and what they mount is this ConfigMap.
+#[test]
+fn a_namespace_that_goes_keeps_the_right_ca_for_as_long_as_it_has_one() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let (going, expected) = (scene.beside("going").await?, ca(scene).await?);
+        published(&going, &expected).await?;
+        going.patch::<ConfigMap>(CA, &json!({"metadata": {"finalizers": [HOLD]}})).await?;
+        going.delete_namespace().await?;
+        going
+            .wait_until("the namespace is emptied", DEADLINE, async || {
+                let held: ConfigMap = going.fetch(CA).await?;
+                ensure!(held.metadata.deletion_timestamp.is_some(), "nobody deletes the ConfigMap");
+                Ok(())
+            })
+            .await?;
+        going.patch::<ConfigMap>(CA, &json!({"data": {"ca.crt": "mine"}})).await?;
+        published(&going, &expected).await?;
+        going.patch::<ConfigMap>(CA, &json!({"metadata": {"finalizers": null}})).await?;
+        going.namespace_gone().await
     })
 }
