@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
 
 use crate::intern::Text;
-use crate::object::{Key, Meta, Object, ResourceVersion, Uid};
+use crate::object::{ControllerRef, Key, Kind, Meta, Object, ResourceVersion, Uid};
 
 /// One value of an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -164,9 +164,21 @@ impl<T: Object> Cache<T> {
         state.indices.get(index.0).and_then(|buckets| buckets.get(value)).map_or(0, BTreeMap::len)
     }
 
-    /// The objects whose controller has this uid, by key; `index` is [`Indices::add_controller`]'s.
-    pub fn controlled_by(&self, index: IndexId, uid: Uid) -> Vec<Arc<T>> {
-        self.by_index(index, &IndexValue::Uid(uid))
+    /// The objects whose controller is `owner`, by key; `index` is [`Indices::add_controller`]'s. An object of another
+    /// namespace is not among them, whatever its reference says: who may write there could otherwise make it count here.
+    ///
+    /// Source: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
+    pub fn controlled_by<O: Kind>(&self, index: IndexId, owner: &O) -> Vec<Arc<T>> {
+        let owner = owner.meta();
+        let mut objects = self.by_index(index, &IndexValue::Uid(owner.uid));
+        objects.retain(|object| {
+            let meta = object.meta();
+            let names_owner = |controller: &Arc<ControllerRef>| {
+                controller.kind == *O::RESOURCE.kind && controller.name == *owner.name()
+            };
+            meta.namespace() == owner.namespace() && meta.controller.as_ref().is_some_and(names_owner)
+        });
+        objects
     }
 
     /// The objects of a namespace that have no controller, by key; `index` is [`Indices::add_controller`]'s.
@@ -335,6 +347,7 @@ impl<T: Object> State<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resource::Resource;
     use proptest::prelude::*;
     use serde::Deserialize;
 
@@ -348,6 +361,10 @@ mod tests {
         fn meta(&self) -> &Meta {
             &self.metadata
         }
+    }
+
+    impl Kind for Thing {
+        const RESOURCE: Resource = Resource::namespaced("", "v1", "Owner", "owners");
     }
 
     fn thing(name: &str, uid: u8, version: u64, owner: Option<u8>) -> Arc<Thing> {
@@ -442,8 +459,9 @@ mod tests {
             let all = cache.all();
             for owner in [101_u8, 102] {
                 let uid = Uid::parse(&uid_text(owner));
+                let owner = thing("o", owner, 1, None);
                 let scan: Vec<Key> = all.iter().filter(|t| t.metadata.is_controlled_by(uid)).map(|t| t.metadata.key.clone()).collect();
-                let index: Vec<Key> = cache.controlled_by(by_controller, uid).iter().map(|t| t.metadata.key.clone()).collect();
+                let index: Vec<Key> = cache.controlled_by(by_controller, &*owner).iter().map(|t| t.metadata.key.clone()).collect();
                 prop_assert_eq!(scan, index);
             }
             let scan = all.iter().filter(|t| t.metadata.controller.is_none()).count();

@@ -4,20 +4,24 @@
 //! Left out: deciding anything, retries (the queue's), and leases and events, which have modules of their own.
 
 mod metadata;
+mod options;
 
 use std::sync::Arc;
 
 use anyhow::anyhow;
 use bytes::Bytes;
 use futures::future::join_all;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
 use crate::client::{Accept, Client, PatchType};
 use crate::leader::Term;
-use crate::object::{Key, Meta, NoAnnotations, Object, ResourceVersion, Uid};
+use crate::object::{Key, Meta, NoAnnotations, Object, ResourceVersion};
 use crate::owner::{Claim, Owner, adopt_patch, release_patch};
 use crate::resource::Resource;
+
+pub use options::{DeleteOptions, Preconditions, Propagation};
 
 /// Writes through one client, for as long as this replica leads; cheap to clone.
 #[derive(Clone)]
@@ -40,35 +44,6 @@ impl Object for Written {
     }
 }
 
-/// What becomes of the dependents of a deleted object. Source: `DeletionPropagation`,
-/// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Propagation {
-    /// They are deleted afterwards.
-    Background,
-    /// They are deleted first.
-    Foreground,
-    /// They stay.
-    Orphan,
-}
-
-/// What must hold for a delete to happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Preconditions {
-    /// The object is still this one.
-    pub uid: Uid,
-    /// It is still in this state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resource_version: Option<ResourceVersion>,
-}
-
-impl From<Uid> for Preconditions {
-    fn from(uid: Uid) -> Self {
-        Self { uid, resource_version: None }
-    }
-}
-
 impl Control {
     /// Writes through this client; no term where nobody else may be at work.
     pub fn new(client: Client, term: Option<Term>) -> Self {
@@ -85,28 +60,15 @@ impl Control {
         self.writer()?.create(&resource.collection_path(namespace), Accept::Metadata, body).await
     }
 
-    /// DELETE; no propagation means the resource's default.
-    pub async fn delete(
+    /// DELETE of one object.
+    pub async fn delete<U: Serialize, V: Serialize>(
         &self,
         resource: &Resource,
         key: &Key,
-        preconditions: impl Into<Preconditions>,
-        propagation: Option<Propagation>,
+        options: &DeleteOptions<U, V>,
     ) -> Result<(), ApiError> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct DeleteOptions {
-            api_version: &'static str,
-            kind: &'static str,
-            preconditions: Preconditions,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            propagation_policy: Option<Propagation>,
-        }
-        let preconditions = preconditions.into();
-        let options =
-            DeleteOptions { api_version: "v1", kind: "DeleteOptions", preconditions, propagation_policy: propagation };
         let path = resource.object_path(key.namespace(), key.name(), "");
-        let serde::de::IgnoredAny = self.writer()?.delete(&path, Accept::Metadata, json(&options)).await?;
+        let IgnoredAny = self.writer()?.delete(&path, Accept::Metadata, json(options)).await?;
         Ok(())
     }
 
@@ -121,6 +83,24 @@ impl Control {
     ) -> Result<Written, ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), subresource);
         self.writer()?.patch(&path, Accept::Metadata, kind, body).await
+    }
+
+    /// PATCH of the status alone, on exactly this state of the object where the preconditions have its version. A merge
+    /// patch: what this build does not know of the status stays.
+    pub async fn patch_status(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        preconditions: Preconditions,
+        status: &impl Serialize,
+    ) -> Result<Written, ApiError> {
+        #[derive(Serialize)]
+        struct Patch<'a, S> {
+            metadata: Preconditions,
+            status: &'a S,
+        }
+        let body = json(&Patch { metadata: preconditions, status });
+        self.patch(resource, key, "status", PatchType::Merge, body).await
     }
 
     /// PUT of an object's or a subresource's whole JSON.

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 
 use crate::api_error::ApiError;
-use crate::control::{Control, Written};
+use crate::control::{Control, DeleteOptions, Written};
 use crate::events::{EventType, ObjectReference, Recorder};
 use crate::object::{Key, Uid};
 use crate::resource::PODS;
@@ -55,7 +55,7 @@ impl PodControl {
 
     /// Deletes this very pod; gives whether it was there.
     pub async fn delete(&self, owner: &ObjectReference, pod: &Key, uid: Uid) -> Result<bool, ApiError> {
-        match self.control.delete(&PODS, pod, uid, None).await {
+        match self.control.delete(&PODS, pod, &DeleteOptions::of(uid)).await {
             Ok(()) => {
                 let message = format!("Deleted pod: {}", pod.name());
                 self.recorder.event(owner, EventType::Normal, SUCCESSFUL_DELETE, message);

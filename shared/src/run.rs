@@ -9,8 +9,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -69,7 +71,7 @@ pub struct Setup {
     metrics: Metrics,
     checks: Checks,
     panics: Arc<AtomicU64>,
-    informers: Vec<BoxFuture<'static, ()>>,
+    informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
     workers: Vec<BoxFuture<'static, ()>>,
@@ -125,13 +127,15 @@ impl Setup {
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
-        self.informers.push(Box::pin(informer.run(self.client.clone())));
+        self.informers.push(Box::pin(informer.run(self.client.clone()).map(Ok)));
     }
 
     /// To discover resources and to start and stop following them while the operator runs.
     /// A resource that cannot be followed is noted by `/readyz`, and fails nothing.
-    pub fn feeder(&self) -> Feeder {
-        let feeder = Feeder::new(self.client.clone(), self.metrics.clone());
+    pub fn feeder(&mut self) -> Feeder {
+        let (broken, mut reports) = mpsc::unbounded_channel();
+        let feeder = Feeder::new(self.client.clone(), self.metrics.clone(), broken);
+        self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
         let feeds = feeder.clone();
         self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
         feeder
@@ -159,7 +163,7 @@ impl Setup {
         let check = move || if is_ready.borrow().synced { Ok(()) } else { Err("not ready yet".to_owned()) };
         self.checks.add(&[Probe::Readyz], name, check);
         self.progress.push(ready);
-        self.informers.push(Box::pin(task));
+        self.informers.push(Box::pin(task.map(Ok)));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
@@ -290,7 +294,7 @@ async fn serve(
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { informers, progress, queues, workers, .. } = setup;
-    let mut following: JoinSet<()> = informers.into_iter().collect();
+    let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
     tokio::select! {
         outcome = lead(progress, queues, workers, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
@@ -298,14 +302,16 @@ async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) 
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.
-async fn broken(following: &mut JoinSet<()>) -> anyhow::Error {
-    loop {
+async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
+    let error = loop {
         match following.join_next().await {
-            Some(Ok(())) => {}
-            Some(Err(error)) => return anyhow!(error).context("a resource is not followed any more"),
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => break error,
+            Some(Err(error)) => break anyhow!(error),
             None => std::future::pending().await,
         }
-    }
+    };
+    error.context("a resource is not followed any more")
 }
 
 /// Waits to lead, and works.
@@ -412,7 +418,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_of_what_follows_a_resource_is_noticed_and_an_orderly_end_is_none() {
         let mut following = JoinSet::new();
-        following.spawn(async {});
+        following.spawn(async { Ok(()) });
         following.spawn(std::future::pending());
         following.spawn(async { panic!("on purpose") });
         let error = format!("{:#}", broken(&mut following).await);

@@ -33,7 +33,7 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
          {}, on a fresh local cluster each, in turn.\n\
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
          Machine: {}. Date: {}. Command: `{command}`.\n\n\
-         CPU, memory and requests are the controllers' own. They have acted once before the first step; a restart begins with\n\
+         CPU, memory and requests are the controllers' own; the apiserver's CPU, with etcd's, is for everybody. They have acted once before the first step; a restart begins with\n\
          the start of their processes. Peak is the most that was ever resident since their start; anonymous is what belonged\n\
          to no file when the step ended. Reads include those that kube-controller-manager makes for all its controllers\n\
          together; a watch counts when it ends. Reaction is {}.\n\n\
@@ -94,8 +94,8 @@ fn table(text: &mut String, step: &str, measured: &[Measured]) {
     let rows = medians(step, measured);
     let (first, rest) = step.split_at(1);
     let _ = writeln!(text, "\n## {}{rest}\n", first.to_uppercase());
-    text.push_str("| | seconds | CPU s | peak MiB | anonymous MiB | reaction p50/p99 ms | writes | events | reads |\n");
-    text.push_str("|---|---|---|---|---|---|---|---|---|\n");
+    text.push_str("| | seconds | CPU s | apiserver CPU s | peak MiB | anonymous MiB | reaction p50/p99 ms | writes | events | reads |\n");
+    text.push_str("|---|---|---|---|---|---|---|---|---|---|\n");
     for (contestant, figures) in &rows {
         let _ = writeln!(text, "| {contestant} | {} |", cells(figures).join(" | "));
     }
@@ -122,6 +122,7 @@ fn cells(figures: &Figures) -> Vec<String> {
     vec![
         format!("{:.2}", figures.took.as_secs_f64()),
         format!("{:.2}", figures.cpu.as_secs_f64()),
+        format!("{:.2}", figures.apiserver_cpu.as_secs_f64()),
         mib(figures.peak_bytes),
         mib(figures.anonymous_bytes),
         format!("{}/{}", percentile(50), percentile(99)),
@@ -139,6 +140,7 @@ fn ratios(us: &Figures, other: &Figures) -> Vec<String> {
     vec![
         ratio(us.took.as_secs_f64(), other.took.as_secs_f64()),
         ratio(us.cpu.as_secs_f64(), other.cpu.as_secs_f64()),
+        ratio(us.apiserver_cpu.as_secs_f64(), other.apiserver_cpu.as_secs_f64()),
         bytes(us.peak_bytes, other.peak_bytes),
         bytes(us.anonymous_bytes, other.anonymous_bytes),
         String::new(),
@@ -166,6 +168,7 @@ fn median(all: &[&Figures]) -> Option<Figures> {
     Some(Figures {
         took,
         cpu: middle(all.iter().map(|one| one.cpu).collect())?,
+        apiserver_cpu: middle(all.iter().map(|one| one.apiserver_cpu).collect())?,
         peak_bytes: middle(all.iter().map(|one| one.peak_bytes).collect())?,
         anonymous_bytes: middle(all.iter().map(|one| one.anonymous_bytes).collect())?,
         requests: shown.requests.clone(),
@@ -206,8 +209,16 @@ mod tests {
     fn figures(took: u64, verbs: &[(&str, u64)]) -> Figures {
         let requests = verbs.iter().map(|(verb, count)| ((*verb).to_owned(), *count)).collect();
         let took = Duration::from_secs(took);
-        let (peak_bytes, anonymous_bytes) = (3 << 20, 1 << 20);
-        Figures { took, cpu: took, peak_bytes, anonymous_bytes, requests, reactions: vec![took], pods: Some(2) }
+        Figures {
+            took,
+            cpu: took,
+            apiserver_cpu: took * 3,
+            peak_bytes: 3 << 20,
+            anonymous_bytes: 1 << 20,
+            requests,
+            reactions: vec![took],
+            pods: Some(2),
+        }
     }
 
     #[test]
@@ -226,8 +237,11 @@ mod tests {
         let mut text = String::new();
         table(&mut text, "roll it", &measured);
         per_pod(&mut text, "roll it", &measured);
-        assert!(text.contains("| operators | 2.00 | 2.00 | 3.0 | 1.0 | 2000.0/2000.0 | 5 | 7 | 2 |"), "{text}");
-        assert!(text.contains("| ratio to kube-controller-manager at 2000 qps | 0.50 | 0.50 | 1.00 |"), "{text}");
+        assert!(text.contains("| operators | 2.00 | 2.00 | 6.00 | 3.0 | 1.0 | 2000.0/2000.0 | 5 | 7 | 2 |"), "{text}");
+        assert!(
+            text.contains("| ratio to kube-controller-manager at 2000 qps | 0.50 | 0.50 | 0.50 | 1.00 |"),
+            "{text}"
+        );
         assert!(text.contains("For each pod: *operators*: 2.50 writes, 3.50 events."), "{text}");
     }
 }

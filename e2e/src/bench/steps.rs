@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep};
 use super::BenchOptions;
 use super::audit::{self, Request};
 use super::contestant::{Contestant, Running};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Part};
 use crate::progress::Progress;
 
 const NAMESPACE: &str = "bench";
@@ -78,6 +78,8 @@ pub(super) struct Measured {
 pub(super) struct Figures {
     pub(super) took: Duration,
     pub(super) cpu: Duration,
+    /// What the apiserver and etcd have used meanwhile, whoever it was for.
+    pub(super) apiserver_cpu: Duration,
     pub(super) peak_bytes: u64,
     pub(super) anonymous_bytes: u64,
     pub(super) requests: BTreeMap<String, u64>,
@@ -89,9 +91,13 @@ pub(super) struct Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (took, cpu) = (self.took.as_secs_f64(), self.cpu.as_secs_f64());
+        let [took, cpu, apiserver_cpu] = [self.took, self.cpu, self.apiserver_cpu].map(|it| it.as_secs_f64());
         let (peak, anonymous) = (self.peak_bytes >> 20, self.anonymous_bytes >> 20);
-        write!(f, "{took:.2} s, {cpu:.2} s CPU, peak {peak} MiB, anonymous {anonymous} MiB, {:?}", self.requests)
+        write!(
+            f,
+            "{took:.2} s, {cpu:.2} s CPU ({apiserver_cpu:.2} s the apiserver's), peak {peak} MiB, anonymous {anonymous} MiB, {:?}",
+            self.requests
+        )
     }
 }
 
@@ -141,16 +147,19 @@ impl<'a> Bench<'a> {
 
     async fn figures(&mut self, work: impl AsyncFnOnce(&mut Self) -> Result<()>) -> Result<Figures> {
         let before = self.running.usage(self.cluster)?;
+        let apiserver_before = self.apiserver_cpu()?;
         let position = audit::position(self.cluster.audit_log()?)?;
         let started = Instant::now();
         work(self).await?;
         let took = started.elapsed();
         let after = self.running.usage(self.cluster)?;
+        let apiserver_after = self.apiserver_cpu()?;
         let requests = audit::since(self.cluster.audit_log()?, position)?;
         let users = self.running.users();
         Ok(Figures {
             took,
             cpu: after.cpu.saturating_sub(before.cpu),
+            apiserver_cpu: apiserver_after.saturating_sub(apiserver_before),
             peak_bytes: after.peak_rss,
             anonymous_bytes: after.anonymous,
             requests: audit::by_verb(&requests, &users),
@@ -161,6 +170,10 @@ impl<'a> Bench<'a> {
                 .map_or_else(Vec::new, |reaction| (reaction.find)(&requests, &users)),
             pods: None,
         })
+    }
+
+    fn apiserver_cpu(&self) -> Result<Duration> {
+        Ok(self.cluster.usage(Part::Apiserver)?.cpu + self.cluster.usage(Part::Etcd)?.cpu)
     }
 
     fn keep(&mut self, step: &'static str, figures: Figures) {

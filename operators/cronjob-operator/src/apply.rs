@@ -1,15 +1,15 @@
 //! Executes a plan: deletes, tells, creates; and writes the status.
 //!
 //! Decides nothing. A delete that fails is told and ends nothing but a replacement; whatever is gone already is as good
-//! as deleted. What was told to be deleted is not told to be over as well. Left out: upstream's live read before a replacement, for the uid in the delete says which Job is meant.
+//! as deleted. What was told to be deleted is not told to be over as well.
+//! Left out: upstream's live read before a replacement, for the uid in the delete says which Job is meant.
 
 use std::collections::BTreeSet;
 
 use anyhow::Context;
 use serde::Serialize;
 use shared::api_error::ApiError;
-use shared::client::PatchType;
-use shared::control::{Control, Propagation, json};
+use shared::control::{Control, DeleteOptions, Preconditions, Propagation};
 use shared::events::{EventType, ObjectReference, Recorder};
 use shared::object::{Key, ResourceVersion, Uid};
 use shared::resource::JOBS;
@@ -83,7 +83,8 @@ impl Writer {
     ///
     /// Upstream: `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
     async fn delete(&self, about: &ObjectReference, Deletion { key, uid }: &Deletion) -> Result<bool, ApiError> {
-        match self.control.delete(&JOBS, key, *uid, Some(Propagation::Background)).await {
+        let options = DeleteOptions::of(*uid).with_dependents(Propagation::Background);
+        match self.control.delete(&JOBS, key, &options).await {
             Ok(()) => {
                 let message = format!("Deleted job {}", key.name());
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_DELETE, message);
@@ -170,15 +171,13 @@ impl Writer {
         status: &CronJobStatus,
     ) -> Result<ResourceVersion, ApiError> {
         let meta = &cron_job.metadata;
-        let patch = Patch {
-            metadata: Metadata { uid: meta.uid, resource_version: meta.resource_version },
-            status: Status {
-                active: &status.active,
-                last_schedule_time: status.last_schedule_time,
-                last_successful_time: status.last_successful_time,
-            },
+        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+        let status = Status {
+            active: &status.active,
+            last_schedule_time: status.last_schedule_time,
+            last_successful_time: status.last_successful_time,
         };
-        let written = self.control.patch(&CRON_JOBS, &meta.key, "status", PatchType::Merge, json(&patch)).await?;
+        let written = self.control.patch_status(&CRON_JOBS, &meta.key, preconditions, &status).await?;
         Ok(written.metadata.resource_version)
     }
 }
@@ -188,19 +187,6 @@ struct Created {
     job: JobReference,
     /// When it was created, if this sync did it.
     creation: Option<Time>,
-}
-
-#[derive(Serialize)]
-struct Patch<'a> {
-    metadata: Metadata,
-    status: Status<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    uid: Uid,
-    resource_version: ResourceVersion,
 }
 
 #[derive(Serialize)]

@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow};
 use shared::api_error::ApiError;
 use shared::client::PatchType;
 use shared::consistency::{Consistency, Source};
-use shared::control::{Claimed, Control, Preconditions, Written, aggregate, json};
+use shared::control::{Claimed, Control, DeleteOptions, Preconditions, Written, aggregate, json};
 use shared::events::{ObjectReference, Recorder};
 use shared::informer::Informer;
 use shared::object::{Meta, ResourceVersion, Uid};
@@ -194,7 +194,7 @@ impl Writer {
     async fn delete(&self, deletion: ReplicaSetDeletion) -> anyhow::Result<()> {
         let ReplicaSetDeletion { key, uid, resource_version, reason: _ } = deletion;
         let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
-        match self.control.delete(&REPLICA_SETS, &key, preconditions, None).await {
+        match self.control.delete(&REPLICA_SETS, &key, &DeleteOptions::of(preconditions)).await {
             Err(error) if !error.is_not_found() => {
                 Err(error).with_context(|| format!("cannot delete replica set {key}"))
             }

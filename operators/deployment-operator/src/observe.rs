@@ -63,7 +63,7 @@ impl Caches {
         let meta = &deployment.meta;
         let selector =
             selector(deployment).with_context(|| format!("deployment {} has invalid label selector", meta.key))?;
-        let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, meta.uid);
+        let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, deployment);
         let orphans = self.replica_sets.orphans(self.replica_sets_by_controller, meta.namespace());
         let candidates = own.into_iter().chain(orphans);
         Ok(owner::claim(&owner(deployment), candidates, |candidate| selector.matches(&candidate.meta.labels)))
@@ -73,13 +73,13 @@ impl Caches {
     ///
     /// Upstream: `getPodMapForDeployment`, `deployment_controller.go`.
     pub fn pods_of(&self, replica_sets: &[Arc<ReplicaSet>]) -> Vec<Arc<Pod>> {
-        let pods_of = |set: &Arc<ReplicaSet>| self.pods.controlled_by(self.pods_by_controller, set.meta.uid);
+        let pods_of = |set: &Arc<ReplicaSet>| self.pods.controlled_by(self.pods_by_controller, &**set);
         replica_sets.iter().flat_map(pods_of).collect()
     }
 
     /// Whether a pod of any of a Deployment's ReplicaSets may still run.
     pub fn runs_pods(&self, deployment: &Deployment) -> bool {
-        let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, deployment.meta.uid);
+        let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, deployment);
         !self.pods_of(&own).is_empty()
     }
 
@@ -198,5 +198,98 @@ impl Observed {
         self.replica_sets.push(replica_set);
         self.replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::testing::{ObjectBuilder, object, pod, store};
+
+    use super::*;
+    use crate::objects::Pod;
+
+    /// Of two Deployments that select the same.
+    fn deployment(name: &str) -> ObjectBuilder {
+        object("apps/v1", "Deployment", name)
+            .set(&["spec", "selector"], json!({ "matchLabels": { "app": "web" } }))
+            .set(&["spec", "strategy", "type"], "Recreate")
+    }
+
+    fn replica_set(name: &str) -> ObjectBuilder {
+        object("apps/v1", "ReplicaSet", name).set(&["spec"], json!({})).label("app", "web")
+    }
+
+    fn owned(name: &str, owner: &str) -> ObjectBuilder {
+        replica_set(name).owned_by::<Deployment>(&deployment(owner).build::<Deployment>())
+    }
+
+    fn names<T: shared::object::Object>(objects: &[Arc<T>]) -> String {
+        objects.iter().map(|object| object.meta().name()).collect::<Vec<_>>().join(",")
+    }
+
+    #[track_caller]
+    fn check(deployment: &ObjectBuilder, replica_sets: &[ObjectBuilder], expected: &str) {
+        let (caches, ..) = Caches::new();
+        for replica_set in replica_sets {
+            store(&caches.replica_sets, &replica_set.build());
+        }
+        let Claim { owned, adopt, release } = caches.claim(&deployment.build::<Deployment>()).unwrap();
+        let found = format!("own {} adopt {} release {}", names(&owned), names(&adopt), names(&release));
+        assert_eq!(found, expected);
+    }
+
+    /// Upstream: `TestGetReplicaSetsForDeployment`, `TestGetReplicaSetsForDeploymentAdoptRelease`.
+    #[test]
+    fn a_deployment_claims_its_own_and_the_orphans_it_selects() {
+        let both = [owned("a", "web"), owned("b", "other")];
+        check(&deployment("web"), &both, "own a adopt  release ");
+        check(&deployment("other"), &both, "own b adopt  release ");
+        let relabelled = owned("b", "web").label("app", "db");
+        check(&deployment("web"), &[replica_set("a"), relabelled.clone()], "own  adopt a release b");
+        check(&deployment("web").terminating(), &[replica_set("a"), relabelled], "own  adopt  release ");
+        check(&deployment("web"), &[replica_set("a").label("app", "db")], "own  adopt  release ");
+    }
+
+    #[test]
+    fn what_is_in_another_namespace_is_not_its_own() {
+        let elsewhere = [owned("a", "web").namespace("elsewhere"), replica_set("b").namespace("elsewhere")];
+        check(&deployment("web"), &elsewhere, "own  adopt  release ");
+        let caches = Caches::new().0;
+        let own: Arc<ReplicaSet> = owned("a", "web").build();
+        store(&caches.pods, &pod("x").namespace("elsewhere").owned_by(&*own).build());
+        assert_eq!(names::<Pod>(&caches.pods_of(&[own])), "");
+    }
+
+    #[test]
+    fn one_that_selects_everything_or_nothing_claims_nothing() {
+        let sets = [owned("a", "web"), replica_set("b")];
+        check(&deployment("web").set(&["spec", "selector"], json!({})), &sets, "own  adopt  release ");
+        check(&deployment("web").set(&["spec", "selector"], json!(null)), &sets[1..], "own  adopt  release ");
+        let odd = json!({ "matchExpressions": [{ "key": "app", "operator": "Odd" }] });
+        let odd = deployment("web").set(&["spec", "selector"], odd).build::<Deployment>();
+        let error = Caches::new().0.claim(&odd).unwrap_err();
+        assert_eq!(error.to_string(), "deployment default/web has invalid label selector");
+    }
+
+    /// Upstream: `TestGetPodMapForReplicaSets`; pods that have ended are not watched.
+    #[test]
+    fn its_pods_are_those_of_its_sets() {
+        let (caches, ..) = Caches::new();
+        let [a, b, other]: [Arc<ReplicaSet>; 3] =
+            [owned("a", "web").build(), owned("b", "web").build(), owned("c", "other").build()];
+        for pod in [
+            pod("a1").owned_by(&*a),
+            pod("a2").owned_by(&*a).terminating(),
+            pod("b1").owned_by(&*b),
+            pod("c1").owned_by(&*other),
+            pod("orphan").label("app", "web"),
+        ] {
+            store(&caches.pods, &pod.build());
+        }
+        let observed = Observed::new(deployment("web").build(), vec![Arc::clone(&b), Arc::clone(&a)], {
+            caches.pods_of(&[Arc::clone(&a), Arc::clone(&b)])
+        });
+        assert_eq!(observed.running_pods, BTreeMap::from([(a.meta.uid, 2), (b.meta.uid, 1)]));
     }
 }

@@ -13,7 +13,7 @@ use shared::api_error::ApiError;
 use shared::cache::Cache;
 use shared::client::PatchType;
 use shared::consistency::{Consistency, Source};
-use shared::control::{Control, Written, json};
+use shared::control::{Control, DeleteOptions, Written, json};
 use shared::events::{EventType, ObjectReference, Recorder};
 use shared::intern::Text;
 use shared::labels::Labels;
@@ -170,7 +170,7 @@ impl Writer {
     }
 
     async fn delete(&self, service: &Service, Deletion { key, uid, why: _ }: &Deletion) -> Result<(), ApiError> {
-        match self.control.delete(&ENDPOINT_SLICES, key, *uid, None).await {
+        match self.control.delete(&ENDPOINT_SLICES, key, &DeleteOptions::of(*uid)).await {
             Ok(()) => {
                 // Where the event has come before the answer, nothing is to be expected any more.
                 if self.slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use shared::api_error::ApiError;
 use shared::client::PatchType;
-use shared::control::{Control, json};
+use shared::control::{Control, DeleteOptions, Preconditions, json};
 use shared::object::Key;
 use shared::resource::Resource;
 
@@ -19,7 +19,7 @@ use crate::controller::collector::{Collector, Followed};
 use crate::graph::Event;
 use crate::objects::Identity;
 use crate::observe::{Got, get, key_in};
-use crate::plan::patches::{Patch, delete_options, remove_finalizer};
+use crate::plan::patches::{Patch, remove_finalizer};
 use crate::plan::{Action, Conflict, Delete, Plan, judge_conflict};
 
 /// client-go's `DefaultBackoff`: four tries in all.
@@ -78,14 +78,17 @@ async fn delete(
             .await
             .with_context(|| format!("unblock owners of {identity}"))?;
     }
-    let options = |version| json(&delete_options(&live.uid, version, policy));
-    let outcome = control.delete_with(&resource, &key, options(Some(&live.resource_version))).await;
+    let delete = async |resource_version| {
+        let preconditions = Preconditions { uid: live.uid.as_str(), resource_version };
+        control.delete(&resource, &key, &DeleteOptions::of(preconditions).with_dependents(policy)).await
+    };
+    let outcome = delete(Some(live.resource_version.as_str())).await;
     let outcome = match outcome {
         Err(conflict) if conflict.is_conflict() => match get(collector, control, &resource, &key).await {
             Got::Absent => return Ok(Deleted::WasAbsent),
             Got::Object(now) => match judge_conflict(&live, &now.metadata) {
                 Conflict::Absent => return Ok(Deleted::WasAbsent),
-                Conflict::SameOwners => control.delete_with(&resource, &key, options(None)).await,
+                Conflict::SameOwners => delete(None).await,
                 Conflict::Open => Err(conflict),
             },
             Got::Unserved | Got::Failed(_) => Err(conflict),

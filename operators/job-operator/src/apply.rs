@@ -16,7 +16,7 @@ use shared::api_error::ApiError;
 use shared::client::PatchType;
 use shared::clock::Clock;
 use shared::consistency::{Consistency, Source};
-use shared::control::{Claimed, Control, Written, aggregate, json, slow_start};
+use shared::control::{Claimed, Control, Preconditions, aggregate, json, slow_start};
 use shared::events::{EventType, ObjectReference, Recorder};
 use shared::expectations::Expectations;
 use shared::object::{Key, ResourceVersion, Uid};
@@ -235,21 +235,8 @@ impl Writer {
         resource_version: ResourceVersion,
         status: &JobStatus,
     ) -> Result<ResourceVersion, ApiError> {
-        /// A merge patch: what this build does not know of the status stays. Its metadata are preconditions.
-        #[derive(Serialize)]
-        struct Patch<'a> {
-            metadata: Preconditions,
-            status: &'a JobStatus,
-        }
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Preconditions {
-            uid: Uid,
-            resource_version: ResourceVersion,
-        }
-        let metadata = Preconditions { uid: job.metadata.uid, resource_version };
-        let body = json(&Patch { metadata, status });
-        let written: Written = self.control.patch(&JOBS, &job.metadata.key, "status", PatchType::Merge, body).await?;
+        let preconditions = Preconditions { uid: job.metadata.uid, resource_version: Some(resource_version) };
+        let written = self.control.patch_status(&JOBS, &job.metadata.key, preconditions, status).await?;
         self.wrote(job, self.jobs_source, written.metadata.resource_version);
         Ok(written.metadata.resource_version)
     }

@@ -5,10 +5,10 @@
 use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::api_error::ApiError;
 use shared::client::Accept;
-use shared::control::{self, Control, Propagation};
+use shared::control::{self, Control, DeleteOptions, Propagation};
 use shared::object::{Key, ResourceVersion};
 use shared::resource::{NAMESPACES, PODS, Resource};
 use shared::time::Time;
@@ -81,14 +81,10 @@ async fn delete_collection(control: &Control, namespace: &str, kind: &KindToEmpt
 }
 
 /// What an aggregated apiserver gives no uid to is deleted by its name alone.
-fn delete_options(item: &ItemMeta) -> Value {
-    let mut options = json!({
-        "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": Propagation::Background,
-    });
-    if !item.uid.is_empty() {
-        options["preconditions"] = json!({ "uid": item.uid });
-    }
-    options
+fn delete_options(item: &ItemMeta) -> DeleteOptions<&str, &str> {
+    let uid = item.uid.as_str();
+    let options = if uid.is_empty() { DeleteOptions::any() } else { DeleteOptions::of(uid) };
+    options.with_dependents(Propagation::Background)
 }
 
 async fn delete_each(control: &Control, resource: &Resource, namespace: &str) -> Result<(), ApiError> {
@@ -99,7 +95,7 @@ async fn delete_each(control: &Control, resource: &Resource, namespace: &str) ->
     }
     for Item { metadata } in items {
         let options = delete_options(&metadata);
-        match control.delete_with(resource, &Key::new(namespace, &metadata.name), control::json(&options)).await {
+        match control.delete(resource, &Key::new(namespace, &metadata.name), &options).await {
             Err(error) if !is_unsupported(&error) => return Err(error),
             Ok(()) | Err(_) => {}
         }
@@ -128,12 +124,9 @@ mod tests {
     #[test]
     fn an_object_is_deleted_in_the_background_and_by_its_uid_if_it_has_one() {
         let item = |uid: &str| ItemMeta { name: "a".to_owned(), uid: uid.to_owned(), finalizers: None };
-        let options = |body: Value| {
-            let mut all = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
-            all.as_object_mut().unwrap().extend(body.as_object().cloned().unwrap());
-            all
-        };
-        assert_eq!(delete_options(&item("u")), options(json!({ "preconditions": { "uid": "u" } })));
-        assert_eq!(delete_options(&item("")), options(json!({})));
+        let in_background =
+            |options: DeleteOptions<&'static str, &'static str>| options.with_dependents(Propagation::Background);
+        assert_eq!(delete_options(&item("u")), in_background(DeleteOptions::of("u")));
+        assert_eq!(delete_options(&item("")), in_background(DeleteOptions::any()));
     }
 }

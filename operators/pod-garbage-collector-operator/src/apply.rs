@@ -5,10 +5,9 @@
 use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use serde_json::json;
 use shared::api_error::ApiError;
 use shared::client::PatchType;
-use shared::control::{self, Control};
+use shared::control::{self, Control, DeleteOptions};
 use shared::decisions::Decisions;
 use shared::resource::PODS;
 
@@ -64,11 +63,7 @@ impl Writer {
                 return Ok(());
             }
         }
-        let options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
-            "preconditions": { "uid": pod.metadata.uid },
-        });
-        outcome(self.control.delete_with(&PODS, key, control::json(&options)).await)?;
+        outcome(self.control.delete(&PODS, key, &DeleteOptions::of(pod.metadata.uid).within(0)).await)?;
         Ok(())
     }
 }

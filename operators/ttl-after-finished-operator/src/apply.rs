@@ -4,7 +4,7 @@
 
 use shared::api_error::ApiError;
 use shared::clock::Clock;
-use shared::control::{Control, Propagation};
+use shared::control::{Control, DeleteOptions, Propagation};
 use shared::object::Key;
 use shared::resource::JOBS;
 use shared::worker::Requeue;
@@ -30,7 +30,8 @@ impl Writer {
             Plan::Keep(Reason::BeingDeleted | Reason::NoTtl | Reason::NotFinished) => Ok(Requeue::Done),
             Plan::Wait(left) => Ok(Requeue::After(left)),
             Plan::Delete { expired, preconditions } => {
-                match self.control.delete(&JOBS, key, preconditions, Some(Propagation::Foreground)).await {
+                let options = DeleteOptions::of(preconditions).with_dependents(Propagation::Foreground);
+                match self.control.delete(&JOBS, key, &options).await {
                     Ok(()) => {
                         tracing::info!(job = %key, %expired, "cleaned up the Job");
                         self.delay.observe(expired, self.clock.now());

@@ -1,15 +1,14 @@
-//! Calls for who knows a kind only by discovery: live metadata, whole collections, and deletes in the caller's words.
+//! Calls for who knows a kind only by discovery: live metadata, and whole collections.
 //!
 //! Left out: deciding what a refusal means. A kind may refuse any of these calls.
 
-use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::{Control, Propagation, json};
+use super::{Control, DeleteOptions, Propagation, json};
 use crate::api_error::ApiError;
 use crate::client::Accept;
-use crate::object::Key;
+use crate::object::{Key, Uid};
 use crate::resource::Resource;
 
 /// As many objects come in one page.
@@ -54,18 +53,9 @@ impl Control {
         namespace: &str,
         propagation: Propagation,
     ) -> Result<(), ApiError> {
-        let options = serde_json::json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
-        });
+        let options = DeleteOptions::<Uid>::any().with_dependents(propagation);
         let path = resource.collection_path(namespace);
         let IgnoredAny = self.writer()?.delete(&path, Accept::MetadataList, json(&options)).await?;
-        Ok(())
-    }
-
-    /// DELETE with these `DeleteOptions`, which name their own preconditions.
-    pub async fn delete_with(&self, resource: &Resource, key: &Key, options: Bytes) -> Result<(), ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), "");
-        let IgnoredAny = self.writer()?.delete(&path, Accept::Metadata, options).await?;
         Ok(())
     }
 }

@@ -4,8 +4,12 @@
 //! Left out: handlers and read-your-writes, which need a cache.
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anyhow::anyhow;
+use futures::FutureExt;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -25,11 +29,14 @@ pub struct Feeder {
     client: Client,
     metrics: Metrics,
     feeds: Arc<Mutex<Vec<Follow>>>,
+    broken: UnboundedSender<anyhow::Error>,
 }
 
 impl Feeder {
-    pub(crate) fn new(client: Client, metrics: Metrics) -> Self {
-        Self { client, metrics, feeds: Arc::default() }
+    /// `broken` is told when following something has panicked: what is kept of it may be half of a change, and nobody
+    /// else would ever notice that it stands still.
+    pub(crate) fn new(client: Client, metrics: Metrics, broken: UnboundedSender<anyhow::Error>) -> Self {
+        Self { client, metrics, feeds: Arc::default(), broken }
     }
 
     /// What the apiserver serves at the moment.
@@ -47,7 +54,8 @@ impl Feeder {
         let none = Cow::Borrowed("");
         let (field_selector, label_selector) = (none.clone(), none);
         let source = Source { resource, accept: Accept::Metadata, field_selector, label_selector, health };
-        let task = tokio::spawn(reflector::run(source, Tracked { sink, progress }, self.client.clone()));
+        let following = reflector::run(source, Tracked { sink, progress }, self.client.clone());
+        let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
         Running { task: task.abort_handle(), follow }
     }
 
@@ -68,6 +76,14 @@ impl Feeder {
             })
             .collect();
         if failing.is_empty() { Ok(()) } else { Err(failing.join("; ")) }
+    }
+}
+
+/// Runs to its end, and tells if that was a panic.
+async fn report(following: impl Future<Output = ()>, resource: String, broken: UnboundedSender<anyhow::Error>) {
+    if AssertUnwindSafe(following).catch_unwind().await.is_err() {
+        // Nobody listens any more when the process ends anyway.
+        let _ = broken.send(anyhow!("what follows {resource} has panicked"));
     }
 }
 
@@ -137,5 +153,20 @@ impl<T, S: Sink<T>> Sink<T> for Tracked<S> {
     fn advance(&self, version: ResourceVersion) {
         self.progress.send_modify(|progress| progress.resource_version = progress.resource_version.max(version));
         self.sink.advance(version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    #[tokio::test]
+    async fn a_panic_is_told_and_an_orderly_end_is_none() {
+        let (broken, mut reports) = unbounded_channel();
+        report(async {}, "pods".to_owned(), broken.clone()).await;
+        report(async { panic!("on purpose") }, "nodes".to_owned(), broken).await;
+        assert_eq!(reports.recv().await.unwrap().to_string(), "what follows nodes has panicked");
+        assert!(reports.recv().await.is_none());
     }
 }

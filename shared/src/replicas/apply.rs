@@ -7,19 +7,17 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::future::join_all;
-use serde::Serialize;
 
 use super::plan::{Deletion, Plan};
 use super::status::ReplicaStatus;
 use super::{Outcome, ReplicaOwner};
 use crate::api_error::ApiError;
-use crate::client::PatchType;
 use crate::clock::Clock;
 use crate::consistency::{Consistency, Source};
-use crate::control::{Claimed, Control, Written, aggregate, json, slow_start};
+use crate::control::{Claimed, Control, Preconditions, Written, aggregate, slow_start};
 use crate::events::ObjectReference;
 use crate::expectations::Expectations;
-use crate::object::{Key, ResourceVersion, Uid};
+use crate::object::{Key, ResourceVersion};
 use crate::pod::creation::pod_body;
 use crate::pod_control::PodControl;
 use crate::resource::PODS;
@@ -164,21 +162,8 @@ impl Writer {
         resource_version: ResourceVersion,
         status: &ReplicaStatus,
     ) -> Result<Written, ApiError> {
-        /// A merge patch: what this build does not know of the status stays. Its metadata are preconditions.
-        #[derive(Serialize)]
-        struct Patch<'a> {
-            metadata: Preconditions,
-            status: &'a ReplicaStatus,
-        }
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Preconditions {
-            uid: Uid,
-            resource_version: ResourceVersion,
-        }
-        let metadata = Preconditions { uid: owner.meta().uid, resource_version };
-        let body = json(&Patch { metadata, status });
-        self.control.patch(&T::RESOURCE, &owner.meta().key, "status", PatchType::Merge, body).await
+        let preconditions = Preconditions { uid: owner.meta().uid, resource_version: Some(resource_version) };
+        self.control.patch_status(&T::RESOURCE, &owner.meta().key, preconditions, status).await
     }
 
     /// Forgets a key whose object is gone.

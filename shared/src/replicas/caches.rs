@@ -60,13 +60,12 @@ impl<T: ReplicaOwner> Caches<T> {
         (caches, owners, pods)
     }
 
-    /// The pods whose controller is the object of this uid, and those of its namespace that have none.
+    /// The pods whose controller is this owner, and those of its namespace that have none.
     ///
     /// Source: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
     pub fn pods_of(&self, owner: &T) -> Vec<Arc<Pod>> {
-        let meta = owner.meta();
-        let mut pods = self.pods.controlled_by(self.pods_by_controller, meta.uid);
-        pods.extend(self.pods.orphans(self.pods_by_controller, meta.namespace()));
+        let mut pods = self.pods.controlled_by(self.pods_by_controller, owner);
+        pods.extend(self.pods.orphans(self.pods_by_controller, owner.meta().namespace()));
         pods
     }
 
@@ -78,9 +77,9 @@ impl<T: ReplicaOwner> Caches<T> {
     /// Source: `getIndirectlyRelatedPods`, `pkg/controller/replicaset/replica_set.go`.
     pub fn related_pods(&self, owner: &T) -> Vec<Arc<Pod>> {
         let Some(controller) = owner.meta().controller_uid() else { return Vec::new() };
-        let siblings = self.owners.controlled_by(self.owners_by_controller, controller);
+        let siblings = self.owners.by_index(self.owners_by_controller, &IndexValue::Uid(controller));
         let pods_of = |sibling: &Arc<T>| {
-            let mut pods = self.pods.controlled_by(self.pods_by_controller, sibling.meta().uid);
+            let mut pods = self.pods.controlled_by(self.pods_by_controller, &**sibling);
             pods.retain(|pod| sibling.spec().selects(&pod.metadata.labels));
             pods
         };

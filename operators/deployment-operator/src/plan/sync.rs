@@ -61,7 +61,7 @@ impl<'a> ReplicaSets<'a> {
 
     /// The revision that the new ReplicaSet has once its annotations are right.
     pub fn revision_of_new(&self) -> Option<i64> {
-        self.new.and_then(|new| revision(new)).map(|current| current.max(self.new_revision()))
+        self.new.and_then(|new| own_revision(&new.meta.annotations)).map(|current| current.max(self.new_revision()))
     }
 }
 
@@ -116,11 +116,9 @@ fn annotation_changes(deployment: &Annotations, replica_set: &Annotations, new_r
         .map(|(key, value)| (Text::new(key), Text::new(value)))
         .collect();
     let old = replica_set.get(annotations::REVISION);
-    let old_number = match old {
-        None | Some("") => Some(0),
-        Some(text) => text.parse::<i64>().ok(),
+    let Some(old_number) = own_revision(replica_set) else {
+        return AnnotationChanges { set, are_to_be_written: false };
     };
-    let Some(old_number) = old_number else { return AnnotationChanges { set, are_to_be_written: false } };
     if old_number < new_revision {
         set.insert(Text::new(annotations::REVISION), Text::new(&new_revision.to_string()));
         let history = replica_set.get(annotations::REVISION_HISTORY).unwrap_or_default();
@@ -129,6 +127,15 @@ fn annotation_changes(deployment: &Annotations, replica_set: &Annotations, new_r
         }
     }
     AnnotationChanges { are_to_be_written: !set.is_empty(), set }
+}
+
+/// The revision that the new ReplicaSet notes, to be raised. An empty text is no revision yet; of an old one it is an odd
+/// one.
+fn own_revision(new: &Annotations) -> Option<i64> {
+    match new.get(annotations::REVISION) {
+        None | Some("") => Some(0),
+        Some(text) => text.parse().ok(),
+    }
 }
 
 /// The annotations that go from a Deployment to its ReplicaSet.

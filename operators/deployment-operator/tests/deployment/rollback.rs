@@ -65,6 +65,17 @@ fn the_revision_that_the_new_one_is_about_to_get_counts() {
     );
 }
 
+#[test]
+fn a_new_one_with_an_empty_revision_gets_one_that_counts() {
+    let [v1, v2, v3] = three();
+    let sets = [v1, v2, v3.annotate(REVISION, "")];
+    check(
+        &back_to("0").with(&sets),
+        "rollback; update web-v3 deployment.kubernetes.io/revision=3 deployment.kubernetes.io/revision-history= \
+         (as the deployment says); roll back to revision 2",
+    );
+}
+
 /// Upstream: `TestReentrantRollback`.
 #[test]
 fn it_touches_no_set_that_is_as_it_should_be() {

@@ -2,6 +2,8 @@
 
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::Step;
+use deployment_operator::plan::deployment_util::resolve_fenceposts;
+use shared::int_or_percent::IntOrPercent;
 
 use crate::builders::*;
 
@@ -21,6 +23,24 @@ fn the_new_one_grows_into_the_room_for_surge() {
     check_new(2, 5, 0, "scale web-v2 0→7 (new: room for surge)");
     check_new(2, 2, 11, "scale web-v2 11→10 (new: larger than the deployment)");
     check_new(10, 10, 2, "scale web-v2 2→10 (new: room for surge)");
+}
+
+/// Upstream: `TestResolveFenceposts`.
+#[test]
+fn one_pod_may_be_unavailable_where_nothing_else_is_allowed() {
+    let limits = |surge: Option<&str>, unavailable: Option<&str>, desired: i32| {
+        let [surge, unavailable] = [surge, unavailable].map(|limit| limit.map(IntOrPercent::parse));
+        resolve_fenceposts(surge.as_ref(), unavailable.as_ref(), desired).ok()
+    };
+    assert_eq!(limits(Some("0%"), Some("0%"), 0), Some((0, 1)));
+    assert_eq!(limits(Some("39%"), Some("39%"), 10), Some((4, 3)));
+    assert_eq!(limits(Some("oops"), Some("39%"), 10), None);
+    assert_eq!(limits(Some("55%"), Some("urg"), 10), None);
+    assert_eq!(limits(None, Some("39%"), 10), Some((0, 3)));
+    assert_eq!(limits(Some("39%"), None, 10), Some((4, 0)));
+    assert_eq!(limits(None, None, 10), Some((0, 1)));
+    // A share that is rounded down to nothing.
+    assert_eq!(limits(Some("0%"), Some("1%"), 2), Some((0, 1)));
 }
 
 #[test]

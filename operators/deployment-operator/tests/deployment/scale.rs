@@ -77,6 +77,14 @@ fn surge_is_shared_out_too() {
         &[set("v1", 8).sized_for(10, 13), set("v2", 5).sized_for(10, 13)],
         &[("v1", 34), ("v2", 22)],
     );
+    // Upstream: `TestRollingUpdateAndProportionalScalingForDeploymentPodReplacement`; pods that are on their way out take
+    // no part.
+    let going = |version, size| set(version, size).sized_for(100, 120).status("terminatingReplicas", 15);
+    check_sizes(
+        &deployment("v2", 120).rolling(20, 0),
+        &[going("v1", 100), going("v2", 20).available(0)],
+        &[("v1", 117), ("v2", 23)],
+    );
 }
 
 /// Upstream: `TestScale`, "failed rs update".

@@ -1,4 +1,4 @@
-//! The bodies of all writes: patches in both forms, and delete options.
+//! The bodies of all patches, in both forms.
 //!
 //! Pure. A strategic merge patch names single references and carries the uid, which the server compares; where a kind
 //! does not take one (custom resources), a merge patch carries the whole list and the version it was read at.
@@ -6,7 +6,6 @@
 //! Upstream: `pkg/controller/garbagecollector/patch.go`.
 
 use serde_json::{Value, json};
-use shared::control::Propagation;
 
 use crate::objects::LiveMeta;
 
@@ -74,17 +73,6 @@ pub fn remove_finalizer(live: &LiveMeta, finalizer: &str) -> Option<Value> {
     Some(json!({ "metadata": { "resourceVersion": live.resource_version, "finalizers": kept } }))
 }
 
-/// `DeleteOptions` for exactly the object that was read; in exactly this state, if a version is given.
-pub fn delete_options(uid: &str, resource_version: Option<&str>, policy: Propagation) -> Value {
-    let mut preconditions = json!({ "uid": uid });
-    if let Some(version) = resource_version {
-        preconditions["resourceVersion"] = version.into();
-    }
-    json!({
-        "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions, "propagationPolicy": policy,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,14 +114,5 @@ mod tests {
         assert_eq!(remove_finalizer(&meta, "foregroundDeletion"), None);
         let last = remove_finalizer(&live(&json!({ "resourceVersion": "7", "finalizers": ["orphan"] })), "orphan");
         assert_eq!(last.unwrap(), json!({ "metadata": { "resourceVersion": "7", "finalizers": null } }));
-    }
-
-    #[test]
-    fn a_delete_names_uid_and_version() {
-        assert_eq!(
-            delete_options("u", Some("42"), Propagation::Background).to_string(),
-            r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"resourceVersion":"42","uid":"u"},"propagationPolicy":"Background"}"#
-        );
-        assert_eq!(delete_options("u", None, Propagation::Orphan)["preconditions"], json!({ "uid": "u" }));
     }
 }

@@ -67,9 +67,8 @@ impl Caches {
 
     /// The pods whose controller is this Job, and those of its namespace that have none.
     pub fn pods_of(&self, job: &Job) -> Vec<Arc<Pod>> {
-        let meta = &job.metadata;
-        let mut pods = self.pods.controlled_by(self.pods_by_controller, meta.uid);
-        pods.extend(self.pods.orphans(self.pods_by_controller, meta.namespace()));
+        let mut pods = self.pods.controlled_by(self.pods_by_controller, job);
+        pods.extend(self.pods.orphans(self.pods_by_controller, job.metadata.namespace()));
         pods
     }
 
@@ -129,7 +128,7 @@ impl Caches {
 
     /// The pods that nobody will count any more.
     fn orphans_of(&self, job: &Job) -> Vec<Effect> {
-        let pods = self.pods.controlled_by(self.pods_by_controller, job.metadata.uid);
+        let pods = self.pods.controlled_by(self.pods_by_controller, job);
         let tracked = pods.iter().filter(|pod| pod.has_tracking_finalizer());
         tracked.map(|pod| Effect::Orphan(pod.metadata.key.clone())).collect()
     }

@@ -192,18 +192,31 @@ fn pods_of_owners_under_one_controller_are_related() {
     assert_eq!(names(caches.related_pods(&alone)), "");
 }
 
+/// Upstream: `TestFilterPodsByOwner`.
 #[test]
 fn an_owners_pods_are_its_own_and_the_orphans_of_its_namespace() {
     let (caches, web, db) = web_and_db();
+    let owned = |name: &str, field: &str, value: serde_json::Value| {
+        let mut reference = pod("a").owned_by(&*web).json()["metadata"]["ownerReferences"][0].clone();
+        reference[field] = value;
+        pod(name).set(&["metadata", "ownerReferences"], json!([reference]))
+    };
     for pod in [
         pod("owned").owned_by(&*web),
         pod("orphan"),
         pod("elsewhere").namespace("elsewhere"),
         pod("other").owned_by(&*db),
         pod("gone").owned_by(&*web).terminating().created(NOW),
+        // These speak of its uid, and are not its own all the same.
+        pod("stranger").owned_by(&*web).namespace("elsewhere"),
+        owned("of-another-kind", "kind", json!("Job")),
+        owned("of-another-name", "name", json!("db")),
     ] {
         caches.pods.apply(&pod.build(), |_| ());
     }
-    let names: Vec<String> = caches.pods_of(&web).iter().map(|pod| pod.metadata.name().to_owned()).collect();
-    assert_eq!(names, ["gone", "owned", "orphan"]);
+    let names = |pods: &[Arc<Pod>]| pods.iter().map(|pod| pod.metadata.name().to_owned()).collect::<Vec<_>>().join(",");
+    assert_eq!(names(&caches.pods_of(&web)), "gone,owned,orphan");
+    // No controller, so an orphan.
+    caches.pods.apply(&owned("owned", "controller", json!(false)).build(), |_| ());
+    assert_eq!(names(&caches.pods_of(&web)), "gone,orphan,owned");
 }
