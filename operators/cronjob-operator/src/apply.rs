@@ -1,14 +1,17 @@
 //! Executes a plan: deletes, tells, creates; and writes the status.
 //!
 //! Decides nothing. A delete that fails is told and ends nothing but a replacement; whatever is gone already is as good
-//! as deleted. Left out: upstream's live read before a replacement, for the uid in the delete says which Job is meant.
+//! as deleted. What was told to be deleted is not told to be over as well.
+//! Left out: upstream's live read before a replacement, for the uid in the delete says which Job is meant.
+
+use std::collections::BTreeSet;
 
 use anyhow::Context;
 use serde::Serialize;
 use shared::api_error::ApiError;
 use shared::control::{Control, DeleteOptions, Preconditions, Propagation};
 use shared::events::{EventType, ObjectReference, Recorder};
-use shared::object::{Key, ResourceVersion};
+use shared::object::{Key, ResourceVersion, Uid};
 use shared::resource::JOBS;
 use shared::time::Time;
 
@@ -42,14 +45,19 @@ impl Writer {
         let Plan { cleanup, leave, notices, run, next: _ } = plan;
         let about = about(&observed.cron_job);
         let mut outcome = Outcome::default();
+        let mut deleted = BTreeSet::new();
         for deletion in cleanup {
-            if let Err(error) = self.delete(&about, deletion).await {
-                tracing::warn!(job = %deletion.key, %error, "cannot delete an old job");
+            match self.delete(&about, deletion).await {
+                Ok(true) => drop(deleted.insert(deletion.uid)),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(job = %deletion.key, %error, "cannot delete an old job"),
             }
         }
         for left in leave {
             outcome.left.insert(left.uid);
-            self.tell_left(&about, left);
+            if !deleted.contains(&left.uid) {
+                self.tell_left(&about, left);
+            }
         }
         for Notice { kind, reason, message } in notices {
             self.recorder.event(&about, *kind, reason, message.clone());
@@ -67,23 +75,23 @@ impl Writer {
                 (reasons::SAW_COMPLETED_JOB, format!("Saw completed job: {name}, condition: {ended}"))
             }
             Left::Missing => (reasons::MISSING_JOB, format!("Active job went missing: {name}")),
-            // Its deletion was told.
-            Left::CleanedUp => return,
         };
         self.recorder.event(about, EventType::Normal, reason, message);
     }
 
+    /// Gives whether the Job was there.
+    ///
     /// Upstream: `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
-    async fn delete(&self, about: &ObjectReference, Deletion { key, uid }: &Deletion) -> Result<(), ApiError> {
+    async fn delete(&self, about: &ObjectReference, Deletion { key, uid }: &Deletion) -> Result<bool, ApiError> {
         let options = DeleteOptions::of(*uid).with_dependents(Propagation::Background);
         match self.control.delete(&JOBS, key, &options).await {
             Ok(()) => {
                 let message = format!("Deleted job {}", key.name());
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_DELETE, message);
-                Ok(())
+                Ok(true)
             }
             // Not a conflict: if a webhook has refused in these words, the Job still runs.
-            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) if error.is_not_found() => Ok(false),
             Err(error) => {
                 let message = format!("Deleted job: {error}");
                 self.recorder.event(about, EventType::Warning, reasons::FAILED_DELETE, message);
@@ -96,7 +104,7 @@ impl Writer {
         let Start { due, name, body, replace } = start;
         for deletion in replace {
             match self.delete(about, deletion).await {
-                Ok(()) => drop(outcome.left.insert(deletion.uid)),
+                Ok(_) => drop(outcome.left.insert(deletion.uid)),
                 Err(error) => {
                     let context = format!("could not replace job {}", deletion.key);
                     outcome.error = Some(anyhow::Error::from(error).context(context));
@@ -104,7 +112,11 @@ impl Writer {
                 }
             }
         }
-        match self.create(observed, about, name, body).await {
+        let created = match self.create(about, name, body).await {
+            Ok(None) => self.find(observed, &outcome.left, &Key::new(about.key.namespace(), name)).await,
+            created => created,
+        };
+        match created {
             Ok(Some(created)) => {
                 if let Some(creation) = created.creation {
                     self.skew.observe(creation, Time::of(*due));
@@ -116,14 +128,8 @@ impl Writer {
         }
     }
 
-    /// None if somebody else's Job has the name, or the status lists the Job already.
-    async fn create(
-        &self,
-        observed: &Observed,
-        about: &ObjectReference,
-        name: &str,
-        body: &str,
-    ) -> anyhow::Result<Option<Created>> {
+    /// None if there is a Job of that name.
+    async fn create(&self, about: &ObjectReference, name: &str, body: &str) -> anyhow::Result<Option<Created>> {
         let namespace = about.key.namespace();
         let error = match self.control.create(&JOBS, namespace, body.to_owned().into()).await {
             Ok(written) => {
@@ -135,7 +141,7 @@ impl Writer {
             Err(error) => error,
         };
         if error.is_already_exists() {
-            return self.find(observed, &Key::new(namespace, name)).await;
+            return Ok(None);
         }
         if !error.is_namespace_terminating() {
             let message = format!("Error creating job: {error}");
@@ -144,14 +150,16 @@ impl Writer {
         Err(error).with_context(|| format!("create job {name}"))
     }
 
-    /// The Job that was created in a sync which did not get to say so.
-    async fn find(&self, observed: &Observed, key: &Key) -> anyhow::Result<Option<Created>> {
+    /// The Job that was created in a sync which did not get to say so; none if it is somebody else's, or if the status goes
+    /// on to list it.
+    async fn find(&self, observed: &Observed, left: &BTreeSet<Uid>, key: &Key) -> anyhow::Result<Option<Created>> {
         let job: Job = self.control.get(&JOBS, key).await.with_context(|| format!("read the existing job {key}"))?;
         if !job.metadata.is_controlled_by(observed.cron_job.metadata.uid) {
             tracing::warn!(job = %key, "a job of another owner has the name of the one that is due");
             return Ok(None);
         }
-        let is_known = observed.cron_job.has_active(job.metadata.uid);
+        let uid = job.metadata.uid;
+        let is_known = observed.cron_job.has_active(uid) && !left.contains(&uid);
         Ok((!is_known).then(|| Created { job: JobReference::new(&job.metadata), creation: None }))
     }
 

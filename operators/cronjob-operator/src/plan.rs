@@ -70,8 +70,6 @@ pub struct Leave {
 pub enum Left {
     /// It has ended.
     Ended(Ended),
-    /// It has ended, and is deleted in the same sync.
-    CleanedUp,
     /// It is gone.
     Missing,
 }
@@ -139,20 +137,18 @@ pub enum Idle {
 /// Decides one sync.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let cleanup = history::surplus(observed);
-    let leave = plan_leave(observed, &cleanup);
+    let leave = plan_leave(observed);
     let mut notices = unexpected(observed);
     let (run, next) = plan_run(observed, &leave, now, &mut notices);
     Plan { cleanup, leave, notices, run, next }
 }
 
-fn plan_leave(observed: &Observed, cleanup: &[Deletion]) -> Vec<Leave> {
+fn plan_leave(observed: &Observed) -> Vec<Leave> {
     let why = |uid: Uid| {
         if observed.missing.contains(&uid) {
             return Some(Left::Missing);
         }
-        let ended = observed.jobs.iter().find(|job| job.metadata.uid == uid)?.ended?;
-        let is_deleted = cleanup.iter().any(|deletion| deletion.uid == uid);
-        Some(if is_deleted { Left::CleanedUp } else { Left::Ended(ended) })
+        observed.jobs.iter().find(|job| job.metadata.uid == uid)?.ended.map(Left::Ended)
     };
     let active = observed.cron_job.status.active.iter();
     active.filter_map(|job| Some(Leave { uid: job.uid, name: job.name.clone(), why: why(job.uid)? })).collect()
@@ -254,7 +250,6 @@ impl fmt::Display for Plan {
         for Leave { name, why, uid: _ } in leave {
             match why {
                 Left::Ended(ended) => write!(f, "{name} is over ({ended}); ")?,
-                Left::CleanedUp => write!(f, "{name} is over; ")?,
                 Left::Missing => write!(f, "{name} is missing; ")?,
             }
         }

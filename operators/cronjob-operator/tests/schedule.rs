@@ -55,6 +55,7 @@ fn irregular_schedules_are_estimated_and_may_give_nothing() {
     let office = "30 6-16/4 * * 1-5";
     check_due(office, "2025-03-06T10:30:00", "2025-03-07T10:31:00", "2025-03-07T10:30:00Z few missed");
     check_due(office, "2025-03-06T10:30:00", "2025-03-10T10:31:00", "2025-03-10T10:30:00Z few missed");
+    check_due(office, "2025-03-06T10:00:00", "2025-03-07T10:31:00", "2025-03-07T10:30:00Z few missed");
     check_due("30 10,11,12 * * 1-5", "2025-03-06T10:30:00", "2025-03-07T16:30:00", "none few missed");
     let error = "time difference between two schedules is less than 1 second";
     check_due("59 23 31 2 *", "2025-03-06T10:30:00", "2025-03-07T16:30:00", error);
@@ -64,6 +65,8 @@ fn irregular_schedules_are_estimated_and_may_give_nothing() {
 #[test]
 fn a_key_sleeps_until_just_after_the_next_time() {
     check_delay("30 10,11,12 * * 1-5", "2025-03-06T10:30:00", "2025-03-07T16:30:00", "66h0m0.1s");
+    check_delay("30 6-16/4 * * 1-5", "2025-03-06T10:30:00", "2025-03-07T10:31:00", "3h59m0.1s");
+    check_delay("0 12 * * 5", "2025-03-06T10:00:00", "2025-03-06T16:00:00", "20h0m0.1s");
     check_delay("0 12 * * 4", "2025-03-06T12:00:00", "2025-03-25T11:30:00", "48h30m0.1s");
     check_delay("*/1 * * * *", "2025-03-06T09:59:00", "2025-03-06T09:59:59", "1.1s");
     check_delay("@every 1m", "2025-03-06T09:59:00", "2025-03-06T09:59:59", "1.1s");

@@ -202,7 +202,8 @@ where
 fn action(plan: &Plan) -> &'static str {
     match &plan.pods {
         Pods::Delete(_) => "pods_deleted",
-        Pods::Create(_) | Pods::Leave(Reason::Backoff(_)) => "pods_created",
+        // As upstream also of a sync that would have made pods, but may not yet, or has no index for them.
+        Pods::Create(_) | Pods::Leave(Reason::Backoff(_) | Reason::NoIndexLeft { .. }) => "pods_created",
         Pods::Leave(Reason::Active { .. }) => "tracking",
         Pods::Leave(_) | Pods::End(_) => "reconciling",
     }

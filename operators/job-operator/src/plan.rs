@@ -80,6 +80,13 @@ pub enum Reason {
         /// How many should.
         wanted: usize,
     },
+    /// Fewer are active than wanted, but every index is done or taken.
+    NoIndexLeft {
+        /// Pods that run or wait for a node.
+        active: usize,
+        /// How many should.
+        wanted: usize,
+    },
     /// Pods have failed: the next ones come later.
     Backoff(Duration),
     /// The cache has not seen the last writes yet.
@@ -201,6 +208,7 @@ impl fmt::Display for Reason {
             Self::UnknownCompletionMode => f.write_str("unknown completion mode"),
             Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
             Self::Active { active, wanted } => write!(f, "{active} of {wanted} active"),
+            Self::NoIndexLeft { active, wanted } => write!(f, "{active} of {wanted} active, no index left"),
             Self::Backoff(wait) => write!(f, "waiting {}s after failures", wait.as_secs()),
             Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
             Self::BeingDeleted => f.write_str("being deleted"),

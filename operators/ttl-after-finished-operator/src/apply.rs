@@ -2,8 +2,8 @@
 //!
 //! Left out: events, of which upstream has none.
 
-use jiff::Timestamp;
 use shared::api_error::ApiError;
+use shared::clock::Clock;
 use shared::control::{Control, DeleteOptions, Propagation};
 use shared::object::Key;
 use shared::resource::JOBS;
@@ -16,11 +16,12 @@ use crate::plan::{Plan, Reason};
 pub(crate) struct Writer {
     pub(crate) control: Control,
     pub(crate) delay: DeletionDelay,
+    pub(crate) clock: Clock,
 }
 
 impl Writer {
     /// Does what was planned. The pods go first, so that a Job is never gone while its pods still run.
-    pub(crate) async fn apply(&self, key: &Key, plan: Plan, now: Timestamp) -> Result<Requeue, ApiError> {
+    pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> Result<Requeue, ApiError> {
         match plan {
             Plan::Keep(Reason::UnknownFinishTime) => {
                 tracing::warn!(job = %key, "unable to find the time when the Job finished");
@@ -33,7 +34,7 @@ impl Writer {
                 match self.control.delete(&JOBS, key, &options).await {
                     Ok(()) => {
                         tracing::info!(job = %key, %expired, "cleaned up the Job");
-                        self.delay.observe(expired, now);
+                        self.delay.observe(expired, self.clock.now());
                         Ok(Requeue::Done)
                     }
                     // Somebody was faster.

@@ -40,7 +40,7 @@ impl Operator for TtlAfterFinishedOperator {
         setup.metrics().register(DeletionDelay::NAME, DeletionDelay::HELP, delay.histogram());
         let controller = TtlAfterFinishedController {
             sources: Sources { jobs: jobs.cache(), control: setup.control() },
-            writer: Writer { control: setup.control(), delay },
+            writer: Writer { control: setup.control(), delay, clock: setup.clock() },
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };
@@ -75,8 +75,7 @@ impl Controller for TtlAfterFinishedController {
             let Some(live) = self.sources.live(key).await? else { return Ok(Requeue::Done) };
             decided = plan(&live, self.clock.now());
         }
-        let now = self.clock.now();
-        self.decisions.record(now, key, &decided);
-        self.writer.apply(key, decided, now).await.context("delete the Job")
+        self.decisions.record(self.clock.now(), key, &decided);
+        self.writer.apply(key, decided).await.context("delete the Job")
     }
 }

@@ -2,7 +2,7 @@
 //! Job is deleted only as it is now.
 
 use anyhow::{Result, ensure};
-use e2e::proxy::Rule;
+use e2e::proxy::{Action, Rule};
 use http::{Method, StatusCode};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use kube::ResourceExt;
@@ -57,9 +57,39 @@ fn a_run_is_started_once_when_its_operator_is_killed_after_each_write() -> Resul
     })
 }
 
+/// Upstream: `deleteJob` and `syncCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+#[test]
+fn a_job_that_is_over_leaves_the_status_and_is_told_so_where_it_cannot_be_deleted() -> Result<()> {
+    with_operators([CRON_JOB], async |scene, [operator]| {
+        overdue(scene).await?;
+        scene.told("SuccessfulCreate").await?;
+        let job = scene.list::<Job>("run=yearly").await?.remove(0).name_any();
+        operator.proxy.add(Rule::new(Action::reply(StatusCode::FORBIDDEN)).method(Method::DELETE).always());
+        scene.patch::<CronJob>("yearly", &json!({"spec": {"successfulJobsHistoryLimit": 0}})).await?;
+        complete(scene, &job).await?;
+        scene.told("FailedDelete").await?;
+        let message = format!("Saw completed job: {job}, condition: Complete");
+        assert_eq!(scene.told("SawCompletedJob").await?[0].message.as_deref(), Some(&*message));
+        scene
+            .wait_until("the status lists it no more", DEADLINE, async || {
+                let status = scene.fetch::<CronJob>("yearly").await?.status.unwrap_or_default();
+                ensure!(status.active.is_none() && status.last_successful_time.is_some(), "{status:?}");
+                Ok(())
+            })
+            .await?;
+        operator.proxy.clear();
+        scene.patch::<CronJob>("yearly", &json!({"spec": {"failedJobsHistoryLimit": 0}})).await?;
+        scene.told("SuccessfulDelete").await.map(drop)
+    })
+}
+
 /// A Job that is over, though nobody is at work here.
 async fn over(scene: &Scene, name: &str) -> Result<()> {
     scene.apply(&with(job(name, 1, 1), &json!({"ttlSecondsAfterFinished": 0}))).await?;
+    complete(scene, name).await
+}
+
+async fn complete(scene: &Scene, name: &str) -> Result<()> {
     let now = scene.fetch::<Job>(name).await?.metadata.creation_timestamp;
     let condition = |type_: &str| json!({"type": type_, "status": "True", "reason": "CompletionsReached", "lastTransitionTime": now});
     let status = json!({"status": {

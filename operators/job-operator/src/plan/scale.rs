@@ -113,13 +113,13 @@ pub fn scale(tally: &Tally, now: Timestamp) -> (Pods, Option<Duration>) {
         return (Pods::Delete(surplus), None);
     }
     let awaited = if tally.job.replaces_failed_pods_only() { tally.terminating().count() } else { 0 };
-    let enough = || Pods::Leave(Reason::Active { active: active.len(), wanted });
     let missing = wanted.saturating_sub(active.len() + awaited);
+    let active = active.len();
     if missing == 0 {
-        return (enough(), None);
+        return (Pods::Leave(Reason::Active { active, wanted }), None);
     }
     match new_pods(tally, missing.min(MAX_POD_CREATE_DELETE_PER_SYNC), now) {
-        Ok(new) if new.is_empty() => (enough(), None),
+        Ok(new) if new.is_empty() => (Pods::Leave(Reason::NoIndexLeft { active, wanted }), None),
         Ok(new) => (Pods::Create(new), None),
         Err(wait) => (Pods::Leave(Reason::Backoff(wait)), Some(wait)),
     }

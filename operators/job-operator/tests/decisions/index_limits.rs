@@ -43,7 +43,7 @@ fn a_failed_pod_is_held_until_another_one_is_there() {
         (
             "it has failed often enough",
             case(limited(2, 2, 1), [failed(0, "a", 1, 0), running(1, "a")]),
-            "nothing (1 of 2 active)\nsaid: active 1, failed [0], -(pi-0a)\nlet go pi-0a\nsaid: active 1, failed 1, failed [0]",
+            "nothing (1 of 2 active, no index left)\nsaid: active 1, failed [0], -(pi-0a)\nlet go pi-0a\nsaid: active 1, failed 1, failed [0]",
         ),
         (
             "the other one failed too",
@@ -74,6 +74,11 @@ fn a_failed_pod_is_held_until_another_one_is_there() {
             "all wait, the shortest counts",
             case(limited(3, 3, 9), [failed(0, "a", 1, 0), failed(1, "a", 0, 1), failed(2, "a", 2, 0)]),
             "nothing (waiting 9s after failures)\nsaid: failed []",
+        ),
+        (
+            "somebody deletes it meanwhile",
+            case(limited(1, 1, 1), [failed(0, "a", 0, 99).terminating()]),
+            "nothing (waiting 10s after failures)\nsaid: failed []",
         ),
         (
             "exactly ten seconds",
@@ -141,7 +146,7 @@ fn a_policy_may_fail_an_index_or_ignore_its_failure() {
         (
             "the index fails at once",
             case(with("FailIndex"), [exited(0), running(1, "a")]),
-            "nothing (1 of 2 active)\nsaid: active 1, failed [0], -(pi-0a)\nlet go pi-0a\nsaid: active 1, failed 1, failed [0]",
+            "nothing (1 of 2 active, no index left)\nsaid: active 1, failed [0], -(pi-0a)\nlet go pi-0a\nsaid: active 1, failed 1, failed [0]",
         ),
         (
             "it is ignored",

@@ -4,7 +4,7 @@
 use serde_json::json;
 use shared::testing::{ObjectBuilder, ago};
 
-use crate::fixtures::{INDEX, Spec, case, check, exits, indexed, long_ago, pod, pod_of};
+use crate::fixtures::{FAILURES, INDEX, Spec, case, check, exits, indexed, long_ago, pod, pod_of};
 
 fn running(index: i32, letter: &str) -> ObjectBuilder {
     pod_of(index, letter, "Running")
@@ -141,6 +141,11 @@ fn an_elastic_job_grows_and_shrinks() {
             "delete pi-3a (index out of range), pi-5a (index out of range)\nsaid: terminating 2, succeeded 3, completed [0-2], SuccessCriteriaMet CompletionsReached",
         ),
         (
+            "nothing is wanted any more",
+            case(said(0, 0), [running(3, "a")]),
+            "delete pi-3a (index out of range)\nsaid: terminating 1, SuccessCriteriaMet CompletionsReached",
+        ),
+        (
             "smaller, and two more are done",
             case(said(7, 7), [done(1, "b"), done(3, "a")]),
             "create 1 (index 5)\nsaid: active 1, succeeded 6, completed [0-4,6]\nlet go pi-1b pi-3a",
@@ -219,6 +224,22 @@ fn a_success_policy_ends_a_job_early() {
             "so do too many failures",
             case(first().with("backoffLimit", 0), [done(0, "a"), failed(1, "a")]),
             "Failed: BackoffLimitExceeded\nsaid: succeeded 1, completed [0], -(pi-1a), FailureTarget BackoffLimitExceeded\nlet go pi-0a pi-1a\nsaid: succeeded 1, failed 1, completed [0], FailureTarget BackoffLimitExceeded, Failed BackoffLimitExceeded",
+        ),
+        (
+            "and indexes that have failed, when none is left",
+            case(
+                first().with("backoffLimitPerIndex", 0),
+                [done(0, "a"), failed(1, "a").annotation(FAILURES, "0"), done(2, "a")],
+            ),
+            "Failed: FailedIndexes\nsaid: succeeded 2, completed [0,2], failed [1], -(pi-1a), FailureTarget FailedIndexes\nlet go pi-0a pi-1a pi-2a\nsaid: succeeded 2, failed 1, completed [0,2], failed [1], FailureTarget FailedIndexes, Failed FailedIndexes",
+        ),
+        (
+            "but not while one is left",
+            case(
+                first().with("backoffLimitPerIndex", 0),
+                [done(0, "a"), failed(1, "a").annotation(FAILURES, "0"), running(2, "a")],
+            ),
+            "Complete: SuccessPolicy; end pi-2a\nsaid: terminating 1, succeeded 1, completed [0], failed [1], -(pi-1a), SuccessCriteriaMet SuccessPolicy\nlet go pi-0a pi-1a pi-2a\nsaid: terminating 1, succeeded 1, failed 1, completed [0], failed [1], SuccessCriteriaMet SuccessPolicy",
         ),
     ]);
 }

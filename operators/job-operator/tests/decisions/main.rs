@@ -6,6 +6,7 @@ mod changes;
 mod fixtures;
 mod index_limits;
 mod indexed;
+mod memory;
 mod metrics;
 mod new_pod;
 mod orphan;

@@ -47,6 +47,9 @@ fn a_sync_is_counted_by_what_it_did() {
     assert_eq!(synced(case(plain(), two()), true), labels("NonIndexed", "success", "pods_deleted"));
     assert_eq!(synced(case(plain(), [pod("a", "Running")]), true), labels("NonIndexed", "success", "tracking"));
     assert_eq!(synced(case(plain(), [pod("a", "Failed")]), true), labels("NonIndexed", "success", "pods_created"));
+    let no_index_left = indexed(2, 2).with("backoffLimitPerIndex", 0).said("failedIndexes", "0");
+    let one = [crate::fixtures::pod_of(1, "a", "Running")];
+    assert_eq!(synced(case(no_index_left, one), true), labels("Indexed", "success", "pods_created"));
     assert_eq!(synced(case(plain(), []).outstanding(), true), labels("NonIndexed", "success", "reconciling"));
     let over = plain().with("backoffLimit", 0);
     assert_eq!(synced(case(over, [pod("a", "Failed")]), true), labels("NonIndexed", "success", "reconciling"));

@@ -224,6 +224,11 @@ fn a_job_ends_when_it_takes_too_long_or_restarts_too_often() {
             "Failed: BackoffLimitExceeded\nsaid: -(a), FailureTarget BackoffLimitExceeded\nlet go a\nsaid: failed 1, FailureTarget BackoffLimitExceeded, Failed BackoffLimitExceeded",
         ),
         (
+            "too long, and it was said that it has not failed",
+            case(deadline(job(1, 1)).condition("Failed", "False", "x", "y"), []),
+            "Failed: DeadlineExceeded\nsaid: not Failed x, FailureTarget DeadlineExceeded\nsaid: Failed DeadlineExceeded, FailureTarget DeadlineExceeded",
+        ),
+        (
             "too long, but suspended",
             case(deadline(job(1, 1)).with("suspend", true), []),
             "nothing (none to delete)\nsaid: not started, Suspended JobSuspended",
@@ -348,6 +353,16 @@ fn a_suspended_job_has_no_pods() {
             "suspended, and a pod failed before",
             case(suspended().started(ago(60)), [pod("a", "Failed")]),
             "nothing (none to delete)\nsaid: -(a), not started, Suspended JobSuspended\nlet go a\nsaid: failed 1, not started, Suspended JobSuspended",
+        ),
+        (
+            "suspended, and by now done",
+            case(job(2, 2).with("suspend", true).started(ago(60)), [pod("a", "Succeeded"), pod("b", "Succeeded")]),
+            "nothing (none to delete)\nsaid: +(a b), SuccessCriteriaMet CompletionsReached\nlet go a b\nsaid: succeeded 2, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
+        ),
+        (
+            "suspended, and nothing is wanted",
+            case(job(1, 0).with("suspend", true), []),
+            "nothing (none to delete)\nsaid: not started, SuccessCriteriaMet CompletionsReached\nsaid: not started, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
         ),
         ("resumed", case(was_suspended(), []), "create 2\nsaid: active 2, not Suspended JobResumed"),
         (
