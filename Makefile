@@ -90,6 +90,10 @@ e2e-kind: images build-e2e ## The same suite on kind, where the operators' image
 realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode
 	scripts/realnode.sh $(OPERATORS)
 
+.PHONY: conformance
+conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode
+	$(if $(REALNODE),scripts/realnode-conformance.sh $(OPERATORS),scripts/conformance.sh)
+
 .PHONY: fmt
 fmt: ## Formats the code
 	cargo fmt --all

@@ -1,0 +1,64 @@
+# Sourced by who shows the operators on a real node: starts one without the operators' controllers in its
+# kube-controller-manager, and installs the operators there.
+# $REALNODE is a program that runs such a node on this machine: `up [flags of kube-controller-manager]` prints an export of
+# KUBECONFIG, `load FILE` imports an image, `down` stops everything; it has images nginx:1.7.9, nginx:1.9.1, nginx:1.16.1.
+# shellcheck shell=bash
+
+realnode=${REALNODE:?names the program that runs a node}
+# It may have another meaning to that program.
+unset REALNODE
+
+step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
+fail() {
+  echo "failed: $*" >&2
+  exit 1
+}
+
+# within SECONDS COMMAND...: until the command succeeds.
+within() {
+  local limit=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$limit" ] || fail "$*"
+    sleep 0.2
+  done
+}
+
+system() { kubectl --namespace kube-system "$@"; }
+holder() { system get lease "$1" --ignore-not-found --output 'jsonpath={.spec.holderIdentity}'; }
+held_by_another() { local now; now=$(holder "$1") && [ -n "$now" ] && [ "$now" != "$2" ]; }
+
+finish() {
+  status=$?
+  if [ "$status" != 0 ]; then
+    kubectl get pods --all-namespaces --output wide || true
+    for operator in "${operators[@]}"; do
+      system logs --selector "app.kubernetes.io/name=$operator" --prefix --tail 20 || true
+    done
+  fi
+  "$realnode" down
+  exit "$status"
+}
+
+# start OPERATOR...: a node where these work; it is stopped when the script ends.
+start() {
+  operators=("$@")
+  local controllers='*' operator
+  for operator in "${operators[@]}"; do
+    controllers+=",-${operator%-operator}-controller"
+  done
+  trap finish EXIT
+  eval "$("$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
+  step "a node is up, its kube-controller-manager runs --controllers=$controllers"
+
+  for operator in "${operators[@]}"; do
+    "$realnode" load "dist/images/$operator.tar" >/dev/null
+    kubectl apply -k "manifests/$operator" >/dev/null
+  done
+  kubectl apply -k manifests/metrics-reader >/dev/null
+  scripts/bootstrap.sh
+  for operator in "${operators[@]}"; do
+    within 30 held_by_another "$operator" ''
+  done
+  step "the operators run, and each Lease is held"
+}

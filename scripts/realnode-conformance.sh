@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# conformance.sh on a real node of this machine, which pulls no images: what the tests run in their pods is built here, of
+# upstream's agnhost and of busybox.
+#   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
+# Needs Go, kubectl, buildah, and busybox without libraries (Debian's busybox-static).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# shellcheck source=scripts/node.sh
+. scripts/node.sh
+
+registry=registry.k8s.io
+tests=$registry/e2e-test-images
+work=$(mktemp --directory)
+buildah() { command buildah --storage-driver vfs --root "$work/storage" --runroot "$work/run" "$@"; }
+
+# image NAME ENTRYPOINT COMMAND: an image of what is in $work/files.
+image() {
+  local archive=$work/image.tar
+  printf 'FROM scratch\nCOPY . /\nENTRYPOINT %s\nCMD %s\n' "$2" "$3" |
+    buildah bud --quiet --isolation chroot --file - --tag "$1" "$work/files" >/dev/null
+  rm -f "$archive"
+  buildah push --quiet "$1" "docker-archive:$archive:$1"
+  "$realnode" load "$archive" >/dev/null
+}
+
+# What tests ask of curl is one page of a URL without a scheme, which is the last argument. busybox' own wget crashes where
+# it has no libraries.
+stand_in_for_curl() {
+  cat <<'CURL'
+#!/bin/sh
+for url; do :; done
+at=${url%%/*}
+printf 'GET /%s HTTP/1.0\r\n\r\n' "${url#*/}" | nc "${at%:*}" "${at##*:}" | sed '1,/^.\?$/d'
+CURL
+}
+
+load_images() {
+  local busybox applet
+  busybox=$(command -v busybox)
+  mkdir -p "$work/files/bin" "$work/files/tmp" "$work/files/etc"
+  chmod 1777 "$work/files/tmp"
+  cp "$busybox" "$work/files/bin/busybox"
+  for applet in $(busybox --list); do
+    [ "$applet" = busybox ] || ln -s busybox "$work/files/bin/$applet"
+  done
+  echo 'root:x:0:0:root:/root:/bin/sh' >"$work/files/etc/passwd"
+  image "$tests/busybox:1.37.0-1" '[]' '["sh"]'
+
+  CGO_ENABLED=0 go build -C e2e/tools/kubernetes -buildvcs=false -ldflags '-s -w' -o "$work/files/agnhost" \
+    k8s.io/kubernetes/test/images/agnhost
+  stand_in_for_curl >"$work/files/bin/curl"
+  chmod +x "$work/files/bin/curl"
+  for tag in 2.55 2.63.0; do
+    image "$tests/agnhost:$tag" '["/agnhost"]' '["pause"]'
+  done
+  for tag in 1.15-4 1.27-0; do
+    image "$tests/nginx:$tag" '["/agnhost"]' '["netexec", "--http-port=80"]'
+  done
+  image "$registry/pause:3.10.2" '["/agnhost"]' '["pause"]'
+  rm -rf "$work"
+}
+
+start "$@"
+load_images
+step "the tests have their images"
+scripts/conformance.sh
+step "all passed"
