@@ -33,10 +33,10 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
          {}, on a fresh local cluster each, in turn.\n\
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
          Machine: {}. Date: {}. Command: `{command}`.\n\n\
-         CPU, memory and requests are the controllers' own; the apiserver's CPU, with etcd's, is for everybody. They have acted once before the first step; a restart begins with\n\
-         the start of their processes. Peak is the most that was ever resident since their start; anonymous is what belonged\n\
-         to no file when the step ended. Reads include those that kube-controller-manager makes for all its controllers\n\
-         together; a watch counts when it ends. Reaction is {}.\n\n\
+         CPU, memory and requests are the controllers' own. They have acted once before the first step; a restart begins with\n\
+         the start of their processes. The apiserver's CPU is also etcd's, whoever it was for. Peak is the most that was ever\n\
+         resident since their start; anonymous is what belonged to no file when the step ended. Reads include those that\n\
+         kube-controller-manager makes for all its controllers together; a watch counts when it ends.\nReaction is {}.\n\n\
          Steps: {steps}.\n",
         together(operators),
         options.rounds,
