@@ -155,10 +155,13 @@ impl Queue {
     /// Adds a key. One that waits out a back-off, or rests, goes on waiting unless `cause` is an edit.
     pub fn add(&self, key: &Key, cause: Cause) {
         let mut state = self.state();
+        let next = state.first_timer();
         let added = state.add(key, cause, Instant::now());
         self.tell_depth(&state, added);
+        // A key that waits has a timer, which is nobody's yet if it is the first.
+        let wakes = added || state.first_timer() != next;
         drop(state);
-        if added {
+        if wakes {
             self.shared.wake.notify_one();
         }
     }
@@ -195,7 +198,7 @@ impl Queue {
                     }
                     return Some(key);
                 }
-                state.timers.first().map(|(due, _)| *due)
+                state.first_timer()
             };
             match due {
                 Some(due) => tokio::select! {
@@ -268,6 +271,10 @@ struct Finished {
 impl State {
     fn len(&self) -> usize {
         self.edits.len() + self.events.len()
+    }
+
+    fn first_timer(&self) -> Option<Instant> {
+        self.timers.first().map(|(due, _)| *due)
     }
 
     /// Gives whether the key waits in a lane and did not before.

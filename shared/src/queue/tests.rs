@@ -104,6 +104,20 @@ async fn a_key_at_rest_takes_all_events_at_the_end_and_an_edit_at_once() {
     assert!(queue.state().keys.is_empty(), "nothing is remembered of a key that has rested");
 }
 
+/// Who waits for keys when there is not even a timer knows of none that is set later, unless it is told.
+#[tokio::test(start_paused = true)]
+async fn an_event_in_a_rest_is_seen_by_who_waits_already() {
+    let queue = queue();
+    queue.add(&key("a"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Rest(Duration::from_millis(100)));
+    let mut waiting = Box::pin(queue.next());
+    assert!(waiting.as_mut().now_or_never().is_none());
+    queue.add(&key("a"), Cause::Event);
+    let taken = tokio::time::timeout(Duration::from_millis(150), waiting).await;
+    assert_eq!(taken, Ok(Some(key("a"))));
+}
+
 /// A field of somebody's object may ask for any delay.
 #[tokio::test(start_paused = true)]
 async fn a_delay_without_end_is_one() {
