@@ -31,7 +31,7 @@ tests() {
 
 # Each test has a namespace of its own, but for those that upstream calls serial.
 serial='\[Serial\]'
-trap 'kill 0' INT TERM
+trap 'trap - INT TERM; kill 0' INT TERM
 rm -rf "$logs"
 mkdir -p "$logs"
 if [ $# != 0 ]; then
@@ -46,11 +46,13 @@ else
   tests serial "\[sig-apps\] Job .*$serial|Garbage collector .*$serial|\[sig-api-machinery\] Namespaces " nothing-else || true
 fi
 
-# What says how it ended is missing where it has not.
 ended=0
 for log in "$logs"/*.log; do
-  grep --text --with-filename '^Ran ' "$log" || ended=1
-  grep --text --with-filename '^SUCCESS!' "$log" || ended=1
-  awk '/^• \[(FAILED|PANICKED|TIMEDOUT|INTERRUPTED|ABORTED)/ { getline; print "failed: " $0 }' "$log"
+  grep --text --with-filename '^Ran ' "$log" || true
+  if ! grep --text --with-filename '^SUCCESS!' "$log"; then
+    ended=1
+    awk '/^• \[(FAILED|PANICKED|TIMEDOUT|INTERRUPTED|ABORTED)/ { getline; print "failed: " $0 }' "$log"
+    grep --text '^  \[FAILED\] ' "$log" | grep --invert-match '^  \[FAILED\] in ' || tail --lines 5 "$log"
+  fi
 done
 exit "$ended"

@@ -9,9 +9,12 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/node.sh
 . scripts/node.sh
 
+for program in go kubectl buildah busybox; do
+  command -v "$program" >/dev/null || fail "missing: $program"
+done
+
 registry=registry.k8s.io
 tests=$registry/e2e-test-images
-work=$(mktemp --directory)
 buildah() { command buildah --storage-driver vfs --root "$work/storage" --runroot "$work/run" "$@"; }
 
 # image NAME ENTRYPOINT COMMAND: an image of what is in $work/files.
@@ -35,12 +38,13 @@ printf 'GET /%s HTTP/1.0\r\n\r\n' "${url#*/}" | nc "${at%:*}" "${at##*:}" | sed 
 CURL
 }
 
-load_images() {
-  local busybox applet
-  busybox=$(command -v busybox)
+# In a shell of its own, which takes its files away however it ends.
+load_images() (
+  work=$(mktemp --directory)
+  trap 'rm -rf "$work"' EXIT
   mkdir -p "$work/files/bin" "$work/files/tmp" "$work/files/etc"
   chmod 1777 "$work/files/tmp"
-  cp "$busybox" "$work/files/bin/busybox"
+  cp "$(command -v busybox)" "$work/files/bin/busybox"
   for applet in $(busybox --list); do
     [ "$applet" = busybox ] || ln -s busybox "$work/files/bin/$applet"
   done
@@ -58,8 +62,7 @@ load_images() {
     image "$tests/nginx:$tag" '["/agnhost"]' '["netexec", "--http-port=80"]'
   done
   image "$registry/pause:3.10.2" '["/agnhost"]' '["pause"]'
-  rm -rf "$work"
-}
+)
 
 start "$@"
 load_images
