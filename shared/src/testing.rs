@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::cache::Cache;
-use crate::object::Object;
+use crate::api::object::Object;
+use crate::runtime::cache::Cache;
 
 /// The instant at which tests take place: 2026-01-01T12:00:00Z.
 pub const NOW: Timestamp = Timestamp::constant(1_767_268_800, 0);

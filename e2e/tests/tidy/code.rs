@@ -34,20 +34,20 @@ fn names(code: &str, word: &str) -> bool {
     })
 }
 
-/// The modules that lib.rs of the shared crate lists under this heading.
-fn listed_under(heading: &str) -> Vec<String> {
-    let map = tree::read("shared/src/lib.rs");
-    let section = map.split(&format!("// {heading}\n")).nth(1).unwrap_or_default();
-    let section = section.split("\n\n").next().unwrap_or_default();
-    section.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).map(str::to_owned).collect()
+/// The floors of the shared crate, lowest first; each knows only those below it.
+const FLOORS: [&str; 3] = ["api", "runtime", "controllers"];
+
+/// The floor of the shared crate that a file stands on.
+fn floor(path: &str) -> Option<usize> {
+    let room = path.strip_prefix("shared/src/")?;
+    FLOORS.iter().position(|floor| room.split(['/', '.']).next() == Some(floor))
 }
 
 /// A room that decides: it gets all it knows as arguments.
-fn is_pure(path: &str, pure_modules: &[String]) -> bool {
+fn is_pure(path: &str) -> bool {
     let Some((_, room)) = path.split_once("/src/") else { return false };
-    let helper = path.starts_with("shared/") && pure_modules.iter().any(|module| room == format!("{module}.rs"));
     let parts: Vec<&str> = room.trim_end_matches(".rs").split('/').collect();
-    helper || parts.iter().any(|part| ["plan", "status", "graph"].contains(part))
+    floor(path) == Some(0) || parts.iter().any(|part| ["plan", "status", "graph"].contains(part))
 }
 
 fn check_opening(file: &File) -> Option<String> {
@@ -75,8 +75,8 @@ fn check_unfinished(file: &File) -> Vec<String> {
     marks.iter().filter(|mark| names(&file.text, mark)).map(|mark| format!("{}: {mark}", file.path)).collect()
 }
 
-fn check_purity(file: &File, pure_modules: &[String]) -> Vec<String> {
-    if !is_pure(&file.path, pure_modules) {
+fn check_purity(file: &File) -> Vec<String> {
+    if !is_pure(&file.path) {
         return Vec::new();
     }
     let code = production(file);
@@ -100,6 +100,14 @@ fn check_layers(file: &File, operators: &[String]) -> Vec<String> {
     Vec::new()
 }
 
+/// A floor of the shared crate names no higher one.
+fn check_floors(file: &File) -> Vec<String> {
+    let Some(own) = floor(&file.path) else { return Vec::new() };
+    let code = production(file);
+    let higher = FLOORS[own + 1..].iter().filter(|floor| names(&code, &format!("crate::{floor}")));
+    higher.map(|floor| format!("{}: names the higher floor {floor}", file.path)).collect()
+}
+
 /// `apply` takes the plan apart by all its fields, so that a new one cannot be forgotten.
 fn check_apply(file: &File) -> Option<String> {
     if !file.path.ends_with("/apply.rs") {
@@ -110,29 +118,33 @@ fn check_apply(file: &File) -> Option<String> {
     patterns.any(|fields| fields.contains("..")).then(|| format!("{}: takes a plan apart with ..", file.path))
 }
 
-fn complaints(file: &File, operators: &[String], pure_modules: &[String]) -> Vec<String> {
+fn complaints(file: &File, operators: &[String]) -> Vec<String> {
     let mut all = check_unfinished(file);
     all.extend(check_opening(file));
     all.extend(check_size(file));
     all.extend(check_apply(file));
-    all.extend(check_purity(file, pure_modules));
+    all.extend(check_purity(file));
     all.extend(check_layers(file, operators));
+    all.extend(check_floors(file));
     all
 }
 
 #[test]
 fn every_source_file_keeps_the_rules() {
     let operators = tree::operators();
-    let pure_modules = listed_under("Pure helpers.");
-    assert!(!pure_modules.is_empty(), "shared/src/lib.rs has no list of pure helpers any more");
-    crate::none(tree::sources().iter().flat_map(|file| complaints(file, &operators, &pure_modules)));
+    let is_on_a_floor = |file: &&File| file.path.starts_with("shared/src/") && !is_test(&file.path);
+    let sources = tree::sources();
+    let off = sources.iter().filter(is_on_a_floor).filter(|file| floor(&file.path).is_none());
+    let off: Vec<&str> = off.map(|file| file.path.as_str()).collect();
+    assert_eq!(off, ["shared/src/lib.rs"], "on no floor");
+    crate::none(sources.iter().flat_map(|file| complaints(file, &operators)));
 }
 
 #[test]
 fn each_rule_fires() {
     let row = |path: &str, text: &str, expected: &[&str]| {
         let file = File { path: path.to_owned(), text: text.to_owned() };
-        assert_eq!(complaints(&file, &["job-operator".to_owned()], &["pod".to_owned()]), expected, "{path}: {text}");
+        assert_eq!(complaints(&file, &["job-operator".to_owned()]), expected, "{path}: {text}");
     };
     row("shared/src/a.rs", "//! A.\n", &[]);
     row("shared/src/a.rs", "use b;\n", &["shared/src/a.rs: opens without a //! that says what it is for"]);
@@ -146,7 +158,7 @@ fn each_rule_fires() {
     row(pure, "//!\nlet a = clock.now();", &["operators/a/src/plan/b.rs: is pure, and names now()"]);
     row(pure, "//! async, as a comment may say\nfn unknown() {} // Clock", &[]);
     row("operators/a/src/status.rs", "//!\nCache<Pod>", &["operators/a/src/status.rs: is pure, and names Cache"]);
-    row("shared/src/pod.rs", "//!\nuse tokio::a;", &["shared/src/pod.rs: is pure, and names tokio"]);
+    row("shared/src/api/pod.rs", "//!\nuse tokio::a;", &["shared/src/api/pod.rs: is pure, and names tokio"]);
     row("operators/a/src/observe.rs", "//!\nCache<Pod>", &[]);
     let api = "operators/a/src/apply.rs";
     row(api, "//!\nuse kube::Api;", &["operators/a/src/apply.rs: is an operator's, and names kube::"]);

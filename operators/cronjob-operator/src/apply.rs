@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use serde::Serialize;
-use shared::api_error::ApiError;
-use shared::control::{Control, DeleteOptions, Preconditions, Propagation};
-use shared::events::{EventType, ObjectReference, Recorder};
-use shared::object::{Key, ResourceVersion, Uid};
-use shared::resource::JOBS;
-use shared::time::Time;
+use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::resource::JOBS;
+use shared::api::time::Time;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::control::{Control, DeleteOptions, Preconditions, Propagation};
+use shared::runtime::events::{EventType, ObjectReference, Recorder};
 
 use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, CronJobStatus, Job, JobReference, reasons};

@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use shared::cache::{Cache, Change};
-use shared::clock::Clock;
-use shared::consistency::{Consistency, Source};
-use shared::decisions::Decisions;
-use shared::events::{EventType, Recorder};
-use shared::informer::InformerBuilder;
-use shared::object::Key;
-use shared::queue::{Backoff, Cause, Queue};
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::runtime::cache::{Cache, Change};
+use shared::runtime::clock::Clock;
+use shared::runtime::consistency::{Consistency, Source};
+use shared::runtime::decisions::Decisions;
+use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::informer::InformerBuilder;
+use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Writer, about};
 use crate::flags::Flags;

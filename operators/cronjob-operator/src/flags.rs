@@ -2,7 +2,7 @@
 //!
 //! Left out: `--controllers` and the like, for there is one controller here.
 
-use shared::flags::at_least_one;
+use shared::runtime::flags::at_least_one;
 
 /// Starts a CronJob's Jobs when they are due, as cronjob-controller does.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,7 +19,7 @@ mod tests {
 
     fn syncs_of(args: &[&str]) -> Result<usize, String> {
         let args = std::iter::once("cronjob-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::flags::parse::<Flags>("cronjob-operator", args).map_err(|exit| exit.text)?.own;
+        let flags = shared::runtime::flags::parse::<Flags>("cronjob-operator", args).map_err(|exit| exit.text)?.own;
         Ok(flags.concurrent_cron_job_syncs)
     }
 

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use cronjob_operator::CronJobOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<CronJobOperator>()
+    shared::runtime::run::main::<CronJobOperator>()
 }

@@ -3,7 +3,7 @@
 //! Left out: everything about queues and requests, which all operators have.
 
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use shared::time::Time;
+use shared::api::time::Time;
 
 /// How long after its time a Job was created.
 ///

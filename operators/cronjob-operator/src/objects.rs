@@ -8,12 +8,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared::condition::{Condition, TRUE, find};
-use shared::intern::Text;
-use shared::object::{Key, Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid, null_as_default};
-use shared::owner::Owner;
-use shared::resource::{JOBS, Resource};
-use shared::time::Time;
+use shared::api::condition::{Condition, TRUE, find};
+use shared::api::intern::Text;
+use shared::api::object::{Key, Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid, null_as_default};
+use shared::api::owner::Owner;
+use shared::api::resource::{JOBS, Resource};
+use shared::api::time::Time;
 
 /// `batch/v1` `CronJob`.
 pub const CRON_JOBS: Resource = Resource::namespaced("batch", "v1", "CronJob", "cronjobs");

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::cache::{Cache, IndexId, IndexValue};
-use shared::control::Control;
-use shared::intern::Text;
-use shared::object::{Key, Uid};
-use shared::resource::JOBS;
+use shared::api::intern::Text;
+use shared::api::object::{Key, Uid};
+use shared::api::resource::JOBS;
+use shared::runtime::cache::{Cache, IndexId, IndexValue};
+use shared::runtime::control::Control;
 
 use crate::objects::{CRON_JOBS, CronJob, Job};
 

@@ -15,10 +15,10 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::events::EventType;
-use shared::flags::GoDuration;
-use shared::object::{Key, Uid};
-use shared::time::Time;
+use shared::api::object::{Key, Uid};
+use shared::api::time::Time;
+use shared::runtime::events::EventType;
+use shared::runtime::flags::GoDuration;
 
 use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, reasons};
 use crate::observe::Observed;

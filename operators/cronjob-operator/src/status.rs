@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use shared::object::Uid;
-use shared::time::Time;
+use shared::api::object::Uid;
+use shared::api::time::Time;
 
 use crate::objects::{CronJobStatus, Ended, JobReference};
 use crate::observe::Observed;

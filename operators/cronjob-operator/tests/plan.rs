@@ -13,7 +13,7 @@ use cronjob_operator::status::{Outcome, Started, next_status};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::object::Kind;
+use shared::api::object::Kind;
 use shared::testing::properties::{comes_to_rest, order_is_irrelevant};
 use shared::testing::{ObjectBuilder, object, uid};
 
@@ -330,7 +330,7 @@ fn a_job_is_its_template_with_a_name_an_owner_and_the_time_it_was_due() {
 fn status_of(observed: &Observed, outcome: &Outcome) -> String {
     next_status(observed, outcome).map_or("unchanged".to_owned(), |status| {
         let names: Vec<&str> = status.active.iter().map(|job| &*job.name).collect();
-        let show = |time: Option<shared::time::Time>| time.map_or("-".to_owned(), |time| time.to_string());
+        let show = |time: Option<shared::api::time::Time>| time.map_or("-".to_owned(), |time| time.to_string());
         format!("{names:?} {} {}", show(status.last_schedule_time), show(status.last_successful_time))
     })
 }
@@ -473,7 +473,7 @@ proptest! {
         }
         let active = state.cron_job.status.active.len() - leave.len();
         if let Run::Start(start) = &run {
-            prop_assert!(start.due <= now && Some(start.due) > state.cron_job.status.last_schedule_time.map(shared::time::Time::timestamp));
+            prop_assert!(start.due <= now && Some(start.due) > state.cron_job.status.last_schedule_time.map(shared::api::time::Time::timestamp));
             let deadline = state.cron_job.spec.starting_deadline_seconds;
             prop_assert!(deadline.is_none_or(|seconds| now.as_second() - start.due.as_second() <= seconds));
             match format!("{:?}", state.cron_job.spec.concurrency_policy).as_str() {

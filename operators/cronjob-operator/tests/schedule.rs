@@ -6,7 +6,7 @@ use cronjob_operator::objects::CronJob;
 use cronjob_operator::plan::cron::parse;
 use cronjob_operator::plan::schedule::{Due, Missed, most_recent, next_delay, since_in_time};
 use jiff::Timestamp;
-use shared::flags::GoDuration;
+use shared::runtime::flags::GoDuration;
 use shared::testing::object;
 
 fn at(text: &str) -> Timestamp {

@@ -9,15 +9,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use shared::api_error::ApiError;
-use shared::client::PatchType;
-use shared::consistency::{Consistency, Source};
-use shared::control::{Claimed, Control, DeleteOptions, Preconditions, Written, aggregate, json};
-use shared::events::{ObjectReference, Recorder};
-use shared::informer::Informer;
-use shared::object::{Meta, ResourceVersion, Uid};
-use shared::owner::Claim;
-use shared::resource::{DEPLOYMENTS, REPLICA_SETS};
+use shared::api::json;
+use shared::api::object::{Meta, ResourceVersion, Uid};
+use shared::api::owner::Claim;
+use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
+use shared::runtime::api_error::ApiError;
+use shared::runtime::client::PatchType;
+use shared::runtime::consistency::{Consistency, Source};
+use shared::runtime::control::{Claimed, Control, DeleteOptions, Preconditions, Written, aggregate};
+use shared::runtime::events::{ObjectReference, Recorder};
+use shared::runtime::informer::Informer;
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};

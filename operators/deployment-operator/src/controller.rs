@@ -6,14 +6,14 @@ mod changes;
 
 use std::sync::Arc;
 
-use shared::cache::Change;
-use shared::clock::Clock;
-use shared::consistency::Consistency;
-use shared::decisions::Decisions;
-use shared::object::Key;
-use shared::queue::{Backoff, Queue};
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::runtime::cache::Change;
+use shared::runtime::clock::Clock;
+use shared::runtime::consistency::Consistency;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::queue::{Backoff, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use self::changes::Wake;
 use crate::apply::{Failure, Outcome, Writer};

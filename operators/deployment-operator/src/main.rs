@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use deployment_operator::controller::DeploymentOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<DeploymentOperator>()
+    shared::runtime::run::main::<DeploymentOperator>()
 }

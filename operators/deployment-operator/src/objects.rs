@@ -8,13 +8,13 @@ use std::fmt;
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use shared::condition::Condition;
-use shared::int_or_percent::IntOrPercent;
-use shared::intern::Text;
-use shared::labels::Labels;
-use shared::object::{Kind, Meta, Object, null_as_default};
-use shared::resource::{DEPLOYMENTS, PODS, REPLICA_SETS, Resource};
-use shared::template::PodTemplate;
+use shared::api::condition::Condition;
+use shared::api::int_or_percent::IntOrPercent;
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::{Kind, Meta, Object, null_as_default};
+use shared::api::resource::{DEPLOYMENTS, PODS, REPLICA_SETS, Resource};
+use shared::api::template::PodTemplate;
 
 /// Annotations with a meaning to this operator.
 pub mod annotations {
@@ -372,7 +372,7 @@ impl Pod {
 }
 
 impl Object for Pod {
-    type Annotations = shared::object::NoAnnotations;
+    type Annotations = shared::api::object::NoAnnotations;
     fn meta(&self) -> &Meta {
         &self.meta
     }

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::cache::{Cache, IndexId, IndexValue};
-use shared::condition::{self, Condition};
-use shared::informer::{Informer, InformerBuilder};
-use shared::intern::Text;
-use shared::object::{Key, Uid};
-use shared::owner::{self, Claim, Owner};
-use shared::resource::DEPLOYMENTS;
-use shared::selector::{LabelSelector, Selector};
+use shared::api::condition::{self, Condition};
+use shared::api::intern::Text;
+use shared::api::object::{Key, Uid};
+use shared::api::owner::{self, Claim, Owner};
+use shared::api::resource::DEPLOYMENTS;
+use shared::api::selector::{LabelSelector, Selector};
+use shared::runtime::cache::{Cache, IndexId, IndexValue};
+use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{Deployment, DeploymentSpec, DeploymentStatus, Pod, ReplicaSet, annotations};
 use crate::plan::sync::{Creation, age};
@@ -224,7 +224,7 @@ mod tests {
         replica_set(name).owned_by::<Deployment>(&deployment(owner).build::<Deployment>())
     }
 
-    fn names<T: shared::object::Object>(objects: &[Arc<T>]) -> String {
+    fn names<T: shared::api::object::Object>(objects: &[Arc<T>]) -> String {
         objects.iter().map(|object| object.meta().name()).collect::<Vec<_>>().join(",")
     }
 

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
-use shared::condition::Condition;
-use shared::events::EventType;
-use shared::intern::Text;
-use shared::object::{Key, ResourceVersion, Uid};
-use shared::template::PodTemplate;
+use shared::api::condition::Condition;
+use shared::api::intern::Text;
+use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::template::PodTemplate;
+use shared::runtime::events::EventType;
 
 use crate::objects::{Annotations, DeploymentSpec, Json, ReplicaSet, Strategy, annotations, reasons};
 use crate::observe::Observed;

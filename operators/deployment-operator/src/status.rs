@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::condition::{self, Condition};
-use shared::intern::Text;
-use shared::object::{ResourceVersion, Uid};
-use shared::time::Time;
+use shared::api::condition::{self, Condition};
+use shared::api::intern::Text;
+use shared::api::object::{ResourceVersion, Uid};
+use shared::api::time::Time;
 
 use crate::objects::{DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;

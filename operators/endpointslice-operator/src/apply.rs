@@ -9,18 +9,19 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use shared::api_error::ApiError;
-use shared::cache::Cache;
-use shared::client::PatchType;
-use shared::consistency::{Consistency, Source};
-use shared::control::{Control, DeleteOptions, Written, json};
-use shared::events::{EventType, ObjectReference, Recorder};
-use shared::intern::Text;
-use shared::labels::Labels;
-use shared::names::pod_name_prefix;
-use shared::object::{ResourceVersion, Uid};
-use shared::owner::{Owner, OwnerReference};
-use shared::time::Time;
+use shared::api::intern::Text;
+use shared::api::json;
+use shared::api::labels::Labels;
+use shared::api::names::pod_name_prefix;
+use shared::api::object::{ResourceVersion, Uid};
+use shared::api::owner::{Owner, OwnerReference};
+use shared::api::time::Time;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::cache::Cache;
+use shared::runtime::client::PatchType;
+use shared::runtime::consistency::{Consistency, Source};
+use shared::runtime::control::{Control, DeleteOptions, Written};
+use shared::runtime::events::{EventType, ObjectReference, Recorder};
 
 use crate::metrics::{EndpointSliceMetrics, operations};
 use crate::objects::{
@@ -89,7 +90,7 @@ impl Writer {
         }
         let message = failed_to_update(service, &errors);
         self.recorder.event(&about(service), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
-        shared::control::aggregate(errors)
+        shared::runtime::control::aggregate(errors)
     }
 
     /// Writes the slices of one address type, until a write fails.
@@ -313,7 +314,7 @@ mod tests {
     #[test]
     fn failures_are_told_in_upstreams_words() {
         let service = shared::testing::object("v1", "Service", "web").build::<Service>();
-        let pod = Skipped { pod: shared::object::Key::new("default", "a"), node: Text::new("gone") };
+        let pod = Skipped { pod: shared::api::object::Key::new("default", "a"), node: Text::new("gone") };
         let skipped = "skipping Pod a for Service default/web: Node gone Not Found";
         assert_eq!(not_found(&service, &pod).to_string(), skipped);
         let written = anyhow!("no").context(of_service("failed to create EndpointSlice", &service));

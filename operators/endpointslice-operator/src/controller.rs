@@ -7,14 +7,14 @@ mod changes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::clock::Clock;
-use shared::consistency::Consistency;
-use shared::decisions::Decisions;
-use shared::informer::{Informer, InformerBuilder};
-use shared::object::Key;
-use shared::queue::{Backoff, Cause, Queue};
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::runtime::clock::Clock;
+use shared::runtime::consistency::Consistency;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::flags::Flags;

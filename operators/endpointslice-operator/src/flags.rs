@@ -2,7 +2,7 @@
 //!
 //! Left out: the feature gate `PreferSameTrafficDistribution`, which is locked on.
 
-use shared::flags::GoDuration;
+use shared::runtime::flags::GoDuration;
 
 /// Lists the pods of each Service in EndpointSlices, as endpointslice-controller does.
 #[derive(Clone, Debug, clap::Args)]
@@ -46,7 +46,8 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<(usize, usize, String), String> {
         let args = std::iter::once("endpointslice-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::flags::parse::<Flags>("endpointslice-operator", args).map_err(|exit| exit.text)?.own;
+        let flags =
+            shared::runtime::flags::parse::<Flags>("endpointslice-operator", args).map_err(|exit| exit.text)?.own;
         let batch = flags.endpointslice_updates_batch_period.to_string();
         Ok((flags.concurrent_service_endpoint_syncs, flags.max_endpoints_per_slice, batch))
     }

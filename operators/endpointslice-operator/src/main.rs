@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use endpointslice_operator::EndpointSliceOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<EndpointSliceOperator>()
+    shared::runtime::run::main::<EndpointSliceOperator>()
 }

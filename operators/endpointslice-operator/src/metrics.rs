@@ -1,6 +1,6 @@
 //! Upstream's own metrics of this controller, under upstream's very names.
 //!
-//! Left out: what every operator shows, which is [`shared::metrics`]'.
+//! Left out: what every operator shows, which is [`shared::runtime::metrics`]'.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/metrics`.
 
@@ -15,9 +15,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::{MetricType, TypedMetric};
-use shared::intern::Text;
-use shared::metrics::Metrics;
-use shared::object::Key;
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::runtime::metrics::Metrics;
 
 use crate::objects::Service;
 use crate::plan::trafficdist::TrafficDistribution;

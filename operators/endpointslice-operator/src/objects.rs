@@ -7,7 +7,7 @@ pub mod node;
 pub mod pod;
 pub mod service;
 
-use shared::resource::Resource;
+use shared::api::resource::Resource;
 
 pub use endpoint_slice::{AddressType, Conditions, Endpoint, EndpointPort, EndpointSlice, Hints, Target};
 pub use node::Node;

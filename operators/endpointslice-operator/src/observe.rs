@@ -8,11 +8,11 @@ pub mod trigger_time_tracker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shared::cache::{Cache, IndexId, IndexValue};
-use shared::intern::Text;
-use shared::labels::Labels;
-use shared::object::Key;
-use shared::time::Time;
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::Key;
+use shared::api::time::Time;
+use shared::runtime::cache::{Cache, IndexId, IndexValue};
 
 use crate::objects::{EndpointSlice, Node, Pod, Service};
 use crate::plan::topologycache::{ServiceHints, ZoneRatios, zone_ratios};

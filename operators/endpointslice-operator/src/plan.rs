@@ -14,11 +14,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use shared::events::EventType;
-use shared::intern::Text;
-use shared::labels::Labels;
-use shared::object::{Key, ResourceVersion, Uid};
-use shared::time::Time;
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::time::Time;
+use shared::runtime::events::EventType;
 
 use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice};
 use crate::observe::Observed;

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use shared::api_error::ApiError;
-use shared::client::PatchType;
-use shared::control::{Control, DeleteOptions, Preconditions, json};
-use shared::object::Key;
-use shared::resource::Resource;
+use shared::api::json;
+use shared::api::object::Key;
+use shared::api::resource::Resource;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::client::PatchType;
+use shared::runtime::control::{Control, DeleteOptions, Preconditions};
 
 use crate::controller::collector::{Collector, Followed};
 use crate::graph::Event;
@@ -174,7 +175,7 @@ pub(crate) async fn without_finalizer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::api_error::Status;
+    use shared::runtime::api_error::Status;
 
     #[track_caller]
     fn check(code: u16, body: &str, is_done: bool) {

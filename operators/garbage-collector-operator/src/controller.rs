@@ -8,14 +8,14 @@ pub mod monitors;
 use std::sync::Arc;
 
 use prometheus_client::metrics::counter::Counter;
-use shared::clock::Clock;
-use shared::control::Control;
-use shared::decisions::Decisions;
-use shared::metrics::Metrics;
-use shared::object::{Key, Uid};
-use shared::queue::Backoff;
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::{Key, Uid};
+use shared::runtime::clock::Clock;
+use shared::runtime::control::Control;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::metrics::Metrics;
+use shared::runtime::queue::Backoff;
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::apply;
 use crate::apply::orphan::orphan;

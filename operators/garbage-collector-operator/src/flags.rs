@@ -2,7 +2,7 @@
 //!
 //! Left out: the ignored resources, which are Events upstream too unless a configuration file says otherwise.
 
-use shared::flags::{at_least_one, parse_bool};
+use shared::runtime::flags::{at_least_one, parse_bool};
 
 /// Deletes what its owners leave behind.
 #[derive(Clone, Debug, clap::Args)]

@@ -14,8 +14,8 @@ mod node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use shared::intern::Text;
-use shared::object::{Key, ResourceVersion, Uid};
+use shared::api::intern::Text;
+use shared::api::object::{Key, ResourceVersion, Uid};
 
 use crate::objects::{Coordinates, Identity, ObjectKind, OwnerReference, PartialObject};
 use absent::AbsentOwners;

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use garbage_collector_operator::controller::GarbageCollectorOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<GarbageCollectorOperator>()
+    shared::runtime::run::main::<GarbageCollectorOperator>()
 }

@@ -9,9 +9,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use shared::intern::{Interner, Text};
-use shared::object::{Key, ResourceVersion, Uid, Versioned, null_as_default};
-use shared::resource::Resource;
+use shared::api::intern::{Interner, Text};
+use shared::api::object::{Key, ResourceVersion, Uid, Versioned, null_as_default};
+use shared::api::resource::Resource;
 
 /// The finalizer of an object whose dependents are deleted first.
 pub const FOREGROUND_DELETION: &str = "foregroundDeletion";

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::control::Control;
-use shared::intern::Text;
-use shared::object::{Key, Uid};
-use shared::resource::Resource;
+use shared::api::intern::Text;
+use shared::api::object::{Key, Uid};
+use shared::api::resource::Resource;
+use shared::runtime::control::Control;
 
 use crate::controller::collector::Collector;
 use crate::graph::Stage;

@@ -8,9 +8,9 @@ pub mod patches;
 use std::fmt;
 use std::sync::Arc;
 
-use shared::control::Propagation;
-use shared::object::Uid;
-use shared::resource::Resource;
+use shared::api::object::Uid;
+use shared::api::resource::Resource;
+use shared::runtime::control::Propagation;
 
 use crate::graph::{Node, Stage};
 use crate::objects::{FOREGROUND_DELETION, Identity, LiveMeta, LiveObject, ORPHAN, ObjectKind, OwnerReference};

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use shared::clock::Clock;
-use shared::consistency::Consistency;
-use shared::decisions::Decisions;
-use shared::expectations::Expectations;
-use shared::object::Key;
-use shared::pod_control::PodControl;
-use shared::queue::{Backoff, Queue};
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::controllers::pod_control::PodControl;
+use shared::runtime::clock::Clock;
+use shared::runtime::consistency::Consistency;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::expectations::Expectations;
+use shared::runtime::queue::{Backoff, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::apply::memory::Memory;
@@ -108,7 +108,7 @@ impl Taker {
         match effect {
             Effect::Enqueue(key, cause) => self.jobs.add(&key, cause),
             Effect::Gather(key) => self.jobs.add_after(&key, SYNC_JOB_BATCH_PERIOD),
-            Effect::Orphan(pod) => self.orphans.add(&pod, shared::queue::Cause::Event),
+            Effect::Orphan(pod) => self.orphans.add(&pod, shared::runtime::queue::Cause::Event),
             Effect::CreationObserved(key) => self.expectations.creations_observed(&key, 1),
             Effect::DeletionObserved(key, pod) => self.expectations.deletion_observed(&key, pod),
             Effect::ReleaseObserved(key, pod) => self.memory.release_observed(&key, pod),

@@ -2,7 +2,7 @@
 //!
 //! Left out: the batch of 500 pods and the waits between failures, which upstream fixes too.
 
-use shared::flags::at_least_one;
+use shared::runtime::flags::at_least_one;
 
 /// Runs pods of each Job until enough have succeeded.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,7 +19,7 @@ mod tests {
 
     fn syncs_of(args: &[&str]) -> Result<usize, String> {
         let args = std::iter::once("job-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::flags::parse::<Flags>("job-operator", args).map_err(|exit| exit.text)?.own;
+        let flags = shared::runtime::flags::parse::<Flags>("job-operator", args).map_err(|exit| exit.text)?.own;
         Ok(flags.concurrent_job_syncs)
     }
 

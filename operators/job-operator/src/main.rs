@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use job_operator::controller::JobOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<JobOperator>()
+    shared::runtime::run::main::<JobOperator>()
 }

@@ -1,6 +1,6 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::metrics`]'.
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
 //!
 //! Upstream: `pkg/controller/job/metrics/metrics.go`.
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use shared::metrics::Metrics;
+use shared::runtime::metrics::Metrics;
 
 use crate::objects::status::JobStatus;
 use crate::objects::{Job, PodFailureAction, PodReplacementPolicy};

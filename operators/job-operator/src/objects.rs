@@ -8,12 +8,12 @@ pub mod status;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use shared::intern::Text;
-use shared::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
-use shared::owner::Owner;
-use shared::resource::{JOBS, Resource};
-use shared::selector::{InvalidSelector, LabelSelector, Selector};
-use shared::template::PodTemplate;
+use shared::api::intern::Text;
+use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
+use shared::api::owner::Owner;
+use shared::api::resource::{JOBS, Resource};
+use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
+use shared::api::template::PodTemplate;
 
 use status::JobStatus;
 
@@ -294,7 +294,7 @@ pub struct OnPodCondition {
 }
 
 fn condition_true() -> Text {
-    Text::new(shared::condition::TRUE)
+    Text::new(shared::api::condition::TRUE)
 }
 
 /// `spec.successPolicy`.

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use shared::expectations::{Expectations, Outstanding};
-use shared::object::{Key, Uid};
+use shared::api::object::{Key, Uid};
+use shared::runtime::expectations::{Expectations, Outstanding};
 
 use crate::apply::memory::Memory;
 use crate::controller::caches::Caches;

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::expectations::Outstanding;
-use shared::owner::{Claim, claim};
-use shared::selector::InvalidSelector;
+use shared::api::owner::{Claim, claim};
+use shared::api::selector::InvalidSelector;
+use shared::runtime::expectations::Outstanding;
 
 use crate::objects::CompletionMode;
 use crate::objects::pod::Pod;

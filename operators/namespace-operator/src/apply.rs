@@ -6,12 +6,13 @@ use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use serde_json::Value;
-use shared::api_error::ApiError;
-use shared::client::Accept;
-use shared::control::{self, Control, DeleteOptions, Propagation};
-use shared::object::{Key, ResourceVersion};
-use shared::resource::{NAMESPACES, PODS, Resource};
-use shared::time::Time;
+use shared::api::json;
+use shared::api::object::{Key, ResourceVersion};
+use shared::api::resource::{NAMESPACES, PODS, Resource};
+use shared::api::time::Time;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::client::Accept;
+use shared::runtime::control::{Control, DeleteOptions, Propagation};
 
 use crate::objects::{Item, ItemMeta};
 use crate::observe::{is_unsupported, pods_grace_seconds, remaining};
@@ -110,7 +111,7 @@ pub async fn write(
     subresource: &str,
     body: &Value,
 ) -> anyhow::Result<Option<ResourceVersion>> {
-    match control.replace(&NAMESPACES, key, subresource, control::json(body)).await {
+    match control.replace(&NAMESPACES, key, subresource, json(body)).await {
         Ok(written) => Ok(Some(written.metadata.resource_version)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error).with_context(|| format!("write the namespace's {subresource}")),

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use shared::cache::{Cache, Change};
-use shared::clock::Clock;
-use shared::control::Control;
-use shared::decisions::Decisions;
-use shared::informer::{Feeder, InformerBuilder};
-use shared::object::Key;
-use shared::queue::Backoff;
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::runtime::cache::{Cache, Change};
+use shared::runtime::clock::Clock;
+use shared::runtime::control::Control;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::informer::{Feeder, InformerBuilder};
+use shared::runtime::queue::Backoff;
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{empty, write};
 use crate::flags::Flags;

@@ -3,7 +3,7 @@
 //! Left out: a resync. What it is for, looking again at a namespace whose pods end before their time, the namespace's own
 //! timer does.
 
-use shared::flags::{GoDuration, at_least_one};
+use shared::runtime::flags::{GoDuration, at_least_one};
 
 /// Empties namespaces that are being deleted.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,7 +24,7 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<(usize, String), String> {
         let args = std::iter::once("namespace-operator").chain(args.iter().copied()).map(Into::into);
-        let flags = shared::flags::parse::<Flags>("namespace-operator", args).map_err(|exit| exit.text)?.own;
+        let flags = shared::runtime::flags::parse::<Flags>("namespace-operator", args).map_err(|exit| exit.text)?.own;
         Ok((flags.concurrent_namespace_syncs, flags.namespace_sync_period.to_string()))
     }
 

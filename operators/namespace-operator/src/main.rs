@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use namespace_operator::controller::NamespaceOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<NamespaceOperator>()
+    shared::runtime::run::main::<NamespaceOperator>()
 }

@@ -4,9 +4,9 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use shared::object::{Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid};
-use shared::resource::{NAMESPACES, Resource};
-use shared::time::Time;
+use shared::api::object::{Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid};
+use shared::api::resource::{NAMESPACES, Resource};
+use shared::api::time::Time;
 
 /// The finalizer of `spec.finalizers` that this operator removes when the namespace is empty.
 pub const KUBERNETES: &str = "kubernetes";

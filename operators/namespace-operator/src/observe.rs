@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use shared::api_error::ApiError;
-use shared::client::Accept;
-use shared::control::Control;
-use shared::discovery::Discovery;
-use shared::informer::Feeder;
-use shared::object::Key;
-use shared::resource::{NAMESPACES, PODS, Resource};
+use shared::api::object::Key;
+use shared::api::resource::{NAMESPACES, PODS, Resource};
+use shared::runtime::api_error::ApiError;
+use shared::runtime::client::Accept;
+use shared::runtime::control::Control;
+use shared::runtime::discovery::Discovery;
+use shared::runtime::informer::Feeder;
 
 use crate::objects::{Item, LiveNamespace, Pod};
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use shared::discovery::Discovery;
-use shared::resource::{PODS, Resource};
-use shared::time::Time;
+use shared::api::resource::{PODS, Resource};
+use shared::api::time::Time;
+use shared::runtime::discovery::Discovery;
 
 use crate::objects::{KUBERNETES, LiveNamespace, TERMINATING};
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use shared::time::Time;
+use shared::api::time::Time;
 
 use crate::objects::LiveNamespace;
 use crate::plan::{Emptied, Round};

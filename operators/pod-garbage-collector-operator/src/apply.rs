@@ -5,11 +5,12 @@
 use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use shared::api_error::ApiError;
-use shared::client::PatchType;
-use shared::control::{self, Control, DeleteOptions};
-use shared::decisions::Decisions;
-use shared::resource::PODS;
+use shared::api::json;
+use shared::api::resource::PODS;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::client::PatchType;
+use shared::runtime::control::{Control, DeleteOptions};
+use shared::runtime::decisions::Decisions;
 
 use crate::metrics::DeletionMetrics;
 use crate::plan::Deletion;
@@ -57,7 +58,7 @@ impl Writer {
         let Deletion { pod, reason: _ } = deletion;
         let key = &pod.metadata.key;
         if let Some(body) = failed_status(deletion, now) {
-            let body = control::json(&body);
+            let body = json(&body);
             let patched = self.control.patch(&PODS, key, "status", PatchType::StrategicMerge, body).await;
             if outcome(patched.map(drop)).context("mark it as failed")? == Outcome::Gone {
                 return Ok(());
@@ -88,7 +89,7 @@ fn outcome(written: Result<(), ApiError>) -> Result<Outcome, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::api_error::Status;
+    use shared::runtime::api_error::Status;
 
     #[track_caller]
     fn check(code: u16, reason: &str, expected: Option<&Outcome>) {

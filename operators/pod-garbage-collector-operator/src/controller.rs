@@ -5,15 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::cache::{Cache, Change};
-use shared::clock::Clock;
-use shared::control::aggregate;
-use shared::decisions::Decisions;
-use shared::informer::InformerBuilder;
-use shared::object::Key;
-use shared::queue::{Backoff, Cause, Queue};
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::runtime::cache::{Cache, Change};
+use shared::runtime::clock::Clock;
+use shared::runtime::control::aggregate;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::informer::InformerBuilder;
+use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::flags::Flags;

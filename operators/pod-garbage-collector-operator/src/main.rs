@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use pod_garbage_collector_operator::controller::PodGarbageCollectorOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<PodGarbageCollectorOperator>()
+    shared::runtime::run::main::<PodGarbageCollectorOperator>()
 }

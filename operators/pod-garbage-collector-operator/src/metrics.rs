@@ -1,10 +1,10 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::metrics`]'.
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use shared::metrics::Metrics;
+use shared::runtime::metrics::Metrics;
 
 use crate::plan::Deletion;
 

@@ -3,11 +3,11 @@
 //! Left out: containers, and who owns a pod. Nobody's pods are spared.
 
 use serde::Deserialize;
-use shared::condition::{Condition, TRUE};
-use shared::intern::Text;
-use shared::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
-use shared::pod::Phase;
-use shared::resource::{PODS, Resource};
+use shared::api::condition::{Condition, TRUE};
+use shared::api::intern::Text;
+use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
+use shared::api::pod::Phase;
+use shared::api::resource::{PODS, Resource};
 
 /// `v1` `Node`.
 pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");

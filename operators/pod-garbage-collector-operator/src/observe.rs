@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::cache::Cache;
-use shared::control::Control;
-use shared::intern::Text;
-use shared::object::Key;
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
+use shared::runtime::control::Control;
 
 use crate::objects::{NODES, Node, Pod};
 

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use shared::intern::Text;
-use shared::object::Uid;
-use shared::time::Time;
+use shared::api::intern::Text;
+use shared::api::object::Uid;
+use shared::api::time::Time;
 
 use crate::objects::Pod;
 use crate::observe::{MissingNode, Observed};

@@ -7,8 +7,8 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use shared::condition::TRUE;
-use shared::time::Time;
+use shared::api::condition::TRUE;
+use shared::api::time::Time;
 
 use crate::objects::{DISRUPTION_TARGET, Pod};
 use crate::plan::{Deletion, Reason};

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use replicaset_operator::controller::ReplicaSetOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<ReplicaSetOperator>()
+    shared::runtime::run::main::<ReplicaSetOperator>()
 }

@@ -1,14 +1,14 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::metrics`]'.
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
 
 use jiff::{SignedDuration, Timestamp};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use shared::metrics::Metrics;
-use shared::pod::PodView;
-use shared::replicas::pod::Pod;
+use shared::api::pod::PodView;
+use shared::controllers::replicas::pod::Pod;
+use shared::runtime::metrics::Metrics;
 
 use crate::plan::Plan;
 

@@ -3,11 +3,11 @@
 //! Left out: live reads. The one there is, before an adoption, is part of adopting.
 
 use jiff::Timestamp;
-use shared::expectations::Expectations;
-use shared::object::Key;
-use shared::pod::PodView;
-use shared::replicas;
-use shared::replicas::caches::Caches;
+use shared::api::object::Key;
+use shared::api::pod::PodView;
+use shared::controllers::replicas;
+use shared::controllers::replicas::caches::Caches;
+use shared::runtime::expectations::Expectations;
 
 use crate::objects::ReplicaSet;
 

@@ -1,19 +1,19 @@
 //! Wiring, and one sync from observation to status.
 //!
-//! Left out: which event wakes which key, which is [`shared::replicas::caches`]' for both kinds.
+//! Left out: which event wakes which key, which is [`shared::controllers::replicas::caches`]' for both kinds.
 
 use std::sync::Arc;
 
 use anyhow::bail;
-use shared::clock::Clock;
-use shared::consistency::Consistency;
-use shared::decisions::Decisions;
-use shared::object::Key;
-use shared::queue::Backoff;
-use shared::replicas::caches::Caches;
-use shared::replicas::sync::{follow, requeue};
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::controllers::replicas::caches::Caches;
+use shared::controllers::replicas::sync::{follow, requeue};
+use shared::runtime::clock::Clock;
+use shared::runtime::consistency::Consistency;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::queue::Backoff;
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::flags::Flags;

@@ -2,7 +2,7 @@
 //!
 //! Left out: the burst of 500 pods, which upstream fixes too.
 
-use shared::flags::at_least_one;
+use shared::runtime::flags::at_least_one;
 
 /// Keeps as many pods of each `ReplicationController` as it asks for.
 #[derive(Clone, Debug, clap::Args)]

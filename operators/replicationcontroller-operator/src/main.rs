@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use replicationcontroller_operator::controller::ReplicationControllerOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<ReplicationControllerOperator>()
+    shared::runtime::run::main::<ReplicationControllerOperator>()
 }

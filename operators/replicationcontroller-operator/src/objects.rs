@@ -1,12 +1,12 @@
 //! What a `ReplicationController` is to this operator: what it asks for and what was last said of it.
 //!
-//! Left out: its annotations. A pod's view is [`shared::replicas::pod::Pod`].
+//! Left out: its annotations. A pod's view is [`shared::controllers::replicas::pod::Pod`].
 
 use serde::Deserialize;
-use shared::object::{Kind, Meta, NoAnnotations, Object};
-use shared::replicas::status::ReplicaStatus;
-use shared::replicas::{ReplicaOwner, ReplicaSpec};
-use shared::resource::{REPLICATION_CONTROLLERS, Resource};
+use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::resource::{REPLICATION_CONTROLLERS, Resource};
+use shared::controllers::replicas::status::ReplicaStatus;
+use shared::controllers::replicas::{ReplicaOwner, ReplicaSpec};
 
 /// The view of a `ReplicationController`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

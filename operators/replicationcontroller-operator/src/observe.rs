@@ -4,10 +4,10 @@
 //! any, so how many pods share a node does not count here.
 
 use jiff::Timestamp;
-use shared::expectations::Expectations;
-use shared::object::Key;
-use shared::replicas;
-use shared::replicas::caches::Caches;
+use shared::api::object::Key;
+use shared::controllers::replicas;
+use shared::controllers::replicas::caches::Caches;
+use shared::runtime::expectations::Expectations;
 
 use crate::objects::ReplicationController;
 

@@ -7,10 +7,10 @@ use replicationcontroller_operator::observe::Observed;
 use replicationcontroller_operator::plan::plan;
 use replicationcontroller_operator::status::next_status;
 use serde_json::json;
-use shared::owner::adopt_patch;
-use shared::pod::creation::pod_body;
-use shared::replicas::pod::Pod;
-use shared::replicas::{Outcome, ReplicaOwner};
+use shared::api::owner::adopt_patch;
+use shared::api::pod::creation::pod_body;
+use shared::controllers::replicas::pod::Pod;
+use shared::controllers::replicas::{Outcome, ReplicaOwner};
 use shared::testing::{NOW, ObjectBuilder, object, pod, uid};
 
 fn web(replicas: i32) -> ObjectBuilder {
@@ -69,7 +69,7 @@ fn its_pods_are_of_the_core_group() {
     );
     let adopt = adopt_patch(&owner.owner(), uid("a"), &[]);
     let create = pod_body(&owner.owner(), &owner.spec().template).unwrap();
-    for body in [adopt.as_slice(), &create] {
+    for body in [&adopt, &create] {
         let body = String::from_utf8_lossy(body);
         assert!(body.contains(&reference), "{body}");
     }

@@ -3,8 +3,9 @@
 //! Left out: events, of which upstream has none.
 
 use anyhow::Context;
-use shared::control::{self, Control};
-use shared::object::Key;
+use shared::api::json;
+use shared::api::object::Key;
+use shared::runtime::control::Control;
 
 use crate::objects::CONFIG_MAPS;
 use crate::observe::{config_map_key, live};
@@ -21,7 +22,7 @@ impl Writer {
         match plan {
             Plan::Nothing(_) => Ok(()),
             Plan::Create(body) => {
-                match self.control.create(&CONFIG_MAPS, namespace.name(), control::json(body)).await {
+                match self.control.create(&CONFIG_MAPS, namespace.name(), json(body)).await {
                     Ok(_) => {
                         tracing::info!(%namespace, "published the CA");
                         Ok(())
@@ -39,7 +40,7 @@ impl Writer {
                 // If it is gone, its deletion is the next event.
                 let Some(live) = live(&self.control, namespace).await? else { return Ok(()) };
                 let Some(body) = plan_update(&live, ca) else { return Ok(()) };
-                let (key, body) = (config_map_key(namespace), control::json(&body));
+                let (key, body) = (config_map_key(namespace), json(&body));
                 self.control.replace(&CONFIG_MAPS, &key, "", body).await.context("update the ConfigMap")?;
                 tracing::info!(%namespace, "published the CA in place of what was there");
                 Ok(())

@@ -4,17 +4,17 @@
 
 use std::sync::Arc;
 
-use shared::cache::Change;
-use shared::client::load_ca;
-use shared::clock::Clock;
-use shared::decisions::Decisions;
-use shared::flags::SharedFlags;
-use shared::informer::InformerBuilder;
-use shared::intern::Text;
-use shared::object::Key;
-use shared::queue::{Backoff, Cause, Queue};
-use shared::run::{Names, Operator, Setup};
-use shared::worker::{Controller, Requeue};
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::runtime::cache::Change;
+use shared::runtime::client::load_ca;
+use shared::runtime::clock::Clock;
+use shared::runtime::decisions::Decisions;
+use shared::runtime::flags::SharedFlags;
+use shared::runtime::informer::InformerBuilder;
+use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::flags::Flags;

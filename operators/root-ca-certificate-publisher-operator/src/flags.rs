@@ -9,7 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use shared::intern::Text;
+use shared::api::intern::Text;
 
 /// Publishes the apiserver's CA in every namespace.
 #[derive(Clone, Debug, clap::Args)]

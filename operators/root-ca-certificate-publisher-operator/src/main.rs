@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use root_ca_certificate_publisher_operator::controller::RootCaCertificatePublisherOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<RootCaCertificatePublisherOperator>()
+    shared::runtime::run::main::<RootCaCertificatePublisherOperator>()
 }

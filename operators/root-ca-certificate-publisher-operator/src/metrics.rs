@@ -1,14 +1,14 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::metrics`]'.
+//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
 
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use shared::api_error::ApiError;
-use shared::metrics::Metrics;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::metrics::Metrics;
 
 const SYNCS: &str = "root_ca_cert_publisher_sync";
 const SYNC_DURATION: &str = "root_ca_cert_publisher_sync_duration_seconds";

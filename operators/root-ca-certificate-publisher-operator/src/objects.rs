@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use shared::intern::Text;
-use shared::object::{Kind, Meta, NoAnnotations, Object};
-use shared::resource::{NAMESPACES, Resource};
+use shared::api::intern::Text;
+use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::resource::{NAMESPACES, Resource};
 
 /// The ConfigMap that every namespace has. Upstream: `RootCACertConfigMapName`.
 pub const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::Value;
-use shared::cache::Cache;
-use shared::control::Control;
-use shared::intern::Text;
-use shared::object::Key;
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
+use shared::runtime::control::Control;
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::intern::Text;
+use shared::api::intern::Text;
 
 use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, ROOT_CA_CONFIG_MAP};
 use crate::observe::Observed;

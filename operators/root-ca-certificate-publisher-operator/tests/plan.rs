@@ -7,7 +7,7 @@ use root_ca_certificate_publisher_operator::objects::{ConfigMap, DESCRIPTION, DE
 use root_ca_certificate_publisher_operator::observe::Observed;
 use root_ca_certificate_publisher_operator::plan::{Plan, plan, plan_update};
 use serde_json::{Value, json};
-use shared::intern::Text;
+use shared::api::intern::Text;
 use shared::testing::{ObjectBuilder, object};
 
 const CA: &str = "fake-root-ca";

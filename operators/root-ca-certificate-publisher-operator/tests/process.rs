@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use root_ca_certificate_publisher_operator::flags::Flags;
 use root_ca_certificate_publisher_operator::metrics::{SyncMetrics, code};
-use shared::api_error::{ApiError, Status};
-use shared::flags::parse;
-use shared::metrics::Metrics;
+use shared::runtime::api_error::{ApiError, Status};
+use shared::runtime::flags::parse;
+use shared::runtime::metrics::Metrics;
 
 fn certificate() -> String {
     rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap().cert.pem()

@@ -3,9 +3,10 @@
 //! Left out: events, of which upstream has none.
 
 use serde_json::json;
-use shared::api_error::ApiError;
-use shared::control::{self, Control};
-use shared::object::Key;
+use shared::api::json;
+use shared::api::object::Key;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::control::Control;
 
 use crate::objects::{DEFAULT, SERVICE_ACCOUNTS};
 use crate::plan::Plan;
@@ -22,7 +23,7 @@ impl Writer {
             Plan::Nothing(_) => Ok(()),
             Plan::Create => {
                 let body = json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": DEFAULT } });
-                match self.control.create(&SERVICE_ACCOUNTS, namespace.name(), control::json(&body)).await {
+                match self.control.create(&SERVICE_ACCOUNTS, namespace.name(), json(&body)).await {
                     Ok(_) => {
                         tracing::info!(%namespace, account = DEFAULT, "created the ServiceAccount");
                         Ok(())

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use serviceaccount_operator::controller::ServiceAccountOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<ServiceAccountOperator>()
+    shared::runtime::run::main::<ServiceAccountOperator>()
 }

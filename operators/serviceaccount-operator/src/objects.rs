@@ -3,8 +3,8 @@
 //! Left out: the phase, by which the apiserver selects; and all other ServiceAccounts, which are their makers' business.
 
 use serde::Deserialize;
-use shared::object::{Kind, Meta, NoAnnotations, Object};
-use shared::resource::{NAMESPACES, Resource};
+use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::resource::{NAMESPACES, Resource};
 
 /// The ServiceAccount that every namespace has.
 pub const DEFAULT: &str = "default";

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use shared::cache::Cache;
-use shared::object::Key;
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
 
 use crate::objects::{DEFAULT, Namespace, ServiceAccount};
 

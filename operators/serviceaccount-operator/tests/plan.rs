@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serviceaccount_operator::objects::{DEFAULT, Namespace, SERVICE_ACCOUNTS, ServiceAccount};
 use serviceaccount_operator::observe::{Observed, Sources};
 use serviceaccount_operator::plan::{Plan, plan};
-use shared::cache::{Cache, Indices};
-use shared::object::Key;
+use shared::api::object::Key;
+use shared::runtime::cache::{Cache, Indices};
 use shared::testing::{forget, object, store};
 
 /// Caches after the apiserver's selectors: what is not active, or not called `default`, is never in there.

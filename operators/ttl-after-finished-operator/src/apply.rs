@@ -2,12 +2,12 @@
 //!
 //! Left out: events, of which upstream has none.
 
-use shared::api_error::ApiError;
-use shared::clock::Clock;
-use shared::control::{Control, DeleteOptions, Propagation};
-use shared::object::Key;
-use shared::resource::JOBS;
-use shared::worker::Requeue;
+use shared::api::object::Key;
+use shared::api::resource::JOBS;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::clock::Clock;
+use shared::runtime::control::{Control, DeleteOptions, Propagation};
+use shared::runtime::worker::Requeue;
 
 use crate::metrics::DeletionDelay;
 use crate::plan::{Plan, Reason};

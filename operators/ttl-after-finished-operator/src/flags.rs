@@ -2,7 +2,7 @@
 //!
 //! Left out: a time to live for Jobs that have none, which upstream has not either.
 
-use shared::flags::at_least_one;
+use shared::runtime::flags::at_least_one;
 
 /// Deletes finished Jobs when their time to live is over.
 #[derive(Clone, Debug, clap::Args)]

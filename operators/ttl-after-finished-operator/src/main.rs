@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use ttl_after_finished_operator::controller::TtlAfterFinishedOperator;
 
 fn main() -> ExitCode {
-    shared::run::main::<TtlAfterFinishedOperator>()
+    shared::runtime::run::main::<TtlAfterFinishedOperator>()
 }

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use shared::time::Time;
+use shared::api::time::Time;
 
 /// How long after its time was over a Job was deleted.
 ///

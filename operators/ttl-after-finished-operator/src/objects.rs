@@ -3,10 +3,10 @@
 //! Left out: everything else, such as who manages the Job; the time to live holds for all.
 
 use serde::Deserialize;
-use shared::condition::{Condition, TRUE};
-use shared::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
-use shared::resource::{JOBS, Resource};
-use shared::time::Time;
+use shared::api::condition::{Condition, TRUE};
+use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
+use shared::api::resource::{JOBS, Resource};
+use shared::api::time::Time;
 
 /// A Job.
 #[derive(Debug, PartialEq, Deserialize)]

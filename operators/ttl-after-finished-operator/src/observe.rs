@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::cache::Cache;
-use shared::control::Control;
-use shared::object::Key;
-use shared::resource::JOBS;
+use shared::api::object::Key;
+use shared::api::resource::JOBS;
+use shared::runtime::cache::Cache;
+use shared::runtime::control::Control;
 
 use crate::objects::Job;
 

@@ -8,9 +8,9 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::control::Preconditions;
-use shared::flags::GoDuration;
-use shared::time::Time;
+use shared::api::time::Time;
+use shared::runtime::control::Preconditions;
+use shared::runtime::flags::GoDuration;
 
 use crate::objects::{End, Job};
 

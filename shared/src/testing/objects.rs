@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::NOW;
-use crate::object::{Kind, Uid};
-use crate::pod::DeletionCost;
+use crate::api::object::{Kind, Uid};
+use crate::api::pod::DeletionCost;
 
 /// The uid that [`object`] gives to this name.
 pub fn uid(name: &str) -> Uid {

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared::owner::OwnerReference;
-use shared::resource::JOBS;
+use shared::api::owner::OwnerReference;
+use shared::api::resource::JOBS;
 
 use super::cron::load_zone;
 use crate::objects::{CronJob, SCHEDULED_TIMESTAMP};

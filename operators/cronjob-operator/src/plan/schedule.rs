@@ -68,7 +68,7 @@ pub fn check_zone(cron_job: &CronJob) -> Result<(), UnknownTimeZone> {
 /// From when on times count: the last one that was started, or else the creation.
 pub fn since(cron_job: &CronJob) -> Timestamp {
     let last = cron_job.status.last_schedule_time.or(cron_job.metadata.creation);
-    last.map_or(Timestamp::UNIX_EPOCH, shared::time::Time::timestamp)
+    last.map_or(Timestamp::UNIX_EPOCH, shared::api::time::Time::timestamp)
 }
 
 /// As [`since`], but nothing that is too late already.

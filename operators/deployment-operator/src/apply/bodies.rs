@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use shared::intern::Text;
-use shared::labels::Labels;
-use shared::object::{ResourceVersion, Uid};
-use shared::owner::{Owner, OwnerReference};
-use shared::template::PodTemplate;
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::{ResourceVersion, Uid};
+use shared::api::owner::{Owner, OwnerReference};
+use shared::api::template::PodTemplate;
 
 use crate::objects::{Deployment, Json, annotations};
 use crate::plan::{NewReplicaSet, ReplicaSetUpdate, Rollback};
@@ -157,8 +157,8 @@ fn annotation_path(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use shared::object::Key;
-    use shared::resource::DEPLOYMENTS;
+    use shared::api::object::Key;
+    use shared::api::resource::DEPLOYMENTS;
     use shared::testing::{object, uid};
 
     use super::*;

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use shared::cache::Change;
-use shared::object::{ControllerRef, Key, Kind};
-use shared::queue::Cause;
+use shared::api::object::{ControllerRef, Key, Kind};
+use shared::runtime::cache::Change;
+use shared::runtime::queue::Cause;
 
 use crate::objects::{Deployment, Pod, ReplicaSet, Strategy};
 use crate::observe::Caches;

@@ -2,7 +2,7 @@
 //!
 //! Left out: whatever knows more than one ReplicaSet at a time.
 
-use shared::int_or_percent::{IntOrPercent, InvalidPercent, Rounding};
+use shared::api::int_or_percent::{IntOrPercent, InvalidPercent, Rounding};
 
 use crate::objects::{DeploymentSpec, ReplicaSet, Strategy, annotations};
 

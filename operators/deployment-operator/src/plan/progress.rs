@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::condition::{self, Condition};
-use shared::time::Time;
+use shared::api::condition::{self, Condition};
+use shared::api::time::Time;
 
 use super::Draft;
 use crate::objects::{DeploymentSpec, DeploymentStatus, conditions, reasons};

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use shared::events::EventType;
-use shared::intern::Text;
-use shared::template::POD_TEMPLATE_HASH;
+use shared::api::intern::Text;
+use shared::api::template::POD_TEMPLATE_HASH;
+use shared::runtime::events::EventType;
 
 use super::deployment_util::revision;
 use super::sync::{ReplicaSets, plan_creation, plan_revision};

@@ -6,11 +6,11 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shared::condition::{self, Condition};
-use shared::events::EventType;
-use shared::intern::Text;
-use shared::names;
-use shared::template::{POD_TEMPLATE_HASH, with_match_label};
+use shared::api::condition::{self, Condition};
+use shared::api::intern::Text;
+use shared::api::names;
+use shared::api::template::{POD_TEMPLATE_HASH, with_match_label};
+use shared::runtime::events::EventType;
 
 use super::deployment_util::{
     count_annotation, is_saturated, max_replicas, new_replicas, proportion, replica_count, revision, to_i32,

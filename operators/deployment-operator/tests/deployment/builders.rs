@@ -9,7 +9,7 @@ use deployment_operator::plan::deployment_util::max_replicas;
 use deployment_operator::plan::{Plan, ReplicaSetUpdate, Step, plan};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use shared::time::Time;
+use shared::api::time::Time;
 
 /// The second of [`now`].
 pub(crate) const NOW: i64 = 1_000_000;
@@ -29,7 +29,7 @@ pub(crate) fn time(second: i64) -> String {
 
 /// A uid that stands for a name.
 pub(crate) fn uid(name: &str) -> String {
-    shared::object::Uid::parse(name).to_string()
+    shared::api::object::Uid::parse(name).to_string()
 }
 
 pub(crate) fn template(version: &str) -> Value {

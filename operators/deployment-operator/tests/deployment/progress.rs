@@ -6,7 +6,7 @@ use deployment_operator::objects::DeploymentStatus;
 use deployment_operator::plan::StatusScope;
 use deployment_operator::plan::progress::{is_complete, is_progressing, is_timed_out, next_check};
 use deployment_operator::status::next_status;
-use shared::condition;
+use shared::api::condition;
 
 use crate::builders::*;
 
@@ -141,7 +141,7 @@ mod condition_of_a_rollout {
     fn check_condition(deployment: &Deployment, sets: &[ReplicaSet], expected: Option<(&str, &str, i64, i64)>) {
         let next = next_status(&deployment.with(sets), StatusScope::Rollout, now());
         let found = condition::find(&next.conditions, "Progressing").map(|found| {
-            let second = |time: Option<shared::time::Time>| time.map_or(0, shared::time::Time::second);
+            let second = |time: Option<shared::api::time::Time>| time.map_or(0, shared::api::time::Time::second);
             let (updated, transitioned) = (second(found.last_update_time), second(found.last_transition_time));
             (found.status.as_str(), found.reason.as_str(), updated, transitioned)
         });

@@ -9,9 +9,9 @@ use deployment_operator::plan::deployment_util::{max_replicas, max_unavailable};
 use deployment_operator::plan::{Path, Plan, Step, plan};
 use deployment_operator::status::{StatusPatch, next_status};
 use proptest::prelude::*;
-use shared::condition;
-use shared::intern::Text;
-use shared::object::{ControllerRef, Key, ResourceVersion, Uid};
+use shared::api::condition;
+use shared::api::intern::Text;
+use shared::api::object::{ControllerRef, Key, ResourceVersion, Uid};
 
 use crate::builders::{self, at};
 
@@ -80,7 +80,7 @@ impl World {
                 let mut set = builders::set("v0", new.replicas).status("observedGeneration", 0).build();
                 set.meta.key = Key::new("ns", &new.name);
                 set.meta.uid = Uid::parse(&new.name);
-                set.meta.creation = Some(shared::time::Time::from_second(self.second));
+                set.meta.creation = Some(shared::api::time::Time::from_second(self.second));
                 set.meta.annotations = new.annotations.clone();
                 set.spec.template = new.template.clone();
                 set.spec.min_ready_seconds = new.min_ready_seconds;

@@ -3,7 +3,7 @@
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::Step;
 use deployment_operator::plan::deployment_util::resolve_fenceposts;
-use shared::int_or_percent::IntOrPercent;
+use shared::api::int_or_percent::IntOrPercent;
 
 use crate::builders::*;
 

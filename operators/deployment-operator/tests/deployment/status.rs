@@ -5,9 +5,9 @@ use deployment_operator::observe::Observed;
 use deployment_operator::plan::StatusScope;
 use deployment_operator::status::{StatusPatch, next_status};
 use serde_json::{Value, json};
-use shared::condition::{self, Condition};
-use shared::intern::Text;
-use shared::object::ResourceVersion;
+use shared::api::condition::{self, Condition};
+use shared::api::intern::Text;
+use shared::api::object::ResourceVersion;
 
 use crate::builders::*;
 

@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use shared::cache::Change;
-use shared::labels::Labels;
-use shared::object::Key;
-use shared::queue::Cause;
+use shared::api::labels::Labels;
+use shared::api::object::Key;
+use shared::runtime::cache::Change;
+use shared::runtime::queue::Cause;
 
 use crate::objects::{EndpointSlice, Node, Pod, Service};
 use crate::observe::Sources;

@@ -8,10 +8,10 @@ use std::sync::{Arc, LazyLock};
 
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use shared::intern::{Interner, Text};
-use shared::labels::Labels;
-use shared::object::{Key, Kind, Meta, NoAnnotations, Object, Uid};
-use shared::resource::Resource;
+use shared::api::intern::{Interner, Text};
+use shared::api::labels::Labels;
+use shared::api::object::{Key, Kind, Meta, NoAnnotations, Object, Uid};
+use shared::api::resource::Resource;
 
 use super::{ENDPOINT_SLICES, SERVICES, labels};
 
@@ -349,7 +349,7 @@ impl Hints {
 /// A list of names, each an object in the API: `[{"name": "zone-a"}]`.
 mod named {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use shared::intern::Text;
+    use shared::api::intern::Text;
 
     #[derive(Serialize, Deserialize)]
     struct Named<T> {

@@ -3,12 +3,12 @@
 //! Left out: its labels besides. Each node has a set of its own, which would be kept for nothing.
 
 use serde::Deserialize;
-use shared::condition::{Condition, TRUE, find};
-use shared::intern::Text;
-use shared::labels::Labels;
-use shared::object::{Kind, Meta, NoAnnotations, Object};
-use shared::quantity::Quantity;
-use shared::resource::Resource;
+use shared::api::condition::{Condition, TRUE, find};
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::quantity::Quantity;
+use shared::api::resource::Resource;
 
 use super::{NODES, labels};
 

@@ -8,11 +8,11 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer};
-use shared::intern::{Interner, Text};
-use shared::object::{Kind, Meta, NoAnnotations, Object};
-use shared::pod::Phase;
-use shared::resource::{PODS, Resource};
-use shared::time::Time;
+use shared::api::intern::{Interner, Text};
+use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::pod::Phase;
+use shared::api::resource::{PODS, Resource};
+use shared::api::time::Time;
 
 /// A pod.
 #[derive(Debug, PartialEq)]

@@ -8,10 +8,10 @@ use std::net::IpAddr;
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
-use shared::intern::Text;
-use shared::labels::Labels;
-use shared::object::{Kind, Meta, Object};
-use shared::resource::Resource;
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::{Kind, Meta, Object};
+use shared::api::resource::Resource;
 
 use super::endpoint_slice::AddressType;
 use super::{SERVICES, annotations};

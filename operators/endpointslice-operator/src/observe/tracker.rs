@@ -1,13 +1,13 @@
 //! What this process remembers between syncs: its own writes, the times it has seen, and the hints it has given.
 //!
 //! A process that starts anew has forgotten all of it, and writes nothing because of that.
-//! Left out: waiting for own creations and updates, which [`shared::consistency`] does.
+//! Left out: waiting for own creations and updates, which [`shared::runtime::consistency`] does.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shared::object::{Key, Uid};
-use shared::time::Time;
+use shared::api::object::{Key, Uid};
+use shared::api::time::Time;
 
 use super::trigger_time_tracker::ServiceState;
 use crate::objects::{EndpointSlice, Pod, Service};

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use shared::object::Key;
-use shared::time::Time;
+use shared::api::object::Key;
+use shared::api::time::Time;
 
 use crate::objects::{Pod, Service};
 

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use shared::labels::Labels;
-use shared::object::Key;
+use shared::api::labels::Labels;
+use shared::api::object::Key;
 
 use super::draft::{Draft, Drafts};
 use super::topologycache::{self, ServiceHints};

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use shared::events::EventType;
-use shared::intern::Text;
+use shared::api::intern::Text;
+use shared::runtime::events::EventType;
 
 use super::Notice;
 use super::draft::{Draft, Drafts};

@@ -6,9 +6,9 @@
 
 use std::fmt::Write;
 
-use shared::hash::fnv1a_128;
-use shared::intern::Text;
-use shared::labels::Labels;
+use shared::api::hash::fnv1a_128;
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
 
 use crate::objects::pod::Host;
 use crate::objects::{

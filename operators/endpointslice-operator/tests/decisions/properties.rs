@@ -161,7 +161,7 @@ proptest! {
     fn nothing_is_touched_that_was_not_observed_or_would_stay_as_it_is(world in any_world()) {
         let observed = world.observed();
         let Plan::Write(slices) = world.plan() else { panic!("no slices") };
-        let of = |key: &shared::object::Key| observed.slices.iter().find(|slice| slice.metadata.key == *key);
+        let of = |key: &shared::api::object::Key| observed.slices.iter().find(|slice| slice.metadata.key == *key);
         for family in &slices.families {
             for update in &family.update {
                 let slice = of(&update.key).unwrap();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use endpointslice_operator::objects::{Pod, Service};
 use endpointslice_operator::observe::trigger_time_tracker::ServiceState;
 use jiff::Timestamp;
+use shared::api::time::Time;
 use shared::testing::object;
-use shared::time::Time;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

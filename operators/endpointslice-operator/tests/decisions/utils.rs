@@ -7,7 +7,7 @@ use endpointslice_operator::plan::utils::{
     address_types, endpoint_ports, find_port, in_order, labels_differ, pod_to_endpoint, slice_labels,
 };
 use serde_json::{Value, json};
-use shared::intern::Text;
+use shared::api::intern::Text;
 use shared::testing::{ObjectBuilder, object, uid};
 
 use crate::world::{ips, new_pod, own_labels, service};

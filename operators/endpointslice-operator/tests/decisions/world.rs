@@ -9,7 +9,7 @@ use endpointslice_operator::plan::topologycache::{ServiceHints, zone_ratios};
 use endpointslice_operator::plan::utils::slice_labels;
 use endpointslice_operator::plan::{Config, Creation, Deletion, Plan, Update, plan};
 use serde_json::{Value, json};
-use shared::intern::Text;
+use shared::api::intern::Text;
 use shared::testing::{ObjectBuilder, object, pod, uid};
 
 /// `newServiceAndEndpointMeta`, `utils_test.go`: headless, of IPv4, selects `foo=bar`, one port 80.

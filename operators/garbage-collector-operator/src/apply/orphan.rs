@@ -6,8 +6,8 @@
 
 use anyhow::{anyhow, bail};
 use futures::{StreamExt, stream};
-use shared::client::PatchType;
-use shared::control::{Control, aggregate};
+use shared::runtime::client::PatchType;
+use shared::runtime::control::{Control, aggregate};
 
 use crate::apply::{UNSUPPORTED_MEDIA_TYPE, send, unless_gone, without_finalizer};
 use crate::controller::collector::Collector;

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::discovery::Discovery;
-use shared::events::{EventType, ObjectReference, Recorder};
-use shared::object::{Key, ResourceVersion, Uid};
-use shared::queue::{Cause, Queue};
-use shared::resource::Resource;
+use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::resource::Resource;
+use shared::runtime::discovery::Discovery;
+use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::queue::{Cause, Queue};
 use tokio::sync::watch;
 
 use crate::graph::{Effects, Event, Graph, Stage};

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use prometheus_client::metrics::counter::Counter;
-use shared::cache::Progress;
-use shared::discovery::Discovery;
-use shared::informer::{Feeder, Running, Sink};
-use shared::object::Key;
-use shared::resource::Resource;
+use shared::api::object::Key;
+use shared::api::resource::Resource;
+use shared::runtime::cache::Progress;
+use shared::runtime::discovery::Discovery;
+use shared::runtime::informer::{Feeder, Running, Sink};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 

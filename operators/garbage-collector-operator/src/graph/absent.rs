@@ -51,8 +51,8 @@ impl AbsentOwners {
 mod tests {
     use std::sync::Arc;
 
-    use shared::intern::Text;
-    use shared::object::Uid;
+    use shared::api::intern::Text;
+    use shared::api::object::Uid;
 
     use super::*;
     use crate::objects::{Coordinates, ObjectKind};

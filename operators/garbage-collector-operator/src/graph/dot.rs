@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use shared::object::Uid;
+use shared::api::object::Uid;
 
 use super::{Graph, Node, Stage};
 

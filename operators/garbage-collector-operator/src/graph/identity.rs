@@ -2,7 +2,7 @@
 //!
 //! Pure. Left out: what follows from it, which is the graph's.
 
-use shared::intern::Text;
+use shared::api::intern::Text;
 
 use super::node::Node;
 use crate::objects::Identity;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use shared::object::{ResourceVersion, Uid};
+use shared::api::object::{ResourceVersion, Uid};
 
 use crate::objects::{Identity, OwnerReference, PartialObject};
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use shared::object::Uid;
+use shared::api::object::Uid;
 
 use crate::graph::Graph;
 use crate::objects::{Identity, ORPHAN};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use garbage_collector_operator::graph::{Effects, Event, Graph};
 use garbage_collector_operator::objects::{Coordinates, Identity, ObjectKind, OwnerReference, PartialObject};
-use shared::intern::Text;
-use shared::object::{Key, ResourceVersion, Uid};
+use shared::api::intern::Text;
+use shared::api::object::{Key, ResourceVersion, Uid};
 
 /// The uid that fixtures give to a name.
 pub(crate) fn uid(name: &str) -> Uid {

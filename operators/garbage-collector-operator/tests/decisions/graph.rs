@@ -2,7 +2,7 @@
 
 use garbage_collector_operator::graph::{Event, Graph, Stage, dot};
 use garbage_collector_operator::objects::{ObjectKind, PartialObject};
-use shared::object::Uid;
+use shared::api::object::Uid;
 
 use crate::fixtures::{Scene, thing, uid};
 

@@ -1,7 +1,7 @@
 //! What is decided for an owner that is deleted without its dependents.
 
 use garbage_collector_operator::plan::orphan::plan;
-use shared::object::Uid;
+use shared::api::object::Uid;
 
 use crate::fixtures::{Scene, Thing, thing, uid};
 

@@ -8,7 +8,7 @@ use garbage_collector_operator::plan::{
     Action, Conflict, Dependents, Live, Observed, Owner, Owners, Plan, Present, judge_conflict, plan,
 };
 use serde_json::json;
-use shared::resource::PODS;
+use shared::api::resource::PODS;
 
 use crate::fixtures::{Thing, thing, uid};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use garbage_collector_operator::graph::{Effects, Event, Graph, Stage};
 use garbage_collector_operator::objects::OwnerReference;
 use proptest::prelude::{Just, Strategy, TestCaseError, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
-use shared::object::Uid;
+use shared::api::object::Uid;
 
 use crate::fixtures::{Thing, thing};
 

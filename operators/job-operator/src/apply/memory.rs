@@ -1,12 +1,12 @@
 //! What this process remembers of a Job between two syncs. All of it may be lost: the next process starts without it, as
 //! with upstream.
 //!
-//! Left out: what is awaited of the cache in numbers, which is [`shared::expectations`]'.
+//! Left out: what is awaited of the cache in numbers, which is [`shared::runtime::expectations`]'.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use shared::object::{Key, Uid};
+use shared::api::object::{Key, Uid};
 
 use crate::plan::backoff::BackoffRecord;
 

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::cache::{Cache, Change, IndexId, IndexValue};
-use shared::informer::{Informer, InformerBuilder};
-use shared::intern::Text;
-use shared::object::{ControllerRef, Key, Object, Uid};
-use shared::queue::Cause;
-use shared::resource::JOBS;
+use shared::api::intern::Text;
+use shared::api::object::{ControllerRef, Key, Object, Uid};
+use shared::api::resource::JOBS;
+use shared::runtime::cache::{Cache, Change, IndexId, IndexValue};
+use shared::runtime::informer::{Informer, InformerBuilder};
+use shared::runtime::queue::Cause;
 
 use crate::objects::Job;
 use crate::objects::pod::Pod;

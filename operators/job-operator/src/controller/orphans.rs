@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use shared::clock::Clock;
-use shared::control::{Control, Written};
-use shared::decisions::Decisions;
-use shared::object::Key;
-use shared::resource::JOBS;
-use shared::worker::{Controller, Requeue};
+use shared::api::object::Key;
+use shared::api::resource::JOBS;
+use shared::runtime::clock::Clock;
+use shared::runtime::control::{Control, Written};
+use shared::runtime::decisions::Decisions;
+use shared::runtime::worker::{Controller, Requeue};
 
 use super::caches::Caches;
 use crate::apply::release_pod;

@@ -9,12 +9,12 @@ use std::fmt;
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use shared::intern::Text;
-use shared::object::{Kind, Meta, Object};
-use shared::pod::ranking::Standing;
-use shared::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
-use shared::resource::{PODS, Resource};
-use shared::time::Time;
+use shared::api::intern::Text;
+use shared::api::object::{Kind, Meta, Object};
+use shared::api::pod::ranking::Standing;
+use shared::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
+use shared::api::resource::{PODS, Resource};
+use shared::api::time::Time;
 
 use super::{JOB_COMPLETION_INDEX, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAILURE_COUNT, JOB_TRACKING_FINALIZER};
 
@@ -319,7 +319,7 @@ impl RawStatus<'_> {
 
     fn readiness(&self) -> Readiness {
         match self.ready_condition() {
-            Some(ready) if ready.status == shared::condition::TRUE => {
+            Some(ready) if ready.status == shared::api::condition::TRUE => {
                 Readiness::Ready { since: ready.last_transition_time }
             }
             Some(_) | None => Readiness::NotReady,
@@ -331,7 +331,7 @@ impl RawStatus<'_> {
         let finish = latest_finish(self.containers(), None);
         let sidecars = self.init_containers().filter(|container| spec.is_sidecar(&container.name));
         latest_finish(sidecars, finish).or_else(|| {
-            let ready = self.ready_condition().filter(|ready| ready.status == shared::condition::FALSE)?;
+            let ready = self.ready_condition().filter(|ready| ready.status == shared::api::condition::FALSE)?;
             ready.last_transition_time
         })
     }

@@ -3,10 +3,10 @@
 //! Left out: merging. A patch of these fields replaces them; its resourceVersion says which state they follow from.
 
 use serde::{Deserialize, Serialize};
-use shared::condition::{FALSE, TRUE};
-use shared::intern::Text;
-use shared::object::{Uid, null_as_default};
-use shared::time::Time;
+use shared::api::condition::{FALSE, TRUE};
+use shared::api::intern::Text;
+use shared::api::object::{Uid, null_as_default};
+use shared::api::time::Time;
 
 /// Types of conditions.
 pub mod conditions {

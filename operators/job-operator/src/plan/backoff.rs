@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::time::Time;
+use shared::api::time::Time;
 
 /// Upstream: `DefaultJobPodFailureBackOff`.
 const FIRST_SECONDS: i64 = 10;

@@ -8,8 +8,8 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::intern::Text;
-use shared::pod::Phase;
+use shared::api::intern::Text;
+use shared::api::pod::Phase;
 
 use super::backoff::count;
 use super::success_policy::match_success_policy;

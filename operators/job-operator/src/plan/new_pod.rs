@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use shared::control;
-use shared::labels::Labels;
-use shared::names::pod_name_prefix;
-use shared::owner::{Owner, OwnerReference};
-use shared::pod::creation::NoLabels;
+use shared::api::json;
+use shared::api::labels::Labels;
+use shared::api::names::pod_name_prefix;
+use shared::api::owner::{Owner, OwnerReference};
+use shared::api::pod::creation::NoLabels;
 
 use super::scale::{IndexFailures, NewPod};
 use crate::objects::{
@@ -103,7 +103,7 @@ impl NewPods {
             owner_references: [self.owner.controller_ref()],
         };
         let spec = indexed_spec.as_ref().unwrap_or(&self.spec);
-        control::json(&Body { api_version: "v1", kind: "Pod", metadata, spec })
+        json(&Body { api_version: "v1", kind: "Pod", metadata, spec })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use shared::resource::JOBS;
+use shared::api::resource::JOBS;
 
 use crate::objects::Job;
 use crate::objects::pod::Pod;

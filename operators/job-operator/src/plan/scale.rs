@@ -9,8 +9,8 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use shared::object::{Key, Uid};
-use shared::pod::ranking::{Rule, Scale, Standing, first_to_go};
+use shared::api::object::{Key, Uid};
+use shared::api::pod::ranking::{Rule, Scale, Standing, first_to_go};
 
 use super::backoff::BackoffRecord;
 use super::indexed::{OrderedIntervals, first_pending_indexes};

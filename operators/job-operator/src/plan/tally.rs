@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use shared::object::Uid;
-use shared::owner::Claim;
-use shared::pod::{Phase, PodView};
-use shared::time::Time;
+use shared::api::object::Uid;
+use shared::api::owner::Claim;
+use shared::api::pod::{Phase, PodView};
+use shared::api::time::Time;
 
 use super::backoff::{BackoffRecord, count};
 use super::indexed::OrderedIntervals;

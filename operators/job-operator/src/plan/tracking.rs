@@ -13,9 +13,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use shared::object::Uid;
-use shared::pod::Phase;
-use shared::time::Time;
+use shared::api::object::Uid;
+use shared::api::pod::Phase;
+use shared::api::time::Time;
 
 use super::backoff::{BackoffRecord, count};
 use super::ending::{Ending, is_complete};

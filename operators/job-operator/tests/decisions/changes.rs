@@ -6,7 +6,7 @@ use std::sync::Arc;
 use job_operator::controller::caches::{Caches, Effect};
 use job_operator::objects::pod::Pod;
 use serde_json::json;
-use shared::cache::Change;
+use shared::runtime::cache::Change;
 use shared::testing::{ObjectBuilder, store, uid};
 
 use crate::fixtures::{FINALIZER, Spec, job, orphan, pod, untracked};

@@ -13,8 +13,8 @@ use job_operator::plan::tracking::{Outcome, Tracking, plan_tracking};
 use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};
-use shared::expectations::Outstanding;
-use shared::object::Uid;
+use shared::api::object::Uid;
+use shared::runtime::expectations::Outstanding;
 use shared::testing::{self, NOW, ObjectBuilder, uid};
 
 pub(crate) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
@@ -139,7 +139,7 @@ impl Case {
     }
 
     pub(crate) fn backoff(mut self, failures: i64, last_failure: Timestamp) -> Self {
-        self.backoff = BackoffRecord { failures, last_failure: Some(shared::time::Time::of(last_failure)) };
+        self.backoff = BackoffRecord { failures, last_failure: Some(shared::api::time::Time::of(last_failure)) };
         self
     }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use job_operator::apply::memory::Memory;
 use job_operator::plan::backoff::BackoffRecord;
-use shared::object::{Key, Uid};
+use shared::api::object::{Key, Uid};
+use shared::api::time::Time;
 use shared::testing::{NOW, uid};
-use shared::time::Time;
 
 fn pods<const N: usize>(names: [&str; N]) -> BTreeSet<Uid> {
     names.map(uid).into()

@@ -8,7 +8,7 @@ use job_operator::objects::status::JobStatus;
 use job_operator::plan::tracking::Outcome;
 use job_operator::plan::{Pods, plan};
 use serde_json::json;
-use shared::metrics::Metrics;
+use shared::runtime::metrics::Metrics;
 use shared::testing::{NOW, ObjectBuilder};
 
 use crate::fixtures::{Case, Spec, case, exits, indexed, job, long_ago, pod};

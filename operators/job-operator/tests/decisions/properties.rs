@@ -1,7 +1,7 @@
 //! What holds for every Job, whatever becomes of its pods, of the process and of its caches: see [`crate::world`].
 
 use proptest::prelude::*;
-use shared::pod::Phase;
+use shared::api::pod::Phase;
 use shared::testing::{ObjectBuilder, properties};
 
 use crate::fixtures::{Spec, case, indexed, job, orphan, pod, pod_of};

@@ -7,8 +7,8 @@ use job_operator::objects::status::{JobCondition, JobStatus};
 use job_operator::plan::backoff::BackoffRecord;
 use job_operator::plan::indexed::{OrderedIntervals, first_pending_indexes};
 use proptest::prelude::*;
+use shared::api::time::Time;
 use shared::testing::{NOW, ago};
-use shared::time::Time;
 
 /// Upstream: `TestParseIndexesFromString` and `TestCalculateSucceededIndexes`.
 #[test]

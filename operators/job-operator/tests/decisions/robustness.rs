@@ -16,7 +16,7 @@ use job_operator::plan::{Pods, plan};
 use job_operator::status::next_status;
 use proptest::prelude::*;
 use serde_json::json;
-use shared::object::{Key, Meta};
+use shared::api::object::{Key, Meta};
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
 
 use crate::fixtures::{FAILURES, IGNORED, INDEX, Spec, case, check, indexed, job, pod, pod_of};
@@ -213,14 +213,14 @@ fn a_job_of_a_hundred_thousand_is_planned_as_one_of_a_hundred_is() {
     let (planned, ..) = whole_sync(&indexed(MANY, MANY).with("suspend", true), running);
     assert!(planned.ends_with("and 99995 more"), "{planned}");
 
-    let done = many(|_, pod| pod.phase = shared::pod::Phase::Succeeded);
+    let done = many(|_, pod| pod.phase = shared::api::pod::Phase::Succeeded);
     let (_, released, status) = whole_sync(&indexed(MANY, MANY), done.clone());
     assert_eq!((released, &*status.completed_indexes), (MAX_UNCOUNTED_PODS, "0-99999"));
     let (_, released, status) = whole_sync(&job(MANY, MANY), done);
     assert_eq!((released, status.succeeded), (MAX_UNCOUNTED_PODS, 500));
 
     let failed = many(|index, pod| {
-        pod.phase = shared::pod::Phase::Failed;
+        pod.phase = shared::api::pod::Phase::Failed;
         pod.metadata.annotations.failures = index % 3;
     });
     let limited = indexed(MANY, MANY).with("backoffLimitPerIndex", 2).with("backoffLimit", i32::MAX);

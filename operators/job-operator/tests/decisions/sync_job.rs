@@ -3,8 +3,8 @@
 
 use jiff::SignedDuration;
 use serde_json::json;
+use shared::api::time::Time;
 use shared::testing::{NOW, ago};
-use shared::time::Time;
 
 use crate::fixtures::{Spec, case, check, job, long_ago, orphan, pod, untracked};
 

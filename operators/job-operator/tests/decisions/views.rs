@@ -3,8 +3,8 @@
 use job_operator::objects::pod::{JobAnnotations, Pod};
 use job_operator::objects::{CompletionMode, Job, PodReplacementPolicy};
 use serde_json::{Value, json};
+use shared::api::time::Time;
 use shared::testing::{self, NOW, ObjectBuilder, ago};
-use shared::time::Time;
 
 use crate::fixtures::{FAILURES, FINALIZER, IGNORED, INDEX, job, pod};
 
@@ -94,7 +94,7 @@ fn a_job_reads_with_the_apis_defaults() {
     assert_eq!(spec.completion_mode, CompletionMode::NonIndexed);
     assert_eq!(spec.pod_replacement_policy, PodReplacementPolicy::TerminatingOrFailed);
     assert!(
-        !spec.selector.as_ref().unwrap().matches(&shared::labels::Labels::default()),
+        !spec.selector.as_ref().unwrap().matches(&shared::api::labels::Labels::default()),
         "no selector selects nothing"
     );
     assert!(!spec.restarts_on_failure());

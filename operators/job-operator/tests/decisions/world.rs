@@ -20,9 +20,9 @@ use job_operator::plan::tracking::{Outcome, plan_tracking};
 use job_operator::plan::{Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};
-use shared::expectations::Outstanding;
-use shared::object::Uid;
-use shared::pod::{Phase, PodView};
+use shared::api::object::Uid;
+use shared::api::pod::{Phase, PodView};
+use shared::runtime::expectations::Outstanding;
 use shared::testing::{NOW, ObjectBuilder, uid};
 
 use crate::fixtures::{INDEX, Spec, pod};

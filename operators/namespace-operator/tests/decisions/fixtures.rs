@@ -3,7 +3,7 @@
 use namespace_operator::objects::LiveNamespace;
 use namespace_operator::plan::{Emptied, Round};
 use serde_json::{Value, json};
-use shared::resource::{DEPLOYMENTS, PODS, Resource};
+use shared::api::resource::{DEPLOYMENTS, PODS, Resource};
 
 /// A namespace whose deletion began at `testing::NOW`, with these of `spec.finalizers`.
 pub(crate) fn deleted(finalizers: &[&str]) -> LiveNamespace {

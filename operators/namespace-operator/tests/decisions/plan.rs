@@ -6,11 +6,11 @@ use std::time::Duration;
 use namespace_operator::objects::LiveNamespace;
 use namespace_operator::plan::{KindToEmpty, Next, Plan, Round, judge, next_step, plan, plan_content, remaining_grace};
 use serde_json::{Value, json};
-use shared::discovery::{Discovery, Served};
-use shared::intern::Text;
-use shared::resource::{DEPLOYMENTS, EVENTS, JOBS, PODS, Resource};
+use shared::api::intern::Text;
+use shared::api::resource::{DEPLOYMENTS, EVENTS, JOBS, PODS, Resource};
+use shared::api::time::Time;
+use shared::runtime::discovery::{Discovery, Served};
 use shared::testing::{NOW, ago};
-use shared::time::Time;
 
 use crate::fixtures::{deleted, deployments_held, emptied, failed, pods_remain, round, with};
 

@@ -4,7 +4,7 @@ use namespace_operator::objects::LiveNamespace;
 use namespace_operator::plan::{Emptied, Round};
 use namespace_operator::status::next_status;
 use serde_json::{Value, json};
-use shared::resource::{DEPLOYMENTS, JOBS};
+use shared::api::resource::{DEPLOYMENTS, JOBS};
 use shared::testing::NOW;
 
 use crate::fixtures::{deleted, deployments_held, emptied, failed, held, pods_remain, round, with};

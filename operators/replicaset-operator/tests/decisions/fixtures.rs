@@ -5,7 +5,7 @@ use std::sync::Arc;
 use replicaset_operator::objects::ReplicaSet;
 use replicaset_operator::observe::Observed;
 use serde_json::json;
-use shared::replicas::pod::Pod;
+use shared::controllers::replicas::pod::Pod;
 use shared::testing::{self, ObjectBuilder};
 
 /// Selects `app=web`; its template has a label more.

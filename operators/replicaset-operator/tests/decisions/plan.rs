@@ -5,9 +5,9 @@ use std::sync::Arc;
 use replicaset_operator::observe::Observed;
 use replicaset_operator::plan::plan;
 use serde_json::json;
-use shared::expectations::Expectations;
-use shared::object::Key;
-use shared::pod::ranking::Rule;
+use shared::api::object::Key;
+use shared::api::pod::ranking::Rule;
+use shared::runtime::expectations::Expectations;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
 
 use crate::fixtures::{foreign, observed, orphan, pod, ready_pods, relabelled, web};
@@ -181,7 +181,7 @@ fn each_deletion_carries_the_uid_it_was_decided_on() {
 #[test]
 fn the_pods_that_count_are_those_owned_and_those_to_be_adopted() {
     let plan = plan(&observed(&web(2), &[pod("b"), orphan("a"), relabelled("c"), foreign("d")]), NOW);
-    let names = |pods: &[Arc<shared::replicas::pod::Pod>]| {
+    let names = |pods: &[Arc<shared::controllers::replicas::pod::Pod>]| {
         pods.iter().map(|pod| pod.metadata.name().to_owned()).collect::<Vec<_>>().join(",")
     };
     assert_eq!(names(&plan.claim.owned), "b");

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use replicaset_operator::objects::ReplicaSet;
 use replicaset_operator::plan::{BURST_REPLICAS, Deletion, Plan, plan};
 use replicaset_operator::status::next_status;
-use shared::owner::Claim;
-use shared::pod::PodView;
-use shared::replicas::Outcome;
+use shared::api::owner::Claim;
+use shared::api::pod::PodView;
+use shared::controllers::replicas::Outcome;
 use shared::testing::{NOW, ObjectBuilder, ago, properties, uid};
 
 use crate::fixtures::{foreign, observed, orphan, pod, relabelled, web};

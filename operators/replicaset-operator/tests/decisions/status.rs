@@ -6,12 +6,12 @@ use std::time::Duration;
 use replicaset_operator::objects::ReplicaSet;
 use replicaset_operator::status::{next_check, next_status};
 use serde_json::{Value, json};
-use shared::object::Object;
-use shared::pod::PodView;
-use shared::replicas::Outcome;
-use shared::replicas::sync::requeue;
+use shared::api::object::Object;
+use shared::api::pod::PodView;
+use shared::controllers::replicas::Outcome;
+use shared::controllers::replicas::sync::requeue;
+use shared::runtime::worker::Requeue;
 use shared::testing::{NOW, ObjectBuilder, ago};
-use shared::worker::Requeue;
 
 use crate::fixtures::{observed, pod, ready_pods, relabelled, web};
 
@@ -20,7 +20,7 @@ fn outcome(pods: &[ObjectBuilder], failure: Option<&str>) -> Outcome {
     let claimed = pods
         .iter()
         .map(ObjectBuilder::build)
-        .filter(|pod: &std::sync::Arc<shared::replicas::pod::Pod>| pod.is_active());
+        .filter(|pod: &std::sync::Arc<shared::controllers::replicas::pod::Pod>| pod.is_active());
     Outcome { claimed: claimed.collect(), failure: failure.map(str::to_owned) }
 }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use shared::object::Object;
+use shared::api::object::Object;
 use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
 
 use super::*;

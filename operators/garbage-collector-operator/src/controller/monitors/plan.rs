@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shared::discovery::Discovery;
-use shared::resource::Resource;
+use shared::api::resource::Resource;
+use shared::runtime::discovery::Discovery;
 
 /// What a kind must allow.
 const VERBS: [&str; 3] = ["delete", "list", "watch"];
@@ -44,8 +44,8 @@ pub(super) fn plan(running: &BTreeMap<&Resource, bool>, discovery: &Discovery) -
 
 #[cfg(test)]
 mod tests {
-    use shared::discovery::Served;
-    use shared::intern::Text;
+    use shared::api::intern::Text;
+    use shared::runtime::discovery::Served;
 
     use super::*;
 

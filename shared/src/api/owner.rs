@@ -1,0 +1,239 @@
+//! Which objects belong to a controller: claim what matches, adopt orphans, release what matches no more.
+//!
+//! Pure. The writes that follow from a [`Claim`] are [`crate::runtime::control`]'s. Left out: owners that are not controllers.
+//!
+//! Source: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::api::json;
+use crate::api::object::{Key, Object, Uid};
+use crate::api::resource::Resource;
+
+/// Who claims: a controller's own object, such as one ReplicaSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its kind.
+    pub resource: Resource,
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity.
+    pub uid: Uid,
+    /// Whether deletionTimestamp is set: then it keeps what it owns and claims nothing new.
+    pub being_deleted: bool,
+}
+
+impl Owner {
+    /// The ownerReference that makes an object ours.
+    ///
+    /// Source: `NewControllerRef`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/controller_ref.go`.
+    pub fn controller_ref(&self) -> OwnerReference<'_> {
+        OwnerReference {
+            api_version: self.resource.api_version(),
+            kind: &self.resource.kind,
+            name: self.key.name(),
+            uid: self.uid,
+            controller: true,
+            block_owner_deletion: true,
+        }
+    }
+}
+
+/// An ownerReference as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerReference<'a> {
+    api_version: String,
+    kind: &'a str,
+    name: &'a str,
+    uid: Uid,
+    controller: bool,
+    block_owner_deletion: bool,
+}
+
+/// What a controller does about its candidates.
+#[derive(Debug, PartialEq)]
+pub struct Claim<T> {
+    /// Already ours, and matching.
+    pub owned: Vec<Arc<T>>,
+    /// Orphans that match: ours once the patch succeeds.
+    pub adopt: Vec<Arc<T>>,
+    /// Ours, but matching no more.
+    pub release: Vec<Arc<T>>,
+}
+
+impl<T> Default for Claim<T> {
+    fn default() -> Self {
+        Self { owned: Vec::new(), adopt: Vec::new(), release: Vec::new() }
+    }
+}
+
+/// Sorts candidates into what is owned, to be adopted and to be released; keeps their order.
+///
+/// `matches` is the owner's selector and whatever else upstream filters by.
+///
+/// Source: `ClaimObject`, `pkg/controller/controller_ref_manager.go`.
+pub fn claim<T: Object>(
+    owner: &Owner,
+    candidates: impl IntoIterator<Item = Arc<T>>,
+    matches: impl Fn(&T) -> bool,
+) -> Claim<T> {
+    let mut claim = Claim::default();
+    for candidate in candidates {
+        let meta = candidate.meta();
+        match meta.controller_uid() {
+            Some(uid) if uid != owner.uid => {}
+            Some(_) if matches(&candidate) => claim.owned.push(candidate),
+            Some(_) if owner.being_deleted => {}
+            Some(_) => claim.release.push(candidate),
+            None if owner.being_deleted || meta.is_being_deleted() || !matches(&candidate) => {}
+            // A cluster-scoped owner may own in any namespace.
+            None if !owner.key.namespace().is_empty() && meta.namespace() != owner.key.namespace() => {}
+            None => claim.adopt.push(candidate),
+        }
+    }
+    claim
+}
+
+/// The strategic merge patch that adopts the object of uid `object`. With `uid` in it the server refuses (409) another
+/// object of the same name.
+///
+/// Source: `ownerRefControllerPatch`, `pkg/controller/controller_ref_manager.go`.
+pub fn adopt_patch(owner: &Owner, object: Uid, finalizers: &[&str]) -> Bytes {
+    #[derive(Serialize)]
+    struct Patch<'a> {
+        metadata: Metadata<'a>,
+    }
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata<'a> {
+        owner_references: [OwnerReference<'a>; 1],
+        uid: Uid,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        finalizers: &'a [&'a str],
+    }
+    let owner_references = [owner.controller_ref()];
+    json(&Patch { metadata: Metadata { owner_references, uid: object, finalizers } })
+}
+
+/// The strategic merge patch that releases the object of uid `object` from `owner`.
+///
+/// Source: `GenerateDeleteOwnerRefStrategicMergeBytes`, `pkg/controller/controller_ref_manager.go`.
+pub fn release_patch(owner: Uid, object: Uid, finalizers: &[&str]) -> Bytes {
+    #[derive(Serialize)]
+    struct Patch<'a> {
+        metadata: Metadata<'a>,
+    }
+    #[derive(Serialize)]
+    struct Metadata<'a> {
+        uid: Uid,
+        #[serde(rename = "ownerReferences")]
+        owner_references: [Delete; 1],
+        #[serde(rename = "$deleteFromPrimitiveList/finalizers", skip_serializing_if = "<[_]>::is_empty")]
+        finalizers: &'a [&'a str],
+    }
+    #[derive(Serialize)]
+    struct Delete {
+        #[serde(rename = "$patch")]
+        patch: &'static str,
+        uid: Uid,
+    }
+    let owner_references = [Delete { patch: "delete", uid: owner }];
+    json(&Patch { metadata: Metadata { uid: object, owner_references, finalizers } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::object::{ControllerRef, Meta, NoAnnotations};
+    use crate::api::time::Time;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Thing {
+        metadata: Meta,
+    }
+
+    impl Object for Thing {
+        type Annotations = NoAnnotations;
+        fn meta(&self) -> &Meta {
+            &self.metadata
+        }
+    }
+
+    fn owner(namespace: &str, being_deleted: bool) -> Owner {
+        let resource = crate::api::resource::REPLICA_SETS;
+        Owner { resource, key: Key::new(namespace, "web"), uid: Uid::parse("owner"), being_deleted }
+    }
+
+    fn thing(namespace: &str, name: &str, controller: Option<&str>, deleted: bool) -> Arc<Thing> {
+        let controller = controller.map(|uid| {
+            ControllerRef { api_version: "v1".into(), kind: "K".into(), name: "n".into(), uid: Uid::parse(uid) }
+                .shared()
+        });
+        let deletion = deleted.then_some(Time::from_second(1));
+        Arc::new(Thing { metadata: Meta { key: Key::new(namespace, name), controller, deletion, ..Meta::default() } })
+    }
+
+    /// Objects whose name starts with `m` match.
+    #[track_caller]
+    fn check(owner: &Owner, candidates: &[Arc<Thing>], expected: &str) {
+        let claim = claim(owner, candidates.iter().cloned(), |thing| thing.metadata.name().starts_with('m'));
+        let names = |things: &[Arc<Thing>]| things.iter().map(|t| t.metadata.name()).collect::<Vec<_>>().join(",");
+        let Claim { owned, adopt, release } = &claim;
+        assert_eq!(format!("own {} adopt {} release {}", names(owned), names(adopt), names(release)), expected);
+    }
+
+    #[test]
+    fn claims_as_upstreams_test_claim_pods() {
+        let mine = Some("owner");
+        check(
+            &owner("ns", false),
+            &[thing("ns", "m1", mine, false), thing("ns", "x1", None, false)],
+            "own m1 adopt  release ",
+        );
+        check(
+            &owner("ns", false),
+            &[thing("ns", "m1", None, false), thing("ns", "m2", Some("other"), false)],
+            "own  adopt m1 release ",
+        );
+        check(
+            &owner("ns", false),
+            &[thing("ns", "x1", mine, false), thing("ns", "m1", mine, false)],
+            "own m1 adopt  release x1",
+        );
+        check(
+            &owner("ns", true),
+            &[thing("ns", "x1", mine, false), thing("ns", "m1", mine, false), thing("ns", "m2", None, false)],
+            "own m1 adopt  release ",
+        );
+        check(
+            &owner("ns", false),
+            &[thing("ns", "m1", None, true), thing("ns", "m2", mine, true)],
+            "own m2 adopt  release ",
+        );
+        check(&owner("ns", false), &[thing("elsewhere", "m1", None, false)], "own  adopt  release ");
+        check(&owner("", false), &[thing("elsewhere", "m1", None, false)], "own  adopt m1 release ");
+    }
+
+    #[test]
+    fn patches_are_upstreams_bytes() {
+        let (me, pod) = (owner("ns", false), Uid::parse("0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b"));
+        let uid = me.uid;
+        assert_eq!(
+            String::from_utf8_lossy(&adopt_patch(&me, pod, &[])),
+            format!(
+                r#"{{"metadata":{{"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"{uid}","controller":true,"blockOwnerDeletion":true}}],"uid":"{pod}"}}}}"#
+            )
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&release_patch(uid, pod, &["f"])),
+            format!(
+                r#"{{"metadata":{{"uid":"{pod}","ownerReferences":[{{"$patch":"delete","uid":"{uid}"}}],"$deleteFromPrimitiveList/finalizers":["f"]}}}}"#
+            )
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! The body of a request that creates a pod from a template: the same bytes for each of a thousand alike.
+//!
+//! Left out: what a single pod gets of its own (a Job's index, a DaemonSet's node); who needs that changes the template.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::api::json;
+use crate::api::labels::Labels;
+use crate::api::names::pod_name_prefix;
+use crate::api::owner::{Owner, OwnerReference};
+use crate::api::template::PodTemplate;
+
+/// The template has no labels, so no selector would ever find its pods again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unable to create pods, no labels")]
+pub struct NoLabels;
+
+/// The JSON of a pod that `owner` makes from `template`: its labels, annotations, finalizers and spec as served, a
+/// generateName and the controller's reference. Nothing else of the template's metadata.
+///
+/// Source: `GetPodFromTemplate` and `createPods`, `pkg/controller/controller_utils.go`.
+pub fn pod_body(owner: &Owner, template: &PodTemplate) -> Result<Bytes, NoLabels> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Body<'a> {
+        api_version: &'static str,
+        kind: &'static str,
+        metadata: Metadata<'a>,
+        spec: Option<&'a RawValue>,
+    }
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata<'a> {
+        generate_name: String,
+        labels: Labels,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        annotations: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        finalizers: Option<&'a RawValue>,
+        owner_references: [OwnerReference<'a>; 1],
+    }
+    let labels = template.labels();
+    if labels.is_empty() {
+        return Err(NoLabels);
+    }
+    let metadata = Metadata {
+        generate_name: pod_name_prefix(owner.key.name()),
+        labels,
+        annotations: template.annotations(),
+        finalizers: template.finalizers(),
+        owner_references: [owner.controller_ref()],
+    };
+    Ok(json(&Body { api_version: "v1", kind: "Pod", metadata, spec: template.spec() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::object::Key;
+    use crate::api::resource::REPLICA_SETS;
+    use crate::testing::uid;
+
+    fn template(json: &str) -> PodTemplate {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn body(template: &PodTemplate) -> Result<String, NoLabels> {
+        let owner = Owner { resource: REPLICA_SETS, key: Key::new("ns", "web"), uid: uid("web"), being_deleted: false };
+        pod_body(&owner, template).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Upstream: `TestCreatePodsWithGenerateName`.
+    #[test]
+    fn a_pod_gets_what_the_template_says_and_its_controller() {
+        let json = r#"{"metadata":{"name":"dropped","labels":{"app":"web"},"annotations":{"a":"b"},
+            "finalizers":["f"],"ownerReferences":[{"dropped":true}]},"spec":{"containers":[],"notKnownYet":{"x":1.0}}}"#;
+        let owner = uid("web");
+        assert_eq!(
+            body(&template(json)).unwrap(),
+            format!(
+                r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"generateName":"web-","labels":{{"app":"web"}},"annotations":{{"a":"b"}},"finalizers":["f"],"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"{owner}","controller":true,"blockOwnerDeletion":true}}]}},"spec":{{"containers":[],"notKnownYet":{{"x":1.0}}}}}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_template_without_labels_makes_no_pods() {
+        assert_eq!(body(&template(r#"{"spec":{}}"#)), Err(NoLabels));
+    }
+}

@@ -1,0 +1,119 @@
+//! `metav1.Time`: an instant of whole seconds, in 8 bytes.
+//!
+//! Left out: `MicroTime` (only Leases and Events carry it; they use [`jiff::Timestamp`] directly) and the clock itself
+//! (see [`crate::runtime::clock`]): everything here is a value.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::fmt::temporal::Pieces;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Seconds since 1970-01-01T00:00:00Z, as the API stores every `metav1.Time`.
+///
+/// Source: `Time`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(i64);
+
+impl Time {
+    /// From seconds since the epoch.
+    pub const fn from_second(second: i64) -> Self {
+        Self(second)
+    }
+
+    /// The instant, cut to whole seconds as the apiserver does.
+    pub fn of(instant: Timestamp) -> Self {
+        Self(instant.as_second())
+    }
+
+    /// Seconds since the epoch.
+    pub const fn second(self) -> i64 {
+        self.0
+    }
+
+    /// As a [`Timestamp`]; an instant outside of jiff's range becomes the end of that range.
+    pub fn timestamp(self) -> Timestamp {
+        Timestamp::from_second(self.0).unwrap_or(if self.0 < 0 { Timestamp::MIN } else { Timestamp::MAX })
+    }
+
+    /// How long from `now` until `self` + `seconds`; `None` when that is not in the future.
+    pub fn remaining(self, seconds: i64, now: Timestamp) -> Option<Duration> {
+        let due = Self(self.0.saturating_add(seconds)).timestamp();
+        Duration::try_from(now.duration_until(due)).ok().filter(|left| !left.is_zero())
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.timestamp(), f)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Whether a text is a time of the last hours that the API has and jiff has not: they read as the last ones that both have.
+fn is_last_day(text: &str) -> bool {
+    Pieces::parse(text).is_ok_and(|pieces| pieces.date() >= Date::constant(9999, 12, 30) && pieces.time().is_some())
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Time;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 time")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Time, E> {
+                let read = text
+                    .parse::<Timestamp>()
+                    .or_else(|error| if is_last_day(text) { Ok(Timestamp::MAX) } else { Err(error) });
+                read.map(Time::of).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_prints_as_the_api_does() {
+        let time: Time = serde_json::from_str(r#""2026-01-02T03:04:05Z""#).unwrap();
+        assert_eq!(serde_json::to_string(&time).unwrap(), r#""2026-01-02T03:04:05Z""#);
+    }
+
+    #[test]
+    fn the_last_time_of_the_api_reads_as_the_last_there_is() {
+        let read = |text: &str| serde_json::from_value::<Time>(text.into());
+        assert_eq!(read("9999-12-31T23:59:59Z").unwrap(), Time::of(Timestamp::MAX));
+        assert_eq!(read("9999-12-31T23:59:59+14:00").unwrap(), Time::of(Timestamp::MAX));
+        assert_eq!(read("9999-12-30T21:00:00Z").unwrap().to_string(), "9999-12-30T21:00:00Z");
+        assert_eq!(read("0001-01-01T00:00:00Z").unwrap().to_string(), "0001-01-01T00:00:00Z");
+        for wrong in ["9999-12-31", "9999-12-32T00:00:00Z", "2026-13-01T00:00:00Z", "soon", ""] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn remaining_is_none_once_due() {
+        let start = Time::from_second(100);
+        assert_eq!(start.remaining(10, Timestamp::from_second(104).unwrap()), Some(Duration::from_secs(6)));
+        assert_eq!(start.remaining(10, Timestamp::from_second(110).unwrap()), None);
+        assert!(start.remaining(i64::MAX, Timestamp::from_second(110).unwrap()).is_some());
+    }
+}

@@ -1,0 +1,187 @@
+//! Carries out a plan, and writes the status that came of it.
+//!
+//! Left out: deciding anything. What fails is told by events, by the outcome, or as an error; the queue tries again.
+
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use futures::future::join_all;
+
+use super::plan::{Deletion, Plan};
+use super::status::ReplicaStatus;
+use super::{Outcome, ReplicaOwner};
+use crate::api::object::{Key, ResourceVersion};
+use crate::api::pod::creation::pod_body;
+use crate::api::resource::PODS;
+use crate::controllers::pod_control::PodControl;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::clock::Clock;
+use crate::runtime::consistency::{Consistency, Source};
+use crate::runtime::control::{Claimed, Control, Preconditions, Written, aggregate, slow_start};
+use crate::runtime::events::ObjectReference;
+use crate::runtime::expectations::Expectations;
+
+/// What writes for the owners of one kind.
+pub struct Writer {
+    /// Every request.
+    pub control: Control,
+    /// Pods, and the events about them.
+    pub pods: PodControl,
+    /// What was asked for and not seen yet.
+    pub expectations: Arc<Expectations>,
+    /// Which versions the caches must have seen before a key is synced again.
+    pub consistency: Arc<Consistency>,
+    /// The informer of pods, in `consistency`.
+    pub pods_source: Source,
+    /// The informer of owners, in `consistency`.
+    pub owners_source: Source,
+    /// For how long to expect something.
+    pub clock: Clock,
+}
+
+impl Writer {
+    /// Carries out a plan. A failed claim ends it with an error; a failed creation or deletion is part of the outcome.
+    ///
+    /// Source: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
+    pub async fn apply<T: ReplicaOwner>(&self, owner: &T, plan: Plan) -> anyhow::Result<Outcome> {
+        let Plan { claim, create, delete, reason: _ } = plan;
+        let planned = claim.owned.len() + claim.adopt.len();
+        let Claimed { objects: claimed, written, errors } = self.control.claim(&owner.owner(), &PODS, claim, &[]).await;
+        for version in written {
+            self.wrote(owner, self.pods_source, version);
+        }
+        aggregate(errors)?;
+        // The counts below were decided with every orphan in.
+        ensure!(claimed.len() == planned, "a pod went away while it was adopted");
+        let failure = self.create_pods(owner, create).await.or(self.delete_pods(owner, delete).await);
+        Ok(Outcome { claimed, failure })
+    }
+
+    fn wrote<T: ReplicaOwner>(&self, owner: &T, source: Source, version: ResourceVersion) {
+        self.consistency.record(&owner.meta().key, owner.meta().uid, source, version);
+    }
+
+    /// Gives the first error.
+    async fn create_pods<T: ReplicaOwner>(&self, owner: &T, count: usize) -> Option<String> {
+        if count == 0 {
+            return None;
+        }
+        let body = match pod_body(&owner.owner(), &owner.spec().template) {
+            Ok(body) => body,
+            Err(no_labels) => return Some(no_labels.to_string()),
+        };
+        let key = &owner.meta().key;
+        self.expectations.expect(key, count, [], self.clock.now());
+        let about = reference(owner);
+        let started = slow_start(count, |_| self.create_pod(owner, &about, body.clone())).await;
+        self.expectations.creations_observed(key, started.skipped);
+        started.failed.first().map(ToString::to_string)
+    }
+
+    async fn create_pod<T: ReplicaOwner>(
+        &self,
+        owner: &T,
+        about: &ObjectReference,
+        body: Bytes,
+    ) -> Result<(), ApiError> {
+        let key = &owner.meta().key;
+        match self.pods.create(about, body).await {
+            Ok(pod) => self.wrote(owner, self.pods_source, pod.metadata.resource_version),
+            // Nothing can be created in this namespace ever again, and that is no failure.
+            Err(error) if error.is_namespace_terminating() => self.expectations.creations_observed(key, 1),
+            Err(error) => {
+                self.expectations.creations_observed(key, 1);
+                self.doubt(owner, &error);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// A write that was not answered may have happened all the same.
+    fn doubt<T: ReplicaOwner>(&self, owner: &T, error: &ApiError) {
+        if error.is_outcome_unknown() {
+            self.consistency.doubt(&owner.meta().key, owner.meta().uid, self.pods_source);
+        }
+    }
+
+    /// Gives the first error.
+    async fn delete_pods<T: ReplicaOwner>(&self, owner: &T, deletions: Vec<Deletion>) -> Option<String> {
+        if deletions.is_empty() {
+            return None;
+        }
+        let key = &owner.meta().key;
+        self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid), self.clock.now());
+        let about = reference(owner);
+        let delete = async |Deletion { key: pod, uid, rule: _ }: Deletion| {
+            let deleted = self.pods.delete(&about, &pod, uid).await;
+            if !matches!(deleted, Ok(true)) {
+                // No event will tell of it.
+                self.expectations.deletion_observed(key, uid);
+            }
+            deleted.err().inspect(|error| self.doubt(owner, error))
+        };
+        let failed = join_all(deletions.into_iter().map(delete)).await;
+        failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
+    }
+
+    /// Writes the status if it differs from the cached one. Whatever goes wrong at first, it is tried once more on the
+    /// live state: the counts are from now, whoever wrote in between. An owner that is gone needs no status.
+    ///
+    /// Source: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
+    pub async fn write_status<T: ReplicaOwner>(&self, owner: &T, status: &ReplicaStatus) -> anyhow::Result<()> {
+        if status == owner.status() {
+            return Ok(());
+        }
+        let meta = owner.meta();
+        let written = match self.patch_status(owner, meta.resource_version, status).await {
+            Ok(written) => Ok(written),
+            Err(error) if error.is_not_found() => Err(error),
+            Err(error) => {
+                tracing::debug!(%error, "status not written, trying on the live state");
+                match self.control.get::<Written>(&T::RESOURCE, &meta.key).await {
+                    Ok(live) => self.patch_status(owner, live.metadata.resource_version, status).await,
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        match written {
+            Ok(written) => {
+                self.wrote(owner, self.owners_source, written.metadata.resource_version);
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error).context("cannot write the status"),
+        }
+    }
+
+    async fn patch_status<T: ReplicaOwner>(
+        &self,
+        owner: &T,
+        resource_version: ResourceVersion,
+        status: &ReplicaStatus,
+    ) -> Result<Written, ApiError> {
+        let preconditions = Preconditions { uid: owner.meta().uid, resource_version: Some(resource_version) };
+        self.control.patch_status(&T::RESOURCE, &owner.meta().key, preconditions, status).await
+    }
+
+    /// Forgets a key whose object is gone.
+    pub fn forget(&self, key: &Key) {
+        self.expectations.forget(key);
+        self.consistency.clear(key, None);
+    }
+}
+
+fn reference<T: ReplicaOwner>(owner: &T) -> ObjectReference {
+    let meta = owner.meta();
+    ObjectReference {
+        resource: T::RESOURCE,
+        key: meta.key.clone(),
+        uid: meta.uid,
+        resource_version: meta.resource_version,
+    }
+}
+
+#[cfg(test)]
+mod tests;

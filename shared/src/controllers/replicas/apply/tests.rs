@@ -1,0 +1,250 @@
+use super::*;
+use crate::api::object::Object;
+use crate::controllers::replicas::Observed;
+use crate::controllers::replicas::fixtures::{Set, selecting};
+use crate::controllers::replicas::plan::plan;
+use crate::controllers::replicas::pod::Pod;
+use crate::controllers::replicas::status::next_status;
+use crate::runtime::client::{Client, ClientOptions};
+use crate::runtime::events::Recorder;
+use crate::runtime::informer::InformerBuilder;
+use crate::runtime::serving::loopback::{self, Body};
+use crate::testing::{NOW, ObjectBuilder, pod};
+use http::{Request, Response};
+use serde_json::{Value, json};
+use std::sync::Mutex;
+
+/// One owner, and a server that answers as a test says.
+struct Room {
+    writer: Writer,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Room {
+    /// `answer` gets the method, the path's last part, how many of these there were, and the body.
+    async fn new(answer: impl Fn(&str, &str, usize, &Value) -> Response<Body> + Send + Sync + 'static) -> Self {
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Arc::clone(&requests);
+        let address = loopback::serve(move |request: Request<Bytes>| {
+            let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+            let last = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+            let line = format!("{} {last}", request.method());
+            let mut log = log.lock().unwrap();
+            let earlier = log.iter().filter(|known| **known == line).count();
+            log.push(line);
+            answer(request.method().as_str(), &last, earlier, &body)
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client =
+            Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap();
+        let control = Control::new(client, None);
+        let mut consistency = Consistency::default();
+        let pods_source = consistency.follow(InformerBuilder::<Pod>::new().build().follow());
+        let owners_source = consistency.follow(InformerBuilder::<Set>::new().build().follow());
+        let writer = Writer {
+            pods: PodControl::new(control.clone(), Recorder::default()),
+            control,
+            expectations: Arc::default(),
+            consistency: Arc::new(consistency),
+            pods_source,
+            owners_source,
+            clock: Clock::new(|| NOW),
+        };
+        Self { writer, requests }
+    }
+
+    /// Plans and applies for these pods.
+    async fn apply(&self, owner: &ObjectBuilder, pods: &[ObjectBuilder]) -> anyhow::Result<Outcome> {
+        let observed = observed(owner, pods);
+        self.writer.apply(&*observed.owner, plan(&observed, NOW)).await
+    }
+
+    /// What is still expected, and whether the key must wait for a cache.
+    fn waits(&self) -> (Option<String>, bool) {
+        let key = Key::new("default", "web");
+        let outstanding = self.writer.expectations.outstanding(&key, NOW);
+        (outstanding.map(|outstanding| outstanding.to_string()), self.writer.consistency.behind(&key).is_some())
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+fn observed(owner: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<Set> {
+    let pods = pods.iter().map(ObjectBuilder::build).collect();
+    Observed { owner: owner.build(), pods, related: Vec::new(), outstanding: None }
+}
+
+fn web(replicas: i32) -> ObjectBuilder {
+    let template = json!({ "metadata": { "labels": { "app": "web" } }, "spec": {} });
+    selecting("web", "web").set(&["spec", "replicas"], replicas).set(&["spec", "template"], template)
+}
+
+fn orphan(name: &str) -> ObjectBuilder {
+    pod(name).label("app", "web")
+}
+
+fn own(name: &str) -> ObjectBuilder {
+    orphan(name).owned_by(&*web(0).build::<Set>())
+}
+
+fn stored(version: &str) -> Response<Body> {
+    loopback::answer(200, json!({ "metadata": { "name": "web-x", "resourceVersion": version } }).to_string())
+}
+
+fn refused(code: u16, reason: &str, cause: &str) -> Response<Body> {
+    let details = json!({ "causes": [{ "reason": cause }] });
+    let status = json!({ "kind": "Status", "code": code, "reason": reason, "message": "no", "details": details });
+    loopback::answer(code, status.to_string())
+}
+
+/// Upstream: `TestSyncReplicaSetCreateFailures`.
+#[tokio::test]
+async fn creations_stop_after_the_first_batch_with_a_failure() {
+    let room =
+        Room::new(|_, _, earlier, _| if earlier < 10 { stored("7") } else { refused(403, "Forbidden", "") }).await;
+    let outcome = room.apply(&web(100), &[]).await.unwrap();
+    assert_eq!(outcome, Outcome { claimed: Vec::new(), failure: Some("no".to_owned()) });
+    assert_eq!(room.requests().len(), 15);
+    assert_eq!(room.waits(), (Some("10 creations".to_owned()), true));
+}
+
+#[tokio::test]
+async fn a_terminating_namespace_is_no_failure_and_nothing_is_expected_of_it() {
+    let room = Room::new(|_, _, _, _| refused(403, "Forbidden", "NamespaceTerminating")).await;
+    assert_eq!(room.apply(&web(2), &[]).await.unwrap().failure, None);
+    assert_eq!(room.waits(), (None, false));
+}
+
+#[tokio::test]
+async fn after_an_answer_that_was_lost_the_key_waits_for_a_new_list() {
+    let room = Room::new(|_, _, _, _| loopback::answer(504, "")).await;
+    assert_eq!(room.apply(&web(1), &[]).await.unwrap().failure.as_deref(), Some("the server answered 504"));
+    assert_eq!(room.waits(), (None, true));
+}
+
+#[tokio::test]
+async fn a_template_without_labels_makes_no_request() {
+    let room = Room::new(|_, _, _, _| stored("7")).await;
+    let outcome = room.apply(&web(1).set(&["spec", "template"], json!({})), &[]).await.unwrap();
+    assert_eq!(outcome.failure.as_deref(), Some("unable to create pods, no labels"));
+    assert_eq!((room.requests(), room.waits()), (Vec::new(), (None, false)));
+}
+
+#[tokio::test]
+async fn a_deletion_is_expected_unless_it_failed_or_the_pod_was_gone() {
+    for (code, reason) in [(403, "Forbidden"), (409, "Conflict")] {
+        let room = Room::new(move |_, pod, _, options| {
+            assert_eq!(options["preconditions"]["uid"], crate::testing::uid(pod).to_string());
+            match pod {
+                "gone" => refused(404, "NotFound", ""),
+                "kept" => refused(code, reason, ""),
+                _ => stored("7"),
+            }
+        })
+        .await;
+        let outcome = room.apply(&web(0), &["gone", "kept", "deleted"].map(own)).await.unwrap();
+        assert_eq!(outcome.failure.as_deref(), Some("unable to delete pods: no"), "{reason}");
+        assert_eq!(outcome.claimed.len(), 3);
+        assert_eq!(room.waits(), (Some("1 deletion".to_owned()), false));
+    }
+}
+
+/// Upstream: `TestPatchPodFails`.
+#[tokio::test]
+async fn every_adoption_is_tried_and_a_failure_leaves_the_rest_undone() {
+    let room = Room::new(|method, last, _, _| match (method, last) {
+        ("GET", "web") => loopback::answer(200, web(0).json().to_string()),
+        ("PATCH", "b") => stored("7"),
+        _ => refused(500, "InternalError", ""),
+    })
+    .await;
+    let error = room.apply(&web(3), &[orphan("a"), orphan("b")]).await.unwrap_err();
+    assert_eq!(error.to_string(), "no");
+    assert_eq!(room.requests(), ["GET web", "PATCH a", "PATCH b"]);
+    assert_eq!(room.waits(), (None, true), "the adoption that succeeded must be seen first");
+}
+
+/// Upstream: `TestDoNotAdoptOrCreateIfBeingDeletedRace`.
+#[tokio::test]
+async fn an_owner_that_is_being_deleted_by_now_adopts_and_creates_nothing() {
+    let room = Room::new(|_, _, _, _| loopback::answer(200, web(0).terminating().json().to_string())).await;
+    let error = room.apply(&web(3), &[orphan("a")]).await.unwrap_err();
+    assert!(error.to_string().contains("default/web has just been deleted at 2026-01-01T12:00:00Z"), "{error:#}");
+    assert_eq!(room.requests(), ["GET web"]);
+}
+
+#[tokio::test]
+async fn an_orphan_that_went_away_calls_for_another_count() {
+    let room = Room::new(|method, _, _, _| match method {
+        "GET" => loopback::answer(200, web(0).json().to_string()),
+        _ => refused(404, "NotFound", ""),
+    })
+    .await;
+    let error = room.apply(&web(2), &[orphan("a")]).await.unwrap_err();
+    assert_eq!(error.to_string(), "a pod went away while it was adopted");
+    assert_eq!(room.requests(), ["GET web", "PATCH a"]);
+}
+
+async fn write_status(room: &Room, owner: &ObjectBuilder) -> anyhow::Result<()> {
+    let observed = observed(owner, &[]);
+    let status = next_status(&observed, &Outcome { claimed: vec![own("a").build()], failure: None }, NOW);
+    room.writer.write_status(&*observed.owner, &status).await
+}
+
+/// Upstream: `TestControllerUpdateStatusWithFailure`.
+#[tokio::test]
+async fn a_status_that_is_refused_is_written_once_more_on_the_live_state() {
+    let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let seen = Arc::clone(&bodies);
+    let live = web(5).set(&["metadata", "resourceVersion"], "9").set(&["status", "replicas"], 3);
+    let room = Room::new(move |method, _, earlier, body| {
+        if method == "GET" {
+            return loopback::answer(200, live.json().to_string());
+        }
+        seen.lock().unwrap().push(body.clone());
+        if earlier == 0 { refused(409, "Conflict", "") } else { stored("10") }
+    })
+    .await;
+    write_status(&room, &web(1)).await.unwrap();
+    assert_eq!(room.requests(), ["PATCH status", "GET web", "PATCH status"]);
+    let bodies = bodies.lock().unwrap();
+    let uid = web(1).build::<Set>().meta().uid.to_string();
+    assert_eq!(bodies[0]["metadata"], json!({ "uid": uid, "resourceVersion": "1" }));
+    assert_eq!(bodies[1]["metadata"], json!({ "uid": uid, "resourceVersion": "9" }));
+    assert_eq!(bodies[0]["status"]["replicas"], 1);
+    assert_eq!(bodies[0]["status"], bodies[1]["status"], "not the counts of what was just read");
+    assert_eq!(room.waits(), (None, true));
+}
+
+#[tokio::test]
+async fn a_status_that_is_refused_twice_fails_and_one_of_nobody_does_not() {
+    let refusing = Room::new(|method, _, _, _| match method {
+        "GET" => stored("9"),
+        _ => refused(403, "Forbidden", ""),
+    })
+    .await;
+    assert_eq!(format!("{:#}", write_status(&refusing, &web(1)).await.unwrap_err()), "cannot write the status: no");
+    let gone = Room::new(|_, _, _, _| refused(404, "NotFound", "")).await;
+    write_status(&gone, &web(1)).await.unwrap();
+    assert_eq!(gone.requests(), ["PATCH status"]);
+}
+
+#[tokio::test]
+async fn a_settled_status_makes_no_request() {
+    let room = Room::new(|_, _, _, _| stored("7")).await;
+    let observed = observed(&web(1), &[]);
+    room.writer.write_status(&*observed.owner, &observed.owner.status().clone()).await.unwrap();
+    assert!(room.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_key_whose_object_is_gone_waits_for_nothing() {
+    let room = Room::new(|_, _, _, _| stored("7")).await;
+    room.apply(&web(1), &[]).await.unwrap();
+    assert_eq!(room.waits(), (Some("1 creation".to_owned()), true));
+    room.writer.forget(&Key::new("default", "web"));
+    assert_eq!(room.waits(), (None, false));
+}

@@ -1,0 +1,48 @@
+//! An owner for this module's tests. Operators test with their own kinds.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::status::ReplicaStatus;
+use super::{ReplicaOwner, ReplicaSpec};
+use crate::api::object::{Kind, Meta, NoAnnotations, Object};
+use crate::api::resource::{REPLICA_SETS, Resource};
+use crate::testing::{ObjectBuilder, object};
+
+#[derive(Deserialize)]
+pub(crate) struct Set {
+    metadata: Meta,
+    #[serde(deserialize_with = "ReplicaSpec::with_label_selector")]
+    spec: ReplicaSpec,
+    #[serde(default)]
+    status: ReplicaStatus,
+}
+
+impl Object for Set {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+impl Kind for Set {
+    const RESOURCE: Resource = REPLICA_SETS;
+}
+
+impl ReplicaOwner for Set {
+    const COUNTS_TERMINATING: bool = true;
+    fn spec(&self) -> &ReplicaSpec {
+        &self.spec
+    }
+    fn status(&self) -> &ReplicaStatus {
+        &self.status
+    }
+}
+
+pub(crate) fn set(name: &str, selector: serde_json::Value) -> ObjectBuilder {
+    object("apps/v1", "ReplicaSet", name).set(&["spec", "selector"], selector).set(&["spec", "template"], json!({}))
+}
+
+pub(crate) fn selecting(name: &str, app: &str) -> ObjectBuilder {
+    set(name, json!({ "matchLabels": { "app": app } }))
+}

@@ -1,0 +1,176 @@
+//! What one sync does about an owner's pods, and why.
+//!
+//! Left out: the order of the writes, which is apply's, and what becomes of one that fails.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::pod::Pod;
+use super::{Observed, ReplicaOwner};
+use crate::api::intern::Text;
+use crate::api::object::{Key, Uid};
+use crate::api::owner::{Claim, claim};
+use crate::api::pod::PodView;
+use crate::api::pod::ranking::{Rule, Scale, first_to_go};
+use crate::api::selector::{InvalidSelector, Selector};
+use crate::runtime::expectations::Outstanding;
+
+/// The most pods that one sync creates or deletes; the next one waits until these were seen.
+///
+/// Source: `BurstReplicas`, `pkg/controller/replicaset/replica_set.go`.
+pub const BURST_REPLICAS: usize = 500;
+
+/// The writes of one sync: first the claims, and only if none of them fails, the rest.
+#[derive(Debug, PartialEq)]
+pub struct Plan {
+    /// Which active pods are the owner's, by key. Pods that have ended or are being deleted are neither adopted nor
+    /// released.
+    pub claim: Claim<Pod>,
+    /// How many pods to make.
+    pub create: usize,
+    /// Which pods to delete, first to go first.
+    pub delete: Vec<Deletion>,
+    /// Why so many.
+    pub reason: Reason,
+}
+
+/// A pod that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity: another pod of the same name stays.
+    pub uid: Uid,
+    /// What sets it apart from those that stay.
+    pub rule: Rule,
+}
+
+/// Why pods are created, deleted, or neither.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// So many are active, so many are wanted.
+    Replicas {
+        /// The pods that count, those to be adopted included.
+        active: usize,
+        /// What the spec asks for.
+        wanted: usize,
+    },
+    /// The cache has not seen the last writes yet.
+    Waiting(Outstanding),
+    /// The owner is being deleted; its pods are the garbage collector's.
+    BeingDeleted,
+    /// Nobody can say which pods are meant.
+    InvalidSelector(InvalidSelector),
+}
+
+/// Decides what to do about the pods of an owner.
+///
+/// Source: `syncReplicaSet` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
+pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
+    let owner = &*observed.owner;
+    let selector = match &owner.spec().selector {
+        Ok(selector) => selector,
+        Err(invalid) => return Plan::nothing(Reason::InvalidSelector(invalid.clone())),
+    };
+    let claim = claim_active(observed, selector);
+    let mut plan = Plan { claim, ..Plan::nothing(Reason::BeingDeleted) };
+    if owner.meta().is_being_deleted() {
+        return plan;
+    }
+    if let Some(outstanding) = observed.outstanding {
+        plan.reason = Reason::Waiting(outstanding);
+        return plan;
+    }
+    let claimed: Vec<&Pod> = plan.claim.owned.iter().chain(&plan.claim.adopt).map(|pod| &**pod).collect();
+    let (active, wanted) = (claimed.len(), owner.spec().wanted());
+    plan.reason = Reason::Replicas { active, wanted };
+    plan.create = wanted.saturating_sub(active).min(BURST_REPLICAS);
+    plan.delete = deletions(&claimed, &observed.related, active.saturating_sub(wanted), now);
+    plan
+}
+
+fn claim_active<T: ReplicaOwner>(observed: &Observed<T>, selector: &Selector) -> Claim<Pod> {
+    let mut active: Vec<Arc<Pod>> = observed.pods.iter().filter(|pod| pod.is_active()).cloned().collect();
+    active.sort_unstable_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
+    claim(&observed.owner.owner(), active, |pod| selector.matches(&pod.metadata.labels))
+}
+
+/// Source: `getPodsToDelete` and `getPodsRankedByRelatedPodsOnSameNode`, `pkg/controller/replicaset/replica_set.go`.
+fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], surplus: usize, now: Timestamp) -> Vec<Deletion> {
+    if surplus == 0 {
+        return Vec::new();
+    }
+    let mut on_node: BTreeMap<&Text, usize> = BTreeMap::new();
+    for pod in related.iter().filter(|pod| pod.is_active()) {
+        *on_node.entry(&pod.node).or_default() += 1;
+    }
+    let colocated = |pod: &Pod| on_node.get(&pod.node).copied().unwrap_or(0);
+    let standings: Vec<_> = claimed.iter().map(|pod| pod.standing(colocated(pod))).collect();
+    // Ranked against those that stay in the end, which more than a burst away are not those that stay for now.
+    let chosen = first_to_go(&standings, surplus, Scale::Logarithmic(now));
+    let deletion = |(at, rule): (usize, Rule)| {
+        let meta = &claimed[at].metadata;
+        Deletion { key: meta.key.clone(), uid: meta.uid, rule }
+    };
+    chosen.into_iter().take(BURST_REPLICAS).map(deletion).collect()
+}
+
+impl Plan {
+    fn nothing(reason: Reason) -> Self {
+        Self { claim: Claim::default(), create: 0, delete: Vec::new(), reason }
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        let Self { claim: Claim { owned: _, adopt, release }, create, delete, reason: _ } = self;
+        adopt.is_empty() && release.is_empty() && *create == 0 && delete.is_empty()
+    }
+}
+
+/// `adopt web-x; create 3 (2 of 5 active)`; `delete web-a (not ready), web-b (newer)`; `nothing (5 of 5 active)`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { claim: Claim { owned: _, adopt, release }, create, delete, reason } = self;
+        let mut steps = Vec::new();
+        if !adopt.is_empty() {
+            steps.push(format!("adopt {}", list(adopt, |pod| pod.metadata.name().to_owned())));
+        }
+        if !release.is_empty() {
+            steps.push(format!("release {}", list(release, |pod| pod.metadata.name().to_owned())));
+        }
+        if *create > 0 {
+            steps.push(format!("create {create} ({reason})"));
+        }
+        if !delete.is_empty() {
+            let deletions = list(delete, |Deletion { key, uid: _, rule }| format!("{} ({rule})", key.name()));
+            steps.push(format!("delete {deletions}"));
+        }
+        if steps.is_empty() { write!(f, "nothing ({reason})") } else { f.write_str(&steps.join("; ")) }
+    }
+}
+
+/// The most items of one step that are spelled out.
+const SHOWN: usize = 5;
+
+fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+    let shown: Vec<String> = items.iter().take(SHOWN).map(show).collect();
+    let shown = shown.join(", ");
+    match items.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replicas { active, wanted } => write!(f, "{active} of {wanted} active"),
+            Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
+            Self::BeingDeleted => f.write_str("being deleted"),
+            Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
+        }
+    }
+}

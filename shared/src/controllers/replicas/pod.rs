@@ -1,0 +1,197 @@
+//! What a Pod is to a controller that keeps a number of them: where it runs, whether it serves, who owns it.
+//!
+//! Left out: everything else, most of all the pod's spec; it never differs from the template's in a way that matters.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::api::intern::Text;
+use crate::api::object::{Kind, Meta, Object};
+use crate::api::pod::ranking::Standing;
+use crate::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
+use crate::api::resource::{PODS, Resource};
+
+/// The view of a Pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pod {
+    /// Its metadata; of the annotations, the deletion cost.
+    pub metadata: Meta<DeletionCost>,
+    /// `spec.nodeName`, `""` if it has none yet.
+    pub node: Text,
+    /// `status.phase`.
+    pub phase: Phase,
+    /// The condition of type Ready.
+    pub readiness: Readiness,
+    /// Its highest restart counts.
+    pub restarts: Restarts,
+}
+
+impl Pod {
+    /// Whether both states of one pod lead to the same decisions.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let Self { metadata, node, phase, readiness, restarts } = self;
+        let meta = |meta: &Meta<DeletionCost>| {
+            let Meta { labels, annotations, deletion, controller, .. } = meta;
+            (labels.clone(), *annotations, *deletion, controller.clone())
+        };
+        meta(metadata) == meta(&other.metadata)
+            && (node, phase, readiness, restarts) == (&other.node, &other.phase, &other.readiness, &other.restarts)
+    }
+
+    /// How it stands among others when some must go; `colocated` is how many related pods are on its node.
+    pub fn standing(&self, colocated: usize) -> Standing {
+        Standing {
+            uid: self.metadata.uid,
+            is_assigned: !self.node.is_empty(),
+            phase: self.phase,
+            readiness: self.readiness,
+            deletion_cost: self.metadata.annotations,
+            colocated,
+            restarts: self.restarts,
+            creation: self.metadata.creation,
+        }
+    }
+}
+
+impl Object for Pod {
+    type Annotations = DeletionCost;
+    fn meta(&self) -> &Meta<DeletionCost> {
+        &self.metadata
+    }
+}
+
+impl Kind for Pod {
+    const RESOURCE: Resource = PODS;
+}
+
+impl PodView for Pod {
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+    fn readiness(&self) -> Readiness {
+        self.readiness
+    }
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    metadata: Meta<DeletionCost>,
+    #[serde(borrow, default)]
+    spec: RawSpec<'a>,
+    #[serde(borrow, default)]
+    status: RawStatus<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec<'a> {
+    node_name: Text,
+    #[serde(borrow)]
+    init_containers: Option<Vec<RawInitContainer<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawInitContainer<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    restart_policy: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawStatus<'a> {
+    phase: Phase,
+    conditions: Readiness,
+    #[serde(borrow)]
+    container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+    #[serde(borrow)]
+    init_container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawContainerStatus<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    restart_count: i32,
+}
+
+impl<'de> Deserialize<'de> for Pod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
+        let restarts = restarts(&spec, &status);
+        Ok(Self { metadata, node: spec.node_name, phase: status.phase, readiness: status.conditions, restarts })
+    }
+}
+
+/// Source: `maxContainerRestarts`, `pkg/controller/controller_utils.go`.
+fn restarts(spec: &RawSpec<'_>, status: &RawStatus<'_>) -> Restarts {
+    let is_sidecar = |name: &str| {
+        let mut containers = spec.init_containers.iter().flatten();
+        containers.any(|container| container.name == name && container.restart_policy == "Always")
+    };
+    let containers = status.container_statuses.iter().flatten().map(|container| container.restart_count);
+    let init_containers = status.init_container_statuses.iter().flatten();
+    let sidecars = init_containers.filter(|container| is_sidecar(&container.name));
+    Restarts {
+        containers: containers.max().unwrap_or(0),
+        sidecars: sidecars.map(|container| container.restart_count).max().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::time::Time;
+    use crate::testing::{NOW, pod};
+    use serde_json::json;
+
+    #[test]
+    fn reads_what_counts_and_skips_the_rest() {
+        let init_containers = json!([{ "name": "sidecar", "restartPolicy": "Always" }, { "name": "setup" }]);
+        let init_statuses =
+            json!([{ "name": "sidecar", "restartCount": 4 }, { "name": "setup", "restartCount": 9, "state": {} }]);
+        let statuses = json!([{ "name": "a", "restartCount": 2 }, { "name": "b", "restartCount": 3 }]);
+        let pod = pod("web-a")
+            .ready()
+            .deletion_cost("-7")
+            .set(&["spec", "initContainers"], init_containers)
+            .set(&["spec", "containers"], json!([{ "name": "a", "image": "\u{1F980}" }]))
+            .set(&["status", "containerStatuses"], statuses)
+            .set(&["status", "initContainerStatuses"], init_statuses)
+            .build::<Pod>();
+        assert_eq!(pod.node, "node");
+        assert_eq!(pod.phase, Phase::Running);
+        assert_eq!(pod.readiness, Readiness::Ready { since: Some(Time::of(NOW)) });
+        assert_eq!(pod.restarts, Restarts { containers: 3, sidecars: 4 });
+        assert_eq!(pod.metadata.annotations, DeletionCost(-7));
+    }
+
+    #[test]
+    fn a_pod_of_metadata_alone_is_readable() {
+        let pod: Pod = serde_json::from_str(r#"{"metadata":{"name":"a"}}"#).unwrap();
+        assert!(pod.node.is_empty());
+        assert_eq!((pod.phase, pod.readiness), (Phase::Other, Readiness::NotReady));
+    }
+
+    #[test]
+    fn active_terminating_and_terminal_exclude_each_other() {
+        let check = |builder: crate::testing::ObjectBuilder, active, terminating| {
+            let pod = builder.build::<Pod>();
+            assert_eq!((pod.is_active(), pod.is_terminating()), (active, terminating), "{pod:?}");
+        };
+        check(pod("a"), true, false);
+        check(pod("a").phase(""), true, false);
+        check(pod("a").terminating(), false, true);
+        check(pod("a").phase("Succeeded"), false, false);
+        check(pod("a").phase("Failed").terminating(), false, false);
+    }
+
+    #[test]
+    fn a_pod_stays_small() {
+        assert!(size_of::<Pod>() <= 176, "{} bytes", size_of::<Pod>());
+    }
+}

@@ -1,0 +1,153 @@
+//! The status of an owner: how many pods it has, how they fare, and whether making or deleting them fails.
+//!
+//! Left out: writing it, and every condition but `ReplicaFailure`; what others set is kept as it is served.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::pod::Pod;
+use super::{Observed, Outcome, ReplicaOwner, ReplicaSpec};
+use crate::api::condition::{self, Condition};
+use crate::api::intern::Text;
+use crate::api::pod::PodView;
+use crate::api::time::Time;
+use crate::controllers::pod_control::{FAILED_CREATE, FAILED_DELETE};
+
+/// The condition that says why pods cannot be made or deleted.
+///
+/// Source: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
+pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+/// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicaStatus {
+    /// How many pods are active and claimed.
+    pub replicas: i32,
+    /// How many of these carry all labels of the template.
+    pub fully_labeled_replicas: i32,
+    /// How many of these are ready.
+    pub ready_replicas: i32,
+    /// How many of these have been ready for minReadySeconds.
+    pub available_replicas: i32,
+    /// How many own pods are being deleted; ReplicationControllers do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminating_replicas: Option<i32>,
+    /// The generation that the counts are about.
+    pub observed_generation: i64,
+    /// In the order they were set.
+    pub conditions: Conditions,
+}
+
+/// Conditions as they are served.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions(Vec<(Text, Box<RawValue>)>);
+
+impl Conditions {
+    /// The types, in order.
+    pub fn types(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(type_, _)| type_.as_str())
+    }
+
+    /// Whether there is a condition of this type.
+    pub fn has(&self, type_: &str) -> bool {
+        self.types().any(|known| known == type_)
+    }
+
+    fn remove(&mut self, type_: &str) {
+        self.0.retain(|(known, _)| *known != *type_);
+    }
+
+    fn push(&mut self, condition: &Condition) {
+        if let Ok(json) = serde_json::value::to_raw_value(condition) {
+            self.0.push((condition.type_.clone(), json));
+        }
+    }
+}
+
+impl PartialEq for Conditions {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().map(|(_, json)| json.get()).eq(other.0.iter().map(|(_, json)| json.get()))
+    }
+}
+
+/// As `null` if there are none, as the apiserver leaves them out.
+impl Serialize for Conditions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [] => serializer.serialize_none(),
+            conditions => serializer.collect_seq(conditions.iter().map(|(_, json)| json)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Conditions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Typed {
+            r#type: Text,
+        }
+        let conditions: Option<Vec<Box<RawValue>>> = Deserialize::deserialize(deserializer)?;
+        let typed = |json: Box<RawValue>| {
+            let Typed { r#type } = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
+            Ok((r#type, json))
+        };
+        conditions.unwrap_or_default().into_iter().map(typed).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// The status after a sync; to be written if it differs from [`ReplicaOwner::status`].
+///
+/// Source: `calculateStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
+pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, now: Timestamp) -> ReplicaStatus {
+    let (owner, spec) = (&*observed.owner, observed.owner.spec());
+    let Outcome { claimed, failure } = outcome;
+    let count = |counts: &dyn Fn(&Pod) -> bool| to_i32(claimed.iter().filter(|pod| counts(pod)).count());
+    let mut conditions = owner.status().conditions.clone();
+    match failure {
+        None => conditions.remove(REPLICA_FAILURE),
+        Some(_) if conditions.has(REPLICA_FAILURE) => {}
+        Some(message) => {
+            let reason = if claimed.len() < spec.wanted() { FAILED_CREATE } else { FAILED_DELETE };
+            let condition = Condition::new(REPLICA_FAILURE, condition::TRUE, reason, message.as_str());
+            conditions.push(&condition.transitioned_at(Time::of(now)));
+        }
+    }
+    ReplicaStatus {
+        replicas: count(&|_| true),
+        fully_labeled_replicas: count(&|pod| pod.metadata.labels.contains_all(&spec.template_labels)),
+        ready_replicas: count(&|pod| pod.readiness.is_ready()),
+        available_replicas: count(&|pod| pod.readiness.is_available(spec.min_ready_seconds, now)),
+        terminating_replicas: T::COUNTS_TERMINATING.then(|| to_i32(terminating(observed))),
+        observed_generation: owner.meta().generation,
+        conditions,
+    }
+}
+
+/// How many pods are on their way out.
+///
+/// Source: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
+fn terminating<T: ReplicaOwner>(observed: &Observed<T>) -> usize {
+    let Ok(selector) = &observed.owner.spec().selector else { return 0 };
+    let uid = observed.owner.meta().uid;
+    let is_ours = |pod: &Pod| pod.metadata.is_controlled_by(uid) && selector.matches(&pod.metadata.labels);
+    observed.pods.iter().filter(|pod| pod.is_terminating() && is_ours(pod)).count()
+}
+
+fn to_i32(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// When the next pod becomes available, and the status with it; `now` and `status` are those of [`next_status`].
+///
+/// Source: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`, and `FindMinNextPodAvailabilityCheck`,
+/// `pkg/controller/controller_utils.go`.
+pub fn next_check(spec: &ReplicaSpec, outcome: &Outcome, status: &ReplicaStatus, now: Timestamp) -> Option<Time> {
+    if spec.min_ready_seconds <= 0 || status.ready_replicas == status.available_replicas {
+        return None;
+    }
+    let next = outcome.claimed.iter().filter_map(|pod| pod.readiness.available_at(spec.min_ready_seconds, now)).min();
+    // A pod that is ready but does not say since when becomes available at no known time.
+    let fallback = || Time::from_second(now.as_second().saturating_add(spec.min_ready_seconds.into()));
+    Some(next.unwrap_or_else(fallback))
+}

@@ -1,0 +1,32 @@
+//! Being a process that follows the apiserver, syncs each key once, and writes safely.
+//!
+//! Reading order: [`informer`] and [`cache`] (list + watch) → [`queue`] and [`worker`] (one sync per key) → [`control`]
+//! (every write) → [`run`] (an operator's main).
+//! Left out: what any one kind of controller decides.
+
+// Following the apiserver.
+pub mod api_error;
+pub mod cache;
+pub mod client;
+pub mod clock;
+pub mod discovery;
+pub mod informer;
+
+// Deciding once per key.
+pub mod consistency;
+pub mod decisions;
+pub mod expectations;
+pub mod queue;
+pub mod worker;
+
+// Writing.
+pub mod control;
+pub mod events;
+pub mod leader;
+
+// Being a process.
+pub mod flags;
+pub mod metrics;
+pub mod run;
+pub mod serving;
+pub mod telemetry;

@@ -1,0 +1,247 @@
+//! What can go wrong with one request, told apart where a caller branches.
+//!
+//! Left out: retries. A 429 with `Retry-After` is waited out by [`crate::runtime::client`]; all else is the queue's business.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// Why a request did not bring what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The apiserver's answer; printed as the answer's message, as upstream prints a `StatusError`.
+    #[error("{0}")]
+    Status(Box<Status>),
+    /// No whole answer came: whether a write happened is unknown.
+    #[error("{method} {path}: {cause}")]
+    Transport {
+        /// The request's method.
+        method: String,
+        /// The request's path.
+        path: String,
+        /// What the transport said, all its causes in one line.
+        cause: String,
+    },
+    /// No answer in time: whether a write happened is unknown.
+    #[error("{method} {path}: no answer within {limit:?}")]
+    Timeout {
+        /// The request's method.
+        method: String,
+        /// The request's path.
+        path: String,
+        /// The request's time limit.
+        limit: Duration,
+    },
+    /// The answer is not what this build understands.
+    #[error("{method} {path}: cannot read the answer: {cause}")]
+    Decode {
+        /// The request's method.
+        method: String,
+        /// The request's path.
+        path: String,
+        /// Where and why decoding stopped.
+        cause: serde_json::Error,
+    },
+    /// Nothing was sent: another replica may be at work.
+    #[error("not written: the lease of this replica has expired")]
+    NotLeading,
+}
+
+/// `metav1.Status`, as far as a caller looks into it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Status {
+    /// The HTTP code.
+    pub code: u16,
+    /// One word that classifies the failure, such as `AlreadyExists`.
+    pub reason: String,
+    /// What a person reads.
+    pub message: String,
+    /// What the failure is about.
+    pub details: Option<StatusDetails>,
+}
+
+/// `metav1.StatusDetails`, as far as a caller looks into it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StatusDetails {
+    /// Each single cause.
+    pub causes: Vec<StatusCause>,
+    /// Seconds to wait before asking again; 0 where the server does not say.
+    pub retry_after_seconds: u32,
+}
+
+/// `metav1.StatusCause`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct StatusCause {
+    /// One word that classifies the cause, such as `NamespaceTerminating`.
+    pub reason: String,
+    /// What a person reads.
+    pub message: String,
+    /// The field it is about.
+    pub field: String,
+}
+
+impl Status {
+    /// Reads the body of an unsuccessful answer; a body that is no `Status` becomes the message.
+    pub fn from_body(code: u16, body: &[u8]) -> Self {
+        let status = serde_json::from_slice::<Self>(body).ok().filter(|status| status.code != 0);
+        status.unwrap_or_else(|| {
+            let text = String::from_utf8_lossy(body);
+            let text = text.trim();
+            let message = if text.is_empty() { format!("the server answered {code}") } else { text.to_owned() };
+            Self { code, reason: String::new(), message, details: None }
+        })
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.message.is_empty() { &self.reason } else { &self.message })
+    }
+}
+
+impl ApiError {
+    /// The apiserver's answer, if one came.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Status(status) => Some(status),
+            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } | Self::NotLeading => None,
+        }
+    }
+
+    /// The HTTP code of the answer, if one came.
+    pub fn code(&self) -> Option<u16> {
+        self.status().map(|status| status.code)
+    }
+
+    fn has_reason(&self, reason: &str) -> bool {
+        self.status().is_some_and(|status| status.reason == reason)
+    }
+
+    /// The object is gone, or never was.
+    pub fn is_not_found(&self) -> bool {
+        self.has_reason("NotFound") || (self.code() == Some(404) && self.has_reason(""))
+    }
+
+    /// The server knows the resource, and the object is gone or never was. An answer that only knows no such path
+    /// says nothing of the object: its kind may be missing for a while.
+    pub fn is_object_not_found(&self) -> bool {
+        self.has_reason("NotFound") && self.status().is_some_and(|status| status.details.is_some())
+    }
+
+    /// A create met an object of the same name.
+    pub fn is_already_exists(&self) -> bool {
+        self.has_reason("AlreadyExists")
+    }
+
+    /// A precondition (uid, resourceVersion) did not hold.
+    pub fn is_conflict(&self) -> bool {
+        self.has_reason("Conflict")
+    }
+
+    /// RBAC, quota or admission refused.
+    pub fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
+    /// The credentials are not valid, or no longer.
+    pub fn is_unauthorized(&self) -> bool {
+        self.code() == Some(401)
+    }
+
+    /// The object, or a field of it, is not valid.
+    pub fn is_invalid(&self) -> bool {
+        self.code() == Some(422)
+    }
+
+    /// The resourceVersion or continue token is too old: list again.
+    pub fn is_gone(&self) -> bool {
+        self.code() == Some(410)
+    }
+
+    /// The server does not know this path or verb.
+    pub fn is_method_not_supported(&self) -> bool {
+        self.code() == Some(405)
+    }
+
+    /// The server is too busy.
+    pub fn is_too_many_requests(&self) -> bool {
+        self.code() == Some(429)
+    }
+
+    /// Whether a cause of the answer has this reason.
+    ///
+    /// Source: `HasStatusCause`, staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go.
+    pub fn has_cause(&self, reason: &str) -> bool {
+        let details = self.status().and_then(|status| status.details.as_ref());
+        details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == reason))
+    }
+
+    /// A create was refused because its namespace is being deleted.
+    pub fn is_namespace_terminating(&self) -> bool {
+        self.has_cause("NamespaceTerminating")
+    }
+
+    /// The same text for the same failure: without the query of the path, parts of which are drawn at random.
+    pub fn without_query(&self) -> String {
+        let text = self.to_string();
+        let Some((before, rest)) = text.split_once('?') else { return text };
+        let (_, after) = rest.split_once(": ").unwrap_or(("", ""));
+        format!("{before}: {after}")
+    }
+
+    /// Whether a write may have happened although it failed.
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } => true,
+            Self::Status(status) => status.code >= 500,
+            Self::NotLeading => false,
+        }
+    }
+}
+
+/// All causes of an error in one line, without those that a longer one repeats.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: u16, body: &str) -> ApiError {
+        ApiError::Status(Box::new(Status::from_body(code, body.as_bytes())))
+    }
+
+    #[test]
+    fn classifies_the_servers_answers() {
+        let quota = error(403, r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"exceeded quota"}"#);
+        assert!(quota.is_forbidden() && !quota.is_namespace_terminating());
+        assert_eq!(quota.to_string(), "exceeded quota");
+        let terminating = error(
+            403,
+            r#"{"code":403,"reason":"Forbidden","message":"m","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#,
+        );
+        assert!(terminating.is_namespace_terminating());
+        assert!(error(409, r#"{"code":409,"reason":"AlreadyExists"}"#).is_already_exists());
+        assert!(!error(409, r#"{"code":409,"reason":"AlreadyExists"}"#).is_conflict());
+        assert!(error(404, "404 page not found\n").is_not_found());
+        assert_eq!(error(502, "").to_string(), "the server answered 502");
+        assert!(error(504, "").is_outcome_unknown());
+        let path = "/api/v1/pods?watch=1&timeoutSeconds=417".to_owned();
+        let refused = ApiError::Transport { method: "GET".to_owned(), path, cause: "connection refused".to_owned() };
+        assert_eq!(refused.without_query(), "GET /api/v1/pods: connection refused");
+    }
+}

@@ -1,0 +1,452 @@
+//! The one HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many watches, as
+//! client-go's.
+//!
+//! kube's configuration, authentication and TLS under our own stack, for three reasons: kube's connector speaks
+//! HTTP/1.1 only (a burst of 500 creates would open 500 TLS connections), its default retries POST on 504 (which
+//! duplicates objects), and it sets no limit on how long a request may take.
+//! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
+
+mod ca;
+mod connections;
+mod limiter;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, TryStreamExt};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+// kube leaves it to its user to choose the version of the Kubernetes API; that is all this crate is here for.
+use k8s_openapi as _;
+use kube::client::{Body, ConfigExt};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tower::ServiceBuilder;
+
+use crate::runtime::api_error::{ApiError, Status, chain};
+pub use ca::load_ca;
+use connections::Connections;
+use limiter::Limiter;
+
+/// How long a request may take, its answer included; a watch may go on for longer once it has started.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// client-go's: how long an idle HTTP/2 connection waits before it pings, and how long the answer may take.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+/// A watch is read as it comes, so small windows suffice and bound what one connection can hold in memory.
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+/// client-go gives up after as many answers 429 to one request.
+const MAX_WAITS: u32 = 10;
+
+/// The content type of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 7386.
+    Merge,
+    /// Kubernetes' own: lists merge by key; built-in kinds only.
+    StrategicMerge,
+    /// RFC 6902.
+    Json,
+}
+
+impl PatchType {
+    fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Merge => "application/merge-patch+json",
+            Self::StrategicMerge => "application/strategic-merge-patch+json",
+            Self::Json => "application/json-patch+json",
+        })
+    }
+}
+
+/// What an answer may look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accept {
+    /// The object as it is.
+    Object,
+    /// Its metadata only: of one object, or of the objects of a watch.
+    Metadata,
+    /// The metadata only, of a list. The server takes the first form it knows and then refuses what does not fit it, so
+    /// that one header cannot ask for both.
+    MetadataList,
+    /// Of `/api` and `/apis`: all groups, versions and resources in one document.
+    Discovery,
+}
+
+impl Accept {
+    /// How a list of such objects is asked for.
+    #[must_use]
+    pub fn of_list(self) -> Self {
+        match self {
+            Self::Metadata => Self::MetadataList,
+            Self::Object | Self::MetadataList | Self::Discovery => self,
+        }
+    }
+
+    fn media_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Object => "application/json",
+            Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+            Self::MetadataList => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+            Self::Discovery => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        })
+    }
+}
+
+/// Told of every finished request: method, answer's code (none when no answer came), time to the answer's head.
+pub type RequestObserver = Arc<dyn Fn(&Method, Option<StatusCode>, Duration) + Send + Sync>;
+
+/// What may be set for a [`Client`].
+#[derive(Clone, Default)]
+pub struct ClientOptions {
+    /// The first word is the field manager the apiserver writes down.
+    pub user_agent: String,
+    /// Requests per second on average; none for no limit.
+    pub qps: Option<f32>,
+    /// Requests at once when `qps` limits.
+    pub burst: u32,
+    /// Told of every request.
+    pub observer: Option<RequestObserver>,
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The kubeconfig cannot be read or does not say enough.
+    #[error("cannot use kubeconfig {path}: {cause}")]
+    Kubeconfig {
+        /// Where it is.
+        path: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// Neither `--kubeconfig` nor `--master` was given and this process runs in no pod.
+    #[error("neither --kubeconfig nor --master is given, and this is no pod with a ServiceAccount: {0}")]
+    NotInCluster(String),
+    /// `--master` is no URL.
+    #[error("--master {url:?} is no URL: {cause}")]
+    Master {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The credentials or the CA do not work.
+    #[error("cannot set up the connection to {url}: {cause}")]
+    Connection {
+        /// The apiserver's address.
+        url: String,
+        /// What is wrong.
+        cause: String,
+    },
+}
+
+/// Finds the apiserver and the credentials as upstream does: `kubeconfig`, where given; the pod's own ServiceAccount
+/// otherwise; `master` overrides the address of either.
+///
+/// Source: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
+pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<kube::Config, ConfigError> {
+    let mut config = match (kubeconfig, master) {
+        (Some(path), _) => {
+            let wrong = |cause: &str| ConfigError::Kubeconfig {
+                path: path.display().to_string(),
+                // A picture of the broken line may follow.
+                cause: cause.lines().next().unwrap_or_default().to_owned(),
+            };
+            let error = |cause: kube::config::KubeconfigError| wrong(&chain(&cause));
+            let read = Kubeconfig::read_from(path).map_err(error)?;
+            if ca::current(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
+                return Err(wrong("proxy-url is not supported"));
+            }
+            kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(error)?
+        }
+        (None, Some(url)) => kube::Config::new(parse_master(url)?),
+        (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
+    };
+    if let Some(url) = master {
+        config.cluster_url = parse_master(url)?;
+    }
+    Ok(config)
+}
+
+fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
+    let error = |cause: String| ConfigError::Master { url: url.to_owned(), cause };
+    let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let uri: http::Uri = with_scheme.parse().map_err(|cause| error(chain(&cause)))?;
+    if uri.host().is_none_or(str::is_empty) {
+        return Err(error("it names no host".to_owned()));
+    }
+    Ok(uri)
+}
+
+/// Sends requests; cheap to clone, all clones have the same connections.
+#[derive(Clone)]
+pub struct Client {
+    inner: kube::Client,
+    config: Arc<kube::Config>,
+    watches: Arc<Connections<kube::Client>>,
+    host: Arc<str>,
+    user_agent: HeaderValue,
+    limiter: Option<Arc<Limiter>>,
+    observer: Option<RequestObserver>,
+}
+
+impl Client {
+    /// Sets the connection up; the first request opens it.
+    ///
+    /// # Errors
+    /// When the configuration's CA, certificate, token or user agent cannot be used.
+    pub fn new(config: &kube::Config, options: ClientOptions) -> Result<Self, ConfigError> {
+        let url = config.cluster_url.to_string();
+        let error = |cause: &(dyn std::error::Error + 'static)| ConfigError::Connection {
+            url: url.clone(),
+            cause: chain(cause),
+        };
+        let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|cause| error(&cause))?;
+        let inner = connect(config).map_err(|cause| error(&cause))?;
+        Ok(Self {
+            watches: Arc::new(Connections::new(inner.clone())),
+            inner,
+            config: Arc::new(config.clone()),
+            host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
+            user_agent,
+            limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
+            observer: options.observer,
+        })
+    }
+
+    /// The apiserver's host and port, as the `host` label of `rest_client_*` has it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// GET, decoded. A read without resourceVersion is upstream's "live" read: the newest state there is.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        self.typed(Call { method: Method::GET, path, content_type: None, accept: Accept::Object, body: Bytes::new() })
+            .await
+    }
+
+    /// GET with a choice of the answer's form, as it came.
+    pub async fn get_bytes(&self, path: &str, accept: Accept) -> Result<Bytes, ApiError> {
+        self.whole(&Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() }).await
+    }
+
+    /// POST of a JSON object, the answer decoded.
+    pub async fn create<T: DeserializeOwned>(&self, path: &str, accept: Accept, body: Bytes) -> Result<T, ApiError> {
+        self.typed(Call { method: Method::POST, path, content_type: Some(JSON), accept, body }).await
+    }
+
+    /// PUT of a JSON object, the answer decoded.
+    pub async fn replace<T: DeserializeOwned>(&self, path: &str, accept: Accept, body: Bytes) -> Result<T, ApiError> {
+        self.typed(Call { method: Method::PUT, path, content_type: Some(JSON), accept, body }).await
+    }
+
+    /// PATCH, the answer decoded.
+    pub async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        accept: Accept,
+        kind: PatchType,
+        body: Bytes,
+    ) -> Result<T, ApiError> {
+        let content_type = Some(kind.content_type());
+        self.typed(Call { method: Method::PATCH, path, content_type, accept, body }).await
+    }
+
+    /// DELETE with `DeleteOptions` as JSON (or empty), the answer decoded: the object or the objects as they were, or a
+    /// `Status`, which comes whole whatever was asked for.
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str, accept: Accept, options: Bytes) -> Result<T, ApiError> {
+        let content_type = (!options.is_empty()).then_some(JSON);
+        self.typed(Call { method: Method::DELETE, path, content_type, accept, body: options }).await
+    }
+
+    /// GET whose answer is read as it comes: a watch. Only the wait for the answer's head is limited in time.
+    pub async fn stream(
+        &self,
+        path: &str,
+        accept: Accept,
+    ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
+        let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
+        let (connection, seat) = self.watches.seat(|| connect(&self.config)).map_err(|cause| call.broken(&cause))?;
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.answer(&connection, &call));
+        let answer = answer.await.map_err(|_| call.timed_out())??;
+        let (method, path) = (call.method.to_string(), path.to_owned());
+        Ok(answer.into_body().into_data_stream().map_err(move |cause| {
+            // It keeps its place for as long as there is this closure.
+            let _ = &seat;
+            ApiError::Transport { method: method.clone(), path: path.clone(), cause: chain(&cause) }
+        }))
+    }
+
+    async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
+        let body = self.whole(&call).await?;
+        serde_json::from_slice(&body).map_err(|cause| ApiError::Decode {
+            method: call.method.to_string(),
+            path: call.path.to_owned(),
+            cause,
+        })
+    }
+
+    /// One answer of success with all its body.
+    async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, async {
+            let answer = self.answer(&self.inner, call).await?;
+            let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
+            Ok(collected.to_bytes())
+        });
+        answer.await.map_err(|_| call.timed_out())?
+    }
+
+    /// One answer of success, or the error that the server's status tells.
+    async fn answer(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+        let (started, mut waits) = (Instant::now(), 0);
+        loop {
+            if let Some(limiter) = &self.limiter {
+                limiter.acquire().await;
+            }
+            let answer = self.send(connection, call).await?;
+            if answer.status().is_success() {
+                return Ok(answer);
+            }
+            // Where the time does not suffice for another try the refusal is the answer: nothing was done.
+            let has_time = |pause: &Duration| started.elapsed().saturating_add(*pause) < REQUEST_TIMEOUT;
+            let pause = retry_after(&answer).filter(|_| waits < MAX_WAITS).filter(has_time);
+            if let Some(pause) = pause {
+                waits += 1;
+                tokio::time::sleep(pause).await;
+                continue;
+            }
+            let code = answer.status().as_u16();
+            let body = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?.to_bytes();
+            return Err(ApiError::Status(Box::new(Status::from_body(code, &body))));
+        }
+    }
+
+    async fn send(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+        let mut request = Request::new(Body::from(call.body.clone()));
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = call.path.parse().map_err(|cause: http::uri::InvalidUri| call.broken(&cause))?;
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, self.user_agent.clone());
+        headers.insert(ACCEPT, call.accept.media_type());
+        if let Some(content_type) = &call.content_type {
+            headers.insert(CONTENT_TYPE, content_type.clone());
+        }
+        let started = Instant::now();
+        let answer = connection.send(request).await;
+        if let Some(observer) = &self.observer {
+            observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
+        }
+        answer.map_err(|cause| call.broken(&cause))
+    }
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+struct Call<'a> {
+    method: Method,
+    path: &'a str,
+    content_type: Option<HeaderValue>,
+    accept: Accept,
+    body: Bytes,
+}
+
+impl Call<'_> {
+    fn broken(&self, cause: &(dyn std::error::Error + 'static)) -> ApiError {
+        ApiError::Transport { method: self.method.to_string(), path: self.path.to_owned(), cause: chain(cause) }
+    }
+
+    fn timed_out(&self) -> ApiError {
+        ApiError::Timeout { method: self.method.to_string(), path: self.path.to_owned(), limit: REQUEST_TIMEOUT }
+    }
+}
+
+/// The pause a 429 asks for; none for any other answer, or where it does not say.
+fn retry_after(answer: &Response<Body>) -> Option<Duration> {
+    if answer.status() != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
+    // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(config.connect_timeout);
+    let mut tls =
+        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = rustls::pki_types::ServerName::try_from(name.clone())
+            .map_err(|cause| kube::Error::Service(Box::new(cause)))?;
+        tls = tls.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name));
+    }
+    let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
+        .http2_keep_alive_while_idle(true)
+        .build::<_, Body>(tls.enable_all_versions().wrap_connector(tcp));
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(tower::BoxError::from)
+        .service(http);
+    Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn master_is_a_url_or_a_host() {
+        assert_eq!(parse_master("127.0.0.1:8080").unwrap().to_string(), "http://127.0.0.1:8080/");
+        assert_eq!(parse_master("https://a:6443").unwrap().to_string(), "https://a:6443/");
+        assert!(parse_master("https://").unwrap_err().to_string().starts_with("--master \"https://\" is no URL"));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_that_asks_for_too_long_a_pause_is_an_answer() {
+        let address = crate::runtime::serving::loopback::serve(|_| {
+            let mut answer =
+                crate::runtime::serving::loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(REQUEST_TIMEOUT.as_secs()));
+            answer
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
+        assert!(error.is_too_many_requests() && !error.is_outcome_unknown(), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_broken_kubeconfig_is_named_in_the_error() {
+        let missing = load_config(Some(Path::new("/does/not/exist")), None).await.unwrap_err().to_string();
+        assert!(missing.starts_with("cannot use kubeconfig /does/not/exist: "), "{missing}");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "clusters: [").unwrap();
+        let broken = load_config(Some(file.path()), None).await.unwrap_err().to_string();
+        assert!(broken.contains(file.path().to_str().unwrap()) && broken.lines().count() == 1, "{broken}");
+        let proxied = "{current-context: a, contexts: [{name: a, context: {cluster: a}}],
+            clusters: [{name: a, cluster: {server: 'https://a', proxy-url: 'http://b'}}]}";
+        std::fs::write(file.path(), proxied).unwrap();
+        let error = load_config(Some(file.path()), None).await.unwrap_err().to_string();
+        assert!(error.ends_with(": proxy-url is not supported"), "{error}");
+    }
+}

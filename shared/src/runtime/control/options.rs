@@ -1,0 +1,110 @@
+//! What a write carries beside the object: what must hold for it to happen, and what becomes of dependents and of grace.
+//!
+//! Left out: dry runs, and deletes that ignore what the server cannot read.
+
+use serde::Serialize;
+
+use crate::api::object::{ResourceVersion, Uid};
+
+/// What becomes of the dependents of a deleted object. Source: `DeletionPropagation`,
+/// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Propagation {
+    /// They are deleted afterwards.
+    Background,
+    /// They are deleted first.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// What must hold for a write to happen; the server answers 409 where it does not. Who knows a kind only by discovery
+/// has uid and version as the server wrote them: `Preconditions<&str, &str>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preconditions<U = Uid, V = ResourceVersion> {
+    /// The object is still this one.
+    pub uid: U,
+    /// It is still in this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<V>,
+}
+
+impl From<Uid> for Preconditions {
+    fn from(uid: Uid) -> Self {
+        Self { uid, resource_version: None }
+    }
+}
+
+impl<'a> From<&'a str> for Preconditions<&'a str, &'a str> {
+    fn from(uid: &'a str) -> Self {
+        Self { uid, resource_version: None }
+    }
+}
+
+/// How something is deleted. Source: `DeleteOptions`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeleteOptions<U = Uid, V = ResourceVersion> {
+    api_version: &'static str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grace_period_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preconditions: Option<Preconditions<U, V>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    propagation_policy: Option<Propagation>,
+}
+
+impl<U, V> DeleteOptions<U, V> {
+    /// Whatever is there, as its resource is deleted by default.
+    pub fn any() -> Self {
+        Self {
+            api_version: "v1",
+            kind: "DeleteOptions",
+            grace_period_seconds: None,
+            preconditions: None,
+            propagation_policy: None,
+        }
+    }
+
+    /// This very object, as its resource is deleted by default.
+    pub fn of(preconditions: impl Into<Preconditions<U, V>>) -> Self {
+        Self { preconditions: Some(preconditions.into()), ..Self::any() }
+    }
+
+    /// So with its dependents.
+    #[must_use]
+    pub fn with_dependents(self, propagation: Propagation) -> Self {
+        Self { propagation_policy: Some(propagation), ..self }
+    }
+
+    /// After at most so many seconds; 0 is at once.
+    #[must_use]
+    pub fn within(self, seconds: u32) -> Self {
+        Self { grace_period_seconds: Some(seconds), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(options: &DeleteOptions<&str, &str>, expected: &str) {
+        let all = format!(r#"{{"apiVersion":"v1","kind":"DeleteOptions"{expected}}}"#);
+        assert_eq!(serde_json::to_string(options).unwrap(), all);
+    }
+
+    #[test]
+    fn delete_options_say_only_what_is_asked_for() {
+        check(&DeleteOptions::any(), "");
+        check(&DeleteOptions::of("u"), r#","preconditions":{"uid":"u"}"#);
+        check(
+            &DeleteOptions::of(Preconditions { uid: "u", resource_version: Some("7") })
+                .with_dependents(Propagation::Orphan)
+                .within(0),
+            r#","gracePeriodSeconds":0,"preconditions":{"uid":"u","resourceVersion":"7"},"propagationPolicy":"Orphan""#,
+        );
+    }
+}

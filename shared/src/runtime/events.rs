@@ -1,0 +1,151 @@
+//! Events about objects, posted as client-go's recorder does: queued, counted, combined, and never in anybody's way.
+//!
+//! What repeats is counted in one Event (a PATCH of `count`), what differs only in its message is combined from the
+//! tenth on, and one object gets at most 25 in a burst. Events are core/v1: `events.k8s.io` would change what
+//! `kubectl describe` and existing alerts see.
+//! Left out: annotations on Events, and host names in their source.
+
+mod correlator;
+mod lru;
+mod post;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::object::{Key, ResourceVersion, Uid};
+use crate::api::resource::Resource;
+use crate::runtime::client::Client;
+use crate::runtime::clock::Clock;
+use crate::runtime::metrics::EventMetrics;
+use post::Poster;
+
+/// Source: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
+const QUEUED_MAX: usize = 1000;
+
+/// Normal or Warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventType {
+    /// Information.
+    Normal,
+    /// Something a person should look at.
+    Warning,
+}
+
+impl EventType {
+    /// As an Event's `type` has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReference {
+    /// Its kind.
+    pub resource: Resource,
+    /// Namespace and name.
+    pub key: Key,
+    /// Its identity.
+    pub uid: Uid,
+    /// The state the event speaks of.
+    pub resource_version: ResourceVersion,
+}
+
+/// One call of [`Recorder::event`].
+#[derive(Clone, Debug)]
+struct Occurrence {
+    component: &'static str,
+    about: ObjectReference,
+    kind: EventType,
+    reason: String,
+    message: String,
+    at: Timestamp,
+}
+
+/// Posts events; cheap to clone, never blocks. The default one only logs.
+#[derive(Clone, Default)]
+pub struct Recorder {
+    component: &'static str,
+    queue: Option<Arc<Queue>>,
+}
+
+struct Queue {
+    sender: mpsc::Sender<Occurrence>,
+    is_full: AtomicBool,
+    clock: Clock,
+    metrics: EventMetrics,
+}
+
+impl Recorder {
+    /// Logs an event and queues it. One that finds the queue full is dropped and counted.
+    pub fn event(&self, about: &ObjectReference, kind: EventType, reason: &str, message: String) {
+        tracing::info!(
+            object = %about.key,
+            kind = &*about.resource.kind,
+            r#type = kind.as_str(),
+            reason,
+            text = message,
+            "event occurred"
+        );
+        let Some(queue) = &self.queue else { return };
+        let occurrence = Occurrence {
+            component: self.component,
+            about: about.clone(),
+            kind,
+            reason: reason.to_owned(),
+            message,
+            at: queue.clock.now(),
+        };
+        let is_full = queue.sender.try_send(occurrence).is_err();
+        let was_full = queue.is_full.swap(is_full, Ordering::Relaxed);
+        if is_full {
+            queue.metrics.dropped.inc();
+        }
+        if is_full && !was_full {
+            tracing::warn!(queued = QUEUED_MAX, "events are dropped: too many are queued");
+        }
+    }
+}
+
+/// The task that posts what recorders queue.
+pub struct Events {
+    queue: Arc<Queue>,
+    stop: CancellationToken,
+    posting: JoinHandle<()>,
+}
+
+impl Events {
+    /// Starts to post; called inside the tokio runtime.
+    pub fn start(client: Client, clock: Clock, metrics: EventMetrics) -> Self {
+        let (sender, occurrences) = mpsc::channel(QUEUED_MAX);
+        let stop = CancellationToken::new();
+        let poster = Poster::new(client, metrics.clone(), stop.clone());
+        let posting = tokio::spawn(poster.run(occurrences));
+        Self { queue: Arc::new(Queue { sender, is_full: AtomicBool::new(false), clock, metrics }), stop, posting }
+    }
+
+    /// A recorder whose events come from this component.
+    pub fn recorder(&self, component: &'static str) -> Recorder {
+        Recorder { component, queue: Some(Arc::clone(&self.queue)) }
+    }
+
+    /// Posts what is queued, each event tried once, for at most this long.
+    pub async fn stop(self, limit: Duration) {
+        self.stop.cancel();
+        if tokio::time::timeout(limit, self.posting).await.is_err() {
+            tracing::warn!(?limit, "not all events were posted in time");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

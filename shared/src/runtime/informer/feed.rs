@@ -1,0 +1,172 @@
+//! Informers without a cache, started and stopped while the operator runs.
+//!
+//! For who keeps what is watched in a structure of its own, and learns only by discovery which kinds there are.
+//! Left out: handlers and read-your-writes, which need a cache.
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::anyhow;
+use futures::FutureExt;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::{Health, Sink, Source, reflector};
+use crate::api::object::{Key, ResourceVersion, Versioned};
+use crate::api::resource::Resource;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::cache::Progress;
+use crate::runtime::client::{Accept, Client};
+use crate::runtime::consistency::Follow;
+use crate::runtime::discovery::Discovery;
+use crate::runtime::metrics::Metrics;
+
+/// Discovers resources and follows them; cheap to clone.
+#[derive(Clone)]
+pub struct Feeder {
+    client: Client,
+    metrics: Metrics,
+    feeds: Arc<Mutex<Vec<Follow>>>,
+    broken: UnboundedSender<anyhow::Error>,
+}
+
+impl Feeder {
+    /// `broken` is told when following something has panicked: what is kept of it may be half of a change, and nobody
+    /// else would ever notice that it stands still.
+    pub(crate) fn new(client: Client, metrics: Metrics, broken: UnboundedSender<anyhow::Error>) -> Self {
+        Self { client, metrics, feeds: Arc::default(), broken }
+    }
+
+    /// What the apiserver serves at the moment.
+    pub async fn discover(&self) -> Result<Discovery, ApiError> {
+        Discovery::read(&self.client).await
+    }
+
+    /// Follows the metadata of all objects of a resource, until what this gives is dropped.
+    pub fn follow_metadata<T: Versioned>(&self, resource: Resource, sink: impl Sink<T>) -> Running {
+        let health = Arc::new(Health::new(resource.to_string()));
+        let progress = watch::Sender::default();
+        let follow = Follow { progress: progress.subscribe(), health: Arc::clone(&health) };
+        self.metrics.watch_informer(follow.clone());
+        self.feeds().push(follow.clone());
+        let none = Cow::Borrowed("");
+        let (field_selector, label_selector) = (none.clone(), none);
+        let source = Source { resource, accept: Accept::Metadata, field_selector, label_selector, health };
+        let following = reflector::run(source, Tracked { sink, progress }, self.client.clone());
+        let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
+        Running { task: task.abort_handle(), follow }
+    }
+
+    fn feeds(&self) -> MutexGuard<'_, Vec<Follow>> {
+        let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.retain(Follow::is_running);
+        feeds
+    }
+
+    /// The resources that cannot be listed or watched at the moment, and why.
+    pub(crate) fn failing(&self) -> Result<(), String> {
+        let failing: Vec<String> = self
+            .feeds()
+            .iter()
+            .filter_map(|Follow { progress, health }| {
+                let not_listed = || (!progress.borrow().synced).then(|| "not listed yet".to_owned());
+                Some(format!("{}: {}", health.resource, health.failing().or_else(not_listed)?))
+            })
+            .collect();
+        if failing.is_empty() { Ok(()) } else { Err(failing.join("; ")) }
+    }
+}
+
+/// Runs to its end, and tells if that was a panic.
+async fn report(following: impl Future<Output = ()>, resource: String, broken: UnboundedSender<anyhow::Error>) {
+    if AssertUnwindSafe(following).catch_unwind().await.is_err() {
+        // Nobody listens any more when the process ends anyway.
+        let _ = broken.send(anyhow!("what follows {resource} has panicked"));
+    }
+}
+
+/// A resource that is followed; dropping this ends it.
+pub struct Running {
+    task: AbortHandle,
+    follow: Follow,
+}
+
+impl Running {
+    /// Whether the resource was listed.
+    pub fn is_synced(&self) -> bool {
+        self.follow.progress.borrow().synced
+    }
+
+    /// Waits until the resource was listed.
+    pub fn synced(&self) -> impl Future<Output = ()> + use<> {
+        let mut progress = self.follow.progress.clone();
+        async move {
+            // What ends before it was listed has nothing to wait for.
+            let _ = progress.wait_for(|progress| progress.synced).await;
+        }
+    }
+
+    /// Tries at once what has failed and would be tried again later; what works goes on.
+    pub fn retry(&self) {
+        if self.follow.health.failing().is_some() {
+            self.follow.health.reconnect();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Notes how far a sink has come.
+struct Tracked<S> {
+    sink: S,
+    progress: watch::Sender<Progress>,
+}
+
+impl<T, S: Sink<T>> Sink<T> for Tracked<S> {
+    fn apply(&self, object: Arc<T>) {
+        self.sink.apply(object);
+    }
+
+    fn delete(&self, last: Arc<T>) {
+        self.sink.delete(last);
+    }
+
+    fn delete_unread(&self, key: &Key) {
+        self.sink.delete_unread(key);
+    }
+
+    fn reset(&self, live: Vec<Arc<T>>, unreadable: &std::collections::BTreeMap<Key, String>) {
+        self.sink.reset(live, unreadable);
+    }
+
+    fn listed(&self, version: ResourceVersion, list: u64) {
+        self.progress.send_replace(Progress { synced: true, resource_version: version, list });
+        self.sink.listed(version, list);
+    }
+
+    fn advance(&self, version: ResourceVersion) {
+        self.progress.send_modify(|progress| progress.resource_version = progress.resource_version.max(version));
+        self.sink.advance(version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    #[tokio::test]
+    async fn a_panic_is_told_and_an_orderly_end_is_none() {
+        let (broken, mut reports) = unbounded_channel();
+        report(async {}, "pods".to_owned(), broken.clone()).await;
+        report(async { panic!("on purpose") }, "nodes".to_owned(), broken).await;
+        assert_eq!(reports.recv().await.unwrap().to_string(), "what follows nodes has panicked");
+        assert!(reports.recv().await.is_none());
+    }
+}

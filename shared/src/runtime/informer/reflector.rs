@@ -1,0 +1,375 @@
+//! The loop behind an informer: streaming list, watch, resume, and list again when the server has forgotten where we were.
+//!
+//! Source: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
+//! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
+//! process acted on is how duplicate pods are made.
+
+mod wire;
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt};
+use memchr::memchr;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep, timeout};
+
+use self::wire::{Bookmark, Event, Identity, Page};
+use super::{Health, Sink, Source};
+use crate::api::object::{Key, ResourceVersion, Versioned};
+use crate::runtime::api_error::{ApiError, Status};
+use crate::runtime::client::Client;
+use crate::runtime::clock::jitter;
+
+/// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
+const BACKOFF_FIRST: Duration = Duration::from_millis(800);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// client-go asks for watches of 5 to 10 minutes, so that they do not all end at once.
+const WATCH_SECONDS: u64 = 300;
+/// How much later than asked for a watch may end before it counts as dead.
+const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// How long the next line of a streamed list may take.
+const LIST_PATIENCE: Duration = Duration::from_secs(60);
+/// client-go's: a watch that ends sooner, and without a word, has failed.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
+const PAGE: usize = 500;
+
+/// What ended a list or a watch.
+enum Stop {
+    /// The server ended the watch, as it does after the time asked for; or somebody asked to reconnect.
+    Ended,
+    /// The version we know is too old: list again.
+    Expired,
+    /// The server does not stream lists.
+    NoStreamingList,
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<ApiError> for Stop {
+    fn from(error: ApiError) -> Self {
+        if error.is_gone() { Self::Expired } else { Self::Failed(error.without_query()) }
+    }
+}
+
+pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client: Client) {
+    let mut reflector = Reflector::new(source, sink, client);
+    let mut backoff = BACKOFF_FIRST;
+    loop {
+        if reflector.list < reflector.source.health.wanted_list() {
+            reflector.version = None;
+        }
+        let stop = reflector.step(&mut backoff).await;
+        let Some(error) = reflector.failure(stop) else { continue };
+        if reflector.source.health.fails(&error) {
+            tracing::warn!(resource = %reflector.source.resource, error, "cannot list or watch");
+        }
+        tokio::select! {
+            () = sleep(jitter(backoff, 1.0)) => {}
+            () = reflector.source.health.reconnect.notified() => {}
+        }
+        backoff = (backoff * 2).min(BACKOFF_MAX);
+    }
+}
+
+/// The objects of a streamed list so far.
+type Listed<T> = BTreeMap<Key, Arc<T>>;
+
+struct Reflector<T, S> {
+    source: Source,
+    sink: S,
+    objects: PhantomData<fn() -> T>,
+    client: Client,
+    /// Whether the server streams lists, as far as we know.
+    streaming: bool,
+    /// Where to resume; none before the first list.
+    version: Option<ResourceVersion>,
+    /// The newest wish for a list that the last begun list fulfils.
+    list: u64,
+    /// The version was too old, and nothing was told since.
+    expired: bool,
+}
+
+impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
+    fn new(source: Source, sink: S, client: Client) -> Self {
+        let objects = PhantomData;
+        Self { source, sink, objects, client, streaming: true, version: None, list: 0, expired: false }
+    }
+
+    /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
+    fn failure(&mut self, stop: Stop) -> Option<String> {
+        match stop {
+            Stop::Ended => None,
+            Stop::Expired => {
+                self.version = None;
+                // Once, a new list helps. A server that forgets at once would be asked for one list after the other.
+                let again = std::mem::replace(&mut self.expired, true);
+                again.then(|| "the version of the last list is too old already".to_owned())
+            }
+            Stop::NoStreamingList => {
+                self.streaming = false;
+                None
+            }
+            Stop::Failed(error) => Some(error),
+        }
+    }
+
+    async fn step(&mut self, backoff: &mut Duration) -> Stop {
+        if self.version.is_none() && !self.streaming {
+            return match self.list().await {
+                Ok(()) => Stop::Ended,
+                Err(stop) => stop,
+            };
+        }
+        let Err(stop) = self.watch(backoff).await;
+        stop
+    }
+
+    fn path(&self, query: &[(&str, &str)]) -> String {
+        let selectors =
+            [("fieldSelector", &*self.source.field_selector), ("labelSelector", &*self.source.label_selector)];
+        let pairs = query.iter().copied().chain(selectors).filter(|(_, value)| !value.is_empty());
+        let mut path = self.source.resource.collection_path("");
+        for (at, (name, value)) in pairs.enumerate() {
+            path.push(if at == 0 { '?' } else { '&' });
+            path.push_str(name);
+            path.push('=');
+            percent_encode(value, &mut path);
+        }
+        path
+    }
+
+    /// A whole list in pages.
+    async fn list(&mut self) -> Result<(), Stop> {
+        self.list = self.source.health.begins_list();
+        let limit = PAGE.to_string();
+        let (mut live, mut token) = (Vec::new(), String::new());
+        loop {
+            let path = self.path(&[("limit", &limit), ("continue", &token)]);
+            let body = self.client.get_bytes(&path, self.source.accept.of_list()).await?;
+            let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
+            live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
+            token = page.metadata.token;
+            if token.is_empty() {
+                self.reset(live, page.metadata.resource_version);
+                return Ok(());
+            }
+        }
+    }
+
+    /// One watch, from where we are; before the first list it starts with a streamed one.
+    async fn watch(&mut self, backoff: &mut Duration) -> Result<std::convert::Infallible, Stop> {
+        let seconds = jitter(Duration::from_secs(WATCH_SECONDS), 1.0).as_secs();
+        let initial = self.version.is_none();
+        let (version, timeout_seconds) = (self.version.unwrap_or_default().to_string(), seconds.to_string());
+        let mut query = vec![("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", &timeout_seconds)];
+        if initial {
+            self.list = self.source.health.begins_list();
+            query.extend([("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]);
+        } else {
+            query.push(("resourceVersion", &version));
+        }
+        let stream = self.client.stream(&self.path(&query), self.source.accept).await;
+        let stream = stream.map_err(|error| match error {
+            error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
+            error => error.into(),
+        })?;
+        self.lines(Lines { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
+    }
+
+    /// Takes what a watch tells until it ends, at the latest after `limit`.
+    async fn lines<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
+        &mut self,
+        mut lines: Lines<L>,
+        initial: bool,
+        limit: Duration,
+        backoff: &mut Duration,
+    ) -> Result<std::convert::Infallible, Stop> {
+        let mut listing = initial.then(Listed::new);
+        let health = Arc::clone(&self.source.health);
+        let (started, mut was_told) = (Instant::now(), false);
+        loop {
+            let patience = if listing.is_some() { LIST_PATIENCE } else { limit + WATCH_GRACE };
+            let line = tokio::select! {
+                line = timeout(patience, lines.next()) => line,
+                // Not in the middle of a list: who asks again and again would never let one come to its end.
+                () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
+            };
+            let line = line.map_err(|_| match &listing {
+                // The connection lives, or its pings would have ended it: this server does not mark the end of a list.
+                Some(_) => Stop::NoStreamingList,
+                None => Stop::Failed("the watch is silent".to_owned()),
+            })??;
+            let Some(line) = line else {
+                return Err(match &listing {
+                    Some(_) => Stop::Failed("the list ended too early".to_owned()),
+                    None if !was_told && started.elapsed() < SHORT_WATCH => {
+                        Stop::Failed("the watch ended as soon as it began".to_owned())
+                    }
+                    None => Stop::Ended,
+                });
+            };
+            let is_listed = listing.is_none();
+            self.event(&line, &mut listing)?;
+            *backoff = BACKOFF_FIRST;
+            was_told = true;
+            self.expired &= !is_listed;
+            if listing.is_none() && health.works() {
+                tracing::info!(resource = %self.source.resource, "lists and watches again");
+            }
+        }
+    }
+
+    /// Takes one line of a watch. While the initial events come they are collected in `listing`.
+    fn event(&mut self, line: &[u8], listing: &mut Option<Listed<T>>) -> Result<(), Stop> {
+        let event = match Event::<T>::read(line) {
+            Ok(event) => event,
+            Err(error) => return Err(Stop::Failed(format!("the watch sent what is no event: {error}"))),
+        };
+        match event {
+            Event::Object { kind, object } => {
+                let object = self.read(object);
+                self.changed(kind, object, listing);
+            }
+            Event::Other { kind: "BOOKMARK", raw } => self.bookmark(raw, listing),
+            Event::Other { kind: "ERROR", raw } => {
+                let status = Status::from_body(500, raw.get().as_bytes());
+                return Err(ApiError::Status(Box::new(status)).into());
+            }
+            Event::Other { kind, raw } => match self.decode(raw) {
+                Ok(object) => self.changed(kind, object, listing),
+                Err(key) => self.changed_unread(kind, &key, listing),
+            },
+        }
+        Ok(())
+    }
+
+    fn bookmark(&mut self, raw: &RawValue, listing: &mut Option<Listed<T>>) {
+        let Ok(Bookmark { metadata }) = serde_json::from_str(raw.get()) else { return };
+        match listing.take() {
+            Some(live) if metadata.annotations.initial_events_end.is_some() => {
+                self.reset(live.into_values().collect(), metadata.resource_version);
+            }
+            unfinished => *listing = unfinished,
+        }
+        if listing.is_none() {
+            self.seen(metadata.resource_version);
+        }
+    }
+
+    fn changed(&mut self, kind: &str, object: Arc<T>, listing: &mut Option<Listed<T>>) {
+        let version = object.resource_version();
+        match (listing, kind) {
+            // What happens while the list is sent comes before its end, too.
+            (Some(live), "DELETED") => drop(live.remove(object.key())),
+            (Some(live), _) => drop(live.insert(object.key().clone(), object)),
+            (None, "DELETED") => {
+                self.sink.delete(object);
+                self.seen(version);
+            }
+            (None, _) => {
+                self.sink.apply(object);
+                self.seen(version);
+            }
+        }
+    }
+
+    fn changed_unread(&mut self, kind: &str, key: &Key, listing: &mut Option<Listed<T>>) {
+        let is_deleted = kind == "DELETED";
+        if is_deleted {
+            self.source.health.can_read(key);
+        }
+        match listing {
+            Some(live) => drop(live.remove(key)),
+            None if is_deleted => self.sink.delete_unread(key),
+            None => {}
+        }
+    }
+
+    fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
+        self.sink.reset(live, &self.source.health.unreadable());
+        self.version = Some(version);
+        self.sink.listed(version, self.list);
+        if self.source.health.works() {
+            tracing::info!(resource = %self.source.resource, "lists again");
+        }
+    }
+
+    fn seen(&mut self, version: ResourceVersion) {
+        self.version = Some(version.max(self.version.unwrap_or_default()));
+        self.sink.advance(version);
+    }
+
+    fn read(&self, object: T) -> Arc<T> {
+        if self.source.health.decode_errors() > 0 {
+            self.source.health.can_read(object.key());
+        }
+        Arc::new(object)
+    }
+
+    /// The object, or the key of one that this build cannot read.
+    fn decode(&mut self, raw: &RawValue) -> Result<Arc<T>, Key> {
+        let health: &Health = &self.source.health;
+        match serde_json::from_str::<T>(raw.get()) {
+            Ok(object) => Ok(self.read(object)),
+            Err(error) => {
+                // The name tells a person where to look; the version lets the watch resume behind this object.
+                let Identity { metadata } = serde_json::from_str(raw.get()).unwrap_or_default();
+                let key = Key::new(&metadata.namespace, &metadata.name);
+                tracing::warn!(resource = health.resource, %key, %error, "cannot read an object; its last state stays");
+                health.cannot_read(key.clone(), error.to_string());
+                if self.version.is_some() {
+                    self.seen(metadata.resource_version);
+                }
+                Err(key)
+            }
+        }
+    }
+}
+
+/// Splits a body into lines; a line is handed out without copying where it came in one piece.
+struct Lines<S> {
+    stream: S,
+    buffer: BytesMut,
+}
+
+impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
+    async fn next(&mut self) -> Result<Option<BytesMut>, ApiError> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = memchr(b'\n', &self.buffer[searched..]) {
+                let line = self.buffer.split_to(searched + end + 1);
+                if self.buffer.is_empty() {
+                    // Gives the memory of a large burst back.
+                    self.buffer = BytesMut::new();
+                }
+                return Ok(Some(line));
+            }
+            searched = self.buffer.len();
+            match self.stream.next().await {
+                Some(chunk) => self.buffer.extend_from_slice(&chunk?),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+fn percent_encode(text: &str, into: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => into.push(char::from(byte)),
+            _ => {
+                into.push('%');
+                for digit in [byte >> 4, byte & 15] {
+                    into.push(char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

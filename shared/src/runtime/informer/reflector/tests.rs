@@ -1,0 +1,284 @@
+//! What the reflector makes of what a server sends: lines of a watch, in any pieces, with any faults.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::stream;
+use http::{Request, Response};
+
+use serde::Deserialize;
+
+use super::*;
+use crate::api::object::{Meta, NoAnnotations, Object};
+use crate::api::resource::PODS;
+use crate::runtime::cache::{Change, Progress};
+use crate::runtime::client::ClientOptions;
+use crate::runtime::informer::{Cached, Informer, InformerBuilder};
+use crate::runtime::serving::loopback;
+
+#[derive(Deserialize)]
+struct Thing {
+    metadata: Meta,
+    /// Required, so that a test can leave it out.
+    #[expect(dead_code, reason = "only its presence matters")]
+    spec: String,
+}
+
+impl Object for Thing {
+    type Annotations = NoAnnotations;
+    fn meta(&self) -> &Meta {
+        &self.metadata
+    }
+}
+
+struct Scene {
+    reflector: Reflector<Thing, Cached<Thing>>,
+    listing: Option<Listed<Thing>>,
+    changes: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scene {
+    /// A reflector whose streamed list has just begun; nothing is ever sent to its client.
+    fn new() -> Self {
+        Self::of("127.0.0.1:1")
+    }
+
+    /// A reflector of what this answers.
+    async fn served(answer: impl Fn(Request<Bytes>) -> Response<loopback::Body> + Send + Sync + 'static) -> Self {
+        Self::of(&loopback::serve(answer).await.to_string())
+    }
+
+    fn of(host: &str) -> Self {
+        let config = kube::Config::new(format!("http://{host}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let mut informer = InformerBuilder::<Thing>::of(PODS).build();
+        let changes = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&changes);
+        informer.on_change(move |change| {
+            let mark = match change {
+                Change::Added(_) => "+",
+                Change::Updated { .. } => "~",
+                Change::Deleted(_) => "-",
+            };
+            let meta = &change.latest().metadata;
+            seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
+        });
+        let Informer { source, cached: sink } = informer;
+        Self { reflector: Reflector::new(source, sink, client), listing: Some(Listed::new()), changes }
+    }
+
+    fn send(&mut self, line: &str) -> Result<(), Stop> {
+        self.reflector.event(line.as_bytes(), &mut self.listing)
+    }
+
+    fn object(&mut self, kind: &str, name: &str, version: u64, spec: &str) {
+        let line = format!(
+            r#"{{"type":"{kind}","object":{{"metadata":{{"namespace":"ns","name":"{name}","uid":"{name}","resourceVersion":"{version}"}}{spec}}}}}"#
+        );
+        assert!(self.send(&line).is_ok());
+    }
+
+    fn bookmark(&mut self, version: u64, ends_list: bool) {
+        let end = if ends_list { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
+        let line = format!(
+            r#"{{"type":"BOOKMARK","object":{{"kind":"Pod","metadata":{{"resourceVersion":"{version}"{end}}}}}}}"#
+        );
+        assert!(self.send(&line).is_ok());
+    }
+
+    #[track_caller]
+    fn check(&mut self, changes: &[&str], version: u64) {
+        assert_eq!(std::mem::take(&mut *self.changes.lock().unwrap()), changes);
+        assert_eq!(self.reflector.sink.cache.progress().resource_version, ResourceVersion(version));
+    }
+}
+
+/// The lines of a streamed list of one object.
+fn listed() -> impl Stream<Item = Bytes> + Send + 'static {
+    let object = r#"{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"2"},"spec":"x"}}"#;
+    let end = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+    stream::iter([object, "\n", end, "\n"].map(|text| Bytes::from_static(text.as_bytes())))
+}
+
+async fn soon(future: impl Future) {
+    timeout(Duration::from_secs(10), future).await.expect("it comes in time");
+}
+
+const OK: &str = r#","spec":"x""#;
+
+#[tokio::test]
+async fn a_streamed_list_is_one_reset_when_its_end_is_marked() {
+    let mut scene = Scene::new();
+    scene.object("ADDED", "a", 3, OK);
+    scene.object("ADDED", "b", 2, OK);
+    scene.bookmark(4, false);
+    scene.check(&[], 0);
+    scene.bookmark(9, true);
+    scene.check(&["+a@3", "+b@2"], 9);
+    assert_eq!(
+        scene.reflector.sink.cache.progress(),
+        Progress { synced: true, resource_version: ResourceVersion(9), list: 0 }
+    );
+}
+
+#[tokio::test]
+async fn events_and_bookmarks_move_the_version_on() {
+    let mut scene = Scene::new();
+    scene.bookmark(1, true);
+    scene.object("ADDED", "a", 2, OK);
+    scene.object("MODIFIED", "a", 5, OK);
+    scene.check(&["+a@2", "~a@5"], 5);
+    scene.bookmark(8, false);
+    scene.check(&[], 8);
+    scene.object("DELETED", "a", 9, OK);
+    scene.check(&["-a@9"], 9);
+    assert_eq!(scene.reflector.version, Some(ResourceVersion(9)));
+}
+
+#[tokio::test]
+async fn an_object_that_does_not_decode_is_named_and_stops_nobody() {
+    let mut scene = Scene::new();
+    scene.bookmark(1, true);
+    scene.object("ADDED", "a", 2, OK);
+    scene.object("MODIFIED", "a", 3, r#","spec":17"#);
+    scene.object("ADDED", "b", 4, OK);
+    scene.check(&["+a@2", "+b@4"], 4);
+    let health = Arc::clone(&scene.reflector.source.health);
+    assert_eq!(health.decode_errors(), 1);
+    let unreadable = health.unreadable();
+    assert!(unreadable[&Key::new("ns", "a")].contains("expected a string"), "{unreadable:?}");
+    scene.object("MODIFIED", "a", 5, OK);
+    assert!(health.unreadable().is_empty(), "its next state can be read");
+    scene.check(&["~a@5"], 5);
+    scene.object("DELETED", "a", 6, "");
+    scene.check(&["-a@5"], 6);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_in_a_list_is_not_taken_for_deleted() {
+    let mut scene = Scene::new();
+    scene.object("ADDED", "a", 2, OK);
+    scene.object("ADDED", "b", 2, OK);
+    scene.bookmark(3, true);
+    scene.check(&["+a@2", "+b@2"], 3);
+    scene.listing = Some(Listed::new());
+    scene.object("ADDED", "a", 7, "");
+    scene.bookmark(8, true);
+    scene.check(&["-b@2"], 8);
+    assert!(scene.reflector.sink.cache.get(&Key::new("ns", "a")).is_some());
+}
+
+#[tokio::test]
+async fn what_happens_while_a_list_is_streamed_is_part_of_it() {
+    let mut scene = Scene::new();
+    for name in ["a", "b", "c"] {
+        scene.object("ADDED", name, 2, OK);
+    }
+    scene.object("DELETED", "a", 3, OK);
+    scene.object("MODIFIED", "b", 4, OK);
+    scene.object("MODIFIED", "c", 5, "");
+    scene.object("DELETED", "c", 6, "");
+    scene.bookmark(7, true);
+    scene.check(&["+b@4"], 7);
+    assert!(scene.reflector.source.health.unreadable().is_empty(), "what is gone need not be read");
+}
+
+#[tokio::test]
+async fn an_expired_version_asks_for_a_new_list_and_other_errors_do_not() {
+    let mut scene = Scene::new();
+    scene.bookmark(1, true);
+    let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
+    assert!(matches!(scene.send(gone), Err(Stop::Expired)));
+    assert_eq!(scene.reflector.failure(Stop::Expired), None);
+    assert_eq!(scene.reflector.version, None);
+    assert!(scene.reflector.failure(Stop::Expired).is_some(), "where a new list doesn't help, the next one waits");
+    let other = r#"{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"m"}}"#;
+    assert!(matches!(scene.send(other), Err(Stop::Failed(_))));
+    assert!(matches!(scene.send("<html>"), Err(Stop::Failed(_))));
+}
+
+#[tokio::test]
+async fn a_list_that_has_begun_is_not_cut_short_by_who_waits_for_it() {
+    let mut scene = Scene::served(|_| loopback::stream(listed().chain(stream::pending()))).await;
+    scene.reflector.source.health.reconnect();
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+    scene.check(&["+a@2"], 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_end_is_never_marked_is_asked_for_in_pages() {
+    for lines in [0, 2] {
+        let mut scene = Scene::new();
+        let stream = listed().take(lines).map(Ok).chain(stream::pending());
+        let lines = Lines { stream: Box::pin(stream), buffer: BytesMut::new() };
+        let limit = Duration::from_secs(WATCH_SECONDS);
+        let Err(stop) = scene.reflector.lines(lines, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        assert!(matches!(stop, Stop::NoStreamingList));
+        assert_eq!(scene.reflector.failure(stop), None);
+        assert!(!scene.reflector.streaming);
+        scene.check(&[], 0);
+    }
+}
+
+#[tokio::test]
+async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
+    let requests = AtomicUsize::new(0);
+    let scene = Scene::served(move |request| {
+        let is_list = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents"));
+        match requests.fetch_add(1, Ordering::Relaxed) {
+            0 => loopback::stream(listed()),
+            1 => loopback::answer(500, "sick"),
+            _ if is_list => loopback::stream(listed().chain(stream::pending())),
+            _ => loopback::stream(stream::pending()),
+        }
+    })
+    .await;
+    let Scene { reflector, .. } = scene;
+    let (health, mut progress) = (Arc::clone(&reflector.source.health), reflector.sink.cache.subscribe());
+    tokio::spawn(run(reflector.source, reflector.sink, reflector.client));
+    soon(async {
+        while health.failing().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let wanted = health.relist();
+        progress.wait_for(|progress| progress.list == wanted).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_watch_that_ends_as_soon_as_it_began_is_a_failure_and_an_unfinished_list_too() {
+    let mut scene = Scene::served(|_| loopback::stream(stream::empty())).await;
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Failed(_)));
+    scene.reflector.version = Some(ResourceVersion(3));
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Failed(_)));
+    let mut scene = Scene::served(|_| loopback::stream(listed())).await;
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+    let mut scene = Scene::served(|_| loopback::stream(listed().take(2))).await;
+    assert!(matches!(scene.reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Failed(_)));
+}
+
+#[tokio::test]
+async fn paths_carry_selectors_in_the_form_of_a_query() {
+    let mut scene = Scene::new();
+    scene.reflector.source.field_selector = "spec.nodeName=a b,status.phase!=Failed".into();
+    assert_eq!(
+        scene.reflector.path(&[("watch", "1"), ("continue", "")]),
+        "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Da%20b%2Cstatus.phase%21%3DFailed"
+    );
+}
+
+#[tokio::test]
+async fn lines_come_whole_however_the_body_is_cut() {
+    let body = "first\nsecond line\n\nlast";
+    for size in 1..body.len() {
+        let pieces: Vec<Result<Bytes, ApiError>> =
+            body.as_bytes().chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let mut lines = Lines { stream: stream::iter(pieces), buffer: BytesMut::new() };
+        let mut read = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            read.push(String::from_utf8(line.to_vec()).unwrap());
+        }
+        assert_eq!(read, ["first\n", "second line\n", "\n"], "in pieces of {size}");
+    }
+}

@@ -1,0 +1,399 @@
+use std::sync::MutexGuard;
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::*;
+use crate::runtime::client::ClientOptions;
+use crate::runtime::control::Control;
+use crate::runtime::metrics::Metrics;
+use crate::runtime::serving::loopback::{self, Body};
+
+/// One Lease with the apiserver's rules for it: an update of another version conflicts, and watches see each change.
+#[derive(Default)]
+struct Store {
+    lease: Option<Value>,
+    version: u64,
+    watchers: Vec<UnboundedSender<Bytes>>,
+    requests: Vec<String>,
+    fault: Option<Fault>,
+}
+
+/// What is wrong with the apiserver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Nobody may write.
+    NoWrites,
+    /// Nobody may watch.
+    NoWatches,
+    /// Watches tell nothing.
+    SilentWatches,
+    /// Answers have no end.
+    Stalls,
+}
+
+impl Store {
+    fn write(&mut self, lease: Option<Value>) -> Response<Body> {
+        self.version += 1;
+        let event = lease.as_ref().map_or("DELETED", |_| "MODIFIED");
+        let mut stored = lease.clone().unwrap_or_default();
+        stored["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let line = format!("{}\n", json!({"type": event, "object": stored}));
+        if self.fault != Some(Fault::SilentWatches) {
+            self.watchers.retain(|watcher| watcher.send(Bytes::from(line.clone())).is_ok());
+        }
+        self.lease = lease.map(|_| stored.clone());
+        loopback::answer(200, stored.to_string())
+    }
+
+    fn answer(&mut self, request: &Request<Bytes>) -> Response<Body> {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=1"));
+        let verb = if is_watch { "WATCH" } else { request.method().as_str() };
+        self.requests.push(verb.to_owned());
+        if (self.fault == Some(Fault::NoWrites) && request.method() != Method::GET)
+            || (self.fault == Some(Fault::NoWatches) && is_watch)
+        {
+            return status(403, "Forbidden");
+        }
+        if is_watch {
+            let (sender, mut events) = unbounded_channel();
+            self.watchers.push(sender);
+            return loopback::stream(futures::stream::poll_fn(move |context| events.poll_recv(context)));
+        }
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        match (request.method(), &self.lease) {
+            (&Method::GET, Some(lease)) => loopback::answer(200, lease.to_string()),
+            (&Method::POST, None) => self.write(Some(body)),
+            (&Method::POST, Some(_)) => status(409, "AlreadyExists"),
+            (&Method::PUT, Some(lease))
+                if lease["metadata"]["resourceVersion"] == body["metadata"]["resourceVersion"] =>
+            {
+                self.write(Some(body))
+            }
+            (&Method::PUT, Some(_)) => status(409, "Conflict"),
+            _ => status(404, "NotFound"),
+        }
+    }
+}
+
+impl Store {
+    fn watches(&self) -> bool {
+        self.requests.iter().any(|verb| verb == "WATCH")
+    }
+}
+
+/// Lets everything else go on until this holds.
+async fn until(holds: impl Fn() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LIMIT, waiting).await.expect("it comes true in time");
+}
+
+fn status(code: u16, reason: &str) -> Response<Body> {
+    loopback::answer(code, json!({"kind": "Status", "code": code, "reason": reason, "message": reason}).to_string())
+}
+
+#[derive(Clone)]
+struct Room {
+    store: Arc<Mutex<Store>>,
+    client: Client,
+    metrics: Metrics,
+}
+
+impl Room {
+    async fn new() -> Self {
+        let store = Arc::new(Mutex::new(Store::default()));
+        let served = Arc::clone(&store);
+        let address = loopback::serve(move |request| {
+            let mut store = served.lock().unwrap();
+            if store.fault == Some(Fault::Stalls) {
+                loopback::stream(futures::stream::pending())
+            } else {
+                store.answer(&request)
+            }
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let options = ClientOptions { user_agent: "test".to_owned(), ..Default::default() };
+        Self { store, client: Client::new(&config, options).unwrap(), metrics: Metrics::new("test-operator") }
+    }
+
+    /// A candidate whose Lease lasts as long as a test may take.
+    fn elector(&self, identity: &str, retry: Duration) -> Elector {
+        self.elector_for(LIMIT, identity, retry)
+    }
+
+    fn elector_for(&self, lease_duration: Duration, identity: &str, retry_period: Duration) -> Elector {
+        let election = Election {
+            lease: Key::new("kube-system", "test-operator"),
+            identity: identity.to_owned(),
+            lease_duration,
+            renew_deadline: lease_duration.mul_f64(0.7),
+            retry_period,
+        };
+        let metrics = self.metrics.leader("test-operator");
+        Elector::new(election, self.client.clone(), Clock::system(), Recorder::default(), metrics)
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap()
+    }
+
+    fn spec(&self) -> Value {
+        self.store().lease.as_ref().map_or(Value::Null, |lease| lease["spec"].clone())
+    }
+
+    fn is_leader(&self) -> bool {
+        self.metrics.to_text().contains("leader_election_master_status{name=\"test-operator\"} 1")
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const FAST: Duration = Duration::from_millis(50);
+const SLOW: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_missing_lease_is_created_and_a_released_one_says_so() {
+    let room = Room::new().await;
+    let mut elector = room.elector("a", FAST);
+    assert!(!room.is_leader());
+    elector.acquire().await;
+    assert!(room.is_leader());
+    let spec = room.spec();
+    assert_eq!(
+        (&spec["holderIdentity"], &spec["leaseDurationSeconds"], &spec["leaseTransitions"]),
+        (&json!("a"), &json!(20), &json!(0))
+    );
+    elector.release().await;
+    assert!(!room.is_leader());
+    let spec = room.spec();
+    assert_eq!(
+        (&spec["holderIdentity"], &spec["leaseDurationSeconds"], &spec["leaseTransitions"]),
+        (&json!(""), &json!(1), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
+    let room = Room::new().await;
+    let mut leader = room.elector("a", FAST);
+    leader.acquire().await;
+    let mut standby = room.elector("b", SLOW);
+    let acquired = tokio::spawn(async move {
+        standby.acquire().await;
+        standby
+    });
+    // Renewals go on until the other watches; they are what it must tell from a release.
+    tokio::select! {
+        lost = leader.renew() => panic!("{lost}"),
+        () = until(|| room.store().watches()) => {}
+    }
+    assert!(!acquired.is_finished());
+    let started = Instant::now();
+    leader.release().await;
+    timeout(LIMIT, acquired).await.unwrap().unwrap();
+    assert!(started.elapsed() < SECOND, "{:?}", started.elapsed());
+    assert_eq!((&room.spec()["holderIdentity"], &room.spec()["leaseTransitions"]), (&json!("b"), &json!(1)));
+}
+
+#[tokio::test]
+async fn the_lease_of_a_killed_leader_is_taken_once_it_has_expired() {
+    for fault in [None, Some(Fault::NoWatches)] {
+        let room = Room::new().await;
+        room.store().fault = fault;
+        let mut leader = room.elector_for(SECOND, "a", FAST);
+        leader.acquire().await;
+        let killed = Instant::now();
+        drop(leader);
+        let mut standby = room.elector_for(SECOND, "b", FAST);
+        timeout(LIMIT, standby.acquire()).await.unwrap();
+        let took = killed.elapsed();
+        assert!(took >= SECOND && took < SECOND * 2, "{took:?}");
+        assert_eq!(room.spec()["holderIdentity"], "b");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_that_is_silently_dead_makes_no_second_leader() {
+    let room = Room::new().await;
+    room.store().fault = Some(Fault::SilentWatches);
+    let mut leader = room.elector_for(SECOND, "a", FAST);
+    leader.acquire().await;
+    let mut standby = room.elector_for(SECOND, "b", FAST);
+    tokio::select! {
+        lost = leader.renew() => panic!("{lost}"),
+        () = standby.acquire() => panic!("a second leader"),
+        // Each watch is preceded by a read, which shows the renewals that the watch before did not.
+        () = until(|| room.store().requests.iter().filter(|verb| *verb == "WATCH").count() == 3) => {}
+    }
+    assert_eq!(room.spec()["holderIdentity"], "a");
+}
+
+#[tokio::test]
+async fn a_deleted_lease_is_created_anew() {
+    let room = Room::new().await;
+    let mut leader = room.elector("a", FAST);
+    leader.acquire().await;
+    let mut standby = room.elector("b", SLOW);
+    let acquired = tokio::spawn(async move { standby.acquire().await });
+    until(|| room.store().watches()).await;
+    room.store().write(None);
+    timeout(LIMIT, acquired).await.unwrap().unwrap();
+    assert_eq!(room.spec()["holderIdentity"], "b");
+}
+
+#[tokio::test]
+async fn a_leader_that_sees_another_holder_stops_at_once() {
+    let room = Room::new().await;
+    let mut leader = room.elector("a", FAST);
+    leader.acquire().await;
+    let mut taken = room.store().lease.clone().unwrap();
+    taken["spec"]["holderIdentity"] = json!("b");
+    room.store().write(Some(taken));
+    let lost = timeout(LIMIT, leader.renew()).await.unwrap();
+    assert_eq!(lost.to_string(), "lease kube-system/test-operator is held by b");
+    assert!(!room.is_leader());
+    leader.release().await;
+    assert_eq!(room.spec()["holderIdentity"], "b");
+}
+
+#[tokio::test]
+async fn a_leader_goes_on_over_a_foreign_change_of_its_lease() {
+    let room = Room::new().await;
+    let mut leader = room.elector("a", FAST);
+    leader.acquire().await;
+    let mut labelled = room.store().lease.clone().unwrap();
+    labelled["metadata"]["labels"] = json!({"x": "y"});
+    room.store().write(Some(labelled));
+    let version = room.store().version;
+    tokio::select! {
+        lost = leader.renew() => panic!("{lost}"),
+        () = until(|| room.store().version > version) => {}
+    }
+    assert_eq!(room.store().lease.as_ref().unwrap()["metadata"]["labels"]["x"], "y");
+    assert!(room.metrics.to_text().contains("leader_election_slowpath_total{name=\"test-operator\"} 1"));
+}
+
+#[tokio::test]
+async fn a_leader_that_cannot_renew_in_time_is_lost() {
+    for fault in [Fault::NoWrites, Fault::Stalls] {
+        let room = Room::new().await;
+        let mut leader = room.elector_for(SECOND, "a", FAST);
+        leader.acquire().await;
+        room.store().fault = Some(fault);
+        let lost = timeout(LIMIT, leader.renew()).await.unwrap();
+        assert_eq!(lost.to_string(), "lease kube-system/test-operator could not be renewed within 700ms");
+        assert!(!room.is_leader());
+    }
+}
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_written_is_tried_again_and_its_problem_noted_once() {
+    let room = Room::new().await;
+    room.store().fault = Some(Fault::NoWrites);
+    let mut candidate = room.elector("a", FAST);
+    assert!(timeout(FAST * 10, candidate.acquire()).await.is_err());
+    assert_eq!(candidate.problem.as_deref(), Some("Forbidden"));
+    let tries = room.store().requests.iter().filter(|verb| *verb == "POST").count();
+    assert!((2..=20).contains(&tries), "{tries}");
+    room.store().fault = None;
+    timeout(LIMIT, candidate.acquire()).await.unwrap();
+    assert_eq!(candidate.problem, None);
+}
+
+#[tokio::test]
+async fn of_many_candidates_one_leads() {
+    let room = Room::new().await;
+    let (leads, mut led) = unbounded_channel();
+    for index in 0..5 {
+        let (mut elector, leads) = (room.elector(&format!("candidate-{index}"), FAST), leads.clone());
+        tokio::spawn(async move {
+            elector.acquire().await;
+            leads.send(elector).unwrap();
+        });
+    }
+    let mut elector = timeout(LIMIT, led.recv()).await.unwrap().unwrap();
+    let version = room.store().version;
+    tokio::select! {
+        lost = elector.renew() => panic!("{lost}"),
+        () = until(|| room.store().version > version + 5) => {}
+    }
+    assert!(led.try_recv().is_err(), "a second leader");
+    elector.release().await;
+    timeout(LIMIT, led.recv()).await.unwrap().unwrap();
+}
+
+// Upstream: `TestHealthzAdaptor...`, healthzadaptor_test.go.
+#[tokio::test(start_paused = true)]
+async fn the_watchdog_barks_at_a_leader_that_is_stuck_only() {
+    let watchdog = Watchdog {
+        lease: Key::new("kube-system", "test-operator"),
+        limit: Duration::from_secs(15) + WATCHDOG_GRACE,
+        renewed: Arc::default(),
+    };
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert_eq!(watchdog.check(), Ok(()));
+    watchdog.set(Some(Instant::now()));
+    tokio::time::advance(Duration::from_secs(35)).await;
+    assert_eq!(watchdog.check(), Ok(()));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(watchdog.check().unwrap_err(), "failed election to renew leadership on lease test-operator");
+    watchdog.set(None);
+    assert_eq!(watchdog.check(), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_over_when_the_lease_has_expired_and_goes_on_with_the_next_renewal() {
+    let renewed = Arc::new(Mutex::new(None));
+    let term = Term { lease_duration: Duration::from_secs(15), renewed: Arc::clone(&renewed) };
+    assert!(term.is_over(), "a candidate has none");
+    *renewed.lock().unwrap() = Some(Instant::now());
+    tokio::time::advance(Duration::from_secs(14)).await;
+    assert!(!term.is_over());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(term.is_over());
+    *renewed.lock().unwrap() = Some(Instant::now());
+    assert!(!term.is_over());
+}
+
+#[tokio::test]
+async fn nothing_is_written_any_more_once_the_release_has_begun() {
+    let room = Room::new().await;
+    let mut leader = room.elector("a", FAST);
+    leader.acquire().await;
+    let term = leader.term();
+    room.store().fault = Some(Fault::Stalls);
+    tokio::select! {
+        () = leader.release() => panic!("the lease cannot be released"),
+        () = until(|| term.is_over()) => {}
+    }
+}
+
+#[tokio::test]
+async fn a_term_lasts_as_long_as_the_lease_says_to_others() {
+    let room = Room::new().await;
+    let mut leader = room.elector_for(Duration::from_millis(1900), "a", FAST);
+    let term = leader.term();
+    leader.acquire().await;
+    assert_eq!((&room.spec()["leaseDurationSeconds"], term.lease_duration), (&json!(1), SECOND));
+}
+
+#[tokio::test]
+async fn only_a_leader_writes() {
+    let room = Room::new().await;
+    let mut elector = room.elector("a", LIMIT);
+    let control = Control::new(room.client.clone(), Some(elector.term()));
+    let write = async || control.create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
+    assert!(matches!(write().await, Err(ApiError::NotLeading)));
+    assert!(room.store.lock().unwrap().requests.is_empty());
+    elector.acquire().await;
+    assert!(write().await.is_err_and(|error| error.is_already_exists()), "it asks the apiserver");
+    elector.stop_leading();
+    assert!(matches!(write().await, Err(ApiError::NotLeading)));
+}

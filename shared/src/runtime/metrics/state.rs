@@ -1,0 +1,109 @@
+//! What queues, informers and workers know anyway, read when somebody scrapes.
+//!
+//! Left out: history. A gauge shows the moment of the scrape.
+
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use super::count;
+use crate::runtime::consistency::Follow;
+use crate::runtime::queue::Queue;
+
+/// Whom to ask; cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct State(Arc<Mutex<Sources>>);
+
+#[derive(Default)]
+struct Sources {
+    queues: Vec<Queue>,
+    informers: Vec<Follow>,
+    panics: Vec<(&'static str, Arc<AtomicU64>)>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("State")
+    }
+}
+
+impl State {
+    fn sources(&self) -> MutexGuard<'_, Sources> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add_queue(&self, queue: Queue) {
+        self.sources().queues.push(queue);
+    }
+
+    pub(super) fn add_informer(&self, informer: Follow) {
+        self.sources().informers.push(informer);
+    }
+
+    pub(super) fn add_panics(&self, name: &'static str, panics: Arc<AtomicU64>) {
+        self.sources().panics.push((name, panics));
+    }
+}
+
+impl Collector for State {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut sources = self.sources();
+        sources.informers.retain(Follow::is_running);
+        let Sources { queues, informers, panics } = &*sources;
+        let running: Vec<(&str, Vec<Duration>)> = queues.iter().map(|queue| (queue.name(), queue.running())).collect();
+        let sums = running.iter().map(|(name, times)| (*name, seconds(times.iter().sum())));
+        let help = "How many seconds of work has done that is in progress and hasn't been observed by work_duration. \
+                    Large values indicate stuck threads. One can deduce the number of stuck threads by observing the \
+                    rate at which this increases";
+        family(&mut encoder, ("workqueue_unfinished_work_seconds", help, "name"), sums)?;
+        let longest =
+            running.iter().map(|(name, times)| (*name, seconds(times.iter().max().copied().unwrap_or_default())));
+        let help = "How many seconds has the longest running processor for workqueue been running";
+        family(&mut encoder, ("workqueue_longest_running_processor_seconds", help, "name"), longest)?;
+
+        let synced = informers.iter().map(|informer| {
+            (informer.health.resource.as_str(), ConstGauge::new(i64::from(informer.progress.borrow().synced)))
+        });
+        let help = "Whether the informer's cache holds the whole resource: 1, or 0";
+        family(&mut encoder, ("informer_synced", help, "resource"), synced)?;
+        let unreadable = informers.iter().map(|informer| {
+            let health = &informer.health;
+            (health.resource.as_str(), ConstCounter::new(health.decode_errors()))
+        });
+        let help = "Number of objects and events that this build could not read";
+        family(&mut encoder, ("informer_decode_errors", help, "resource"), unreadable)?;
+        let lists = informers.iter().map(|informer| {
+            let health = &informer.health;
+            (health.resource.as_str(), ConstCounter::new(health.lists()))
+        });
+        let help = "Number of times the whole resource was listed, the first one included";
+        family(&mut encoder, ("informer_relists", help, "resource"), lists)?;
+        let panics = panics.iter().map(|(name, panics)| (*name, ConstCounter::new(count(panics))));
+        family(&mut encoder, ("worker_panics", "Number of syncs that panicked", "name"), panics)
+    }
+}
+
+fn seconds(duration: Duration) -> ConstGauge<f64> {
+    ConstGauge::new(duration.as_secs_f64())
+}
+
+/// One metric of several that differ in one label; nothing at all where there are none.
+fn family<'a, M: EncodeMetric>(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help, label): (&str, &str, &'static str),
+    metrics: impl Iterator<Item = (&'a str, M)>,
+) -> fmt::Result {
+    let metrics: Vec<(&str, M)> = metrics.collect();
+    let Some((_, first)) = metrics.first() else { return Ok(()) };
+    let mut descriptor = encoder.encode_descriptor(name, &format!("{help}."), None, first.metric_type())?;
+    for (value, metric) in &metrics {
+        metric.encode(descriptor.encode_family(&[(label, *value)])?)?;
+    }
+    Ok(())
+}

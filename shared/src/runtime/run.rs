@@ -1,0 +1,428 @@
+//! An operator's `main`: flags, client, health, informers, leadership, workers, and an orderly end.
+//!
+//! Every replica keeps its caches warm; only the leader works. Left out: what is watched and synced, which the
+//! operator's `controller.rs` says in [`Operator::set_up`].
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::sync::watch::Receiver;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::api::object::Object;
+use crate::runtime::cache::Progress;
+use crate::runtime::client::{self, Client, ClientOptions};
+use crate::runtime::clock::Clock;
+use crate::runtime::consistency::Follow;
+use crate::runtime::control::Control;
+use crate::runtime::decisions::Decisions;
+use crate::runtime::events::{Events, Recorder};
+use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
+use crate::runtime::informer::{Feeder, Informer};
+use crate::runtime::leader::{Election, Elector, Lost, Term};
+use crate::runtime::metrics::{self, Metrics};
+use crate::runtime::queue::{Backoff, Queue};
+use crate::runtime::serving::{Checks, Probe, Query, Server, Site};
+use crate::runtime::telemetry::{self, Telemetry};
+use crate::runtime::worker::{self, Controller};
+
+/// How long the last events and traces may take to leave.
+const FLUSH_MAX: Duration = Duration::from_secs(1);
+
+/// The names of one operator. Upstream has three for each controller, and they disagree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The binary, image, manifest folder and Lease: `deployment-operator`.
+    pub operator: &'static str,
+    /// Upstream's canonical name: `deployment-controller`.
+    pub controller: &'static str,
+    /// The component that events come from: `deployment-controller`.
+    pub event_source: &'static str,
+}
+
+/// One operator, as a process sees it.
+pub trait Operator {
+    /// Its names.
+    const NAMES: Names;
+    /// The flags that only it has.
+    type Flags: clap::Args;
+
+    /// Declares informers, queues and workers; starts nothing.
+    fn set_up(flags: &Self::Flags, setup: &mut Setup);
+}
+
+/// What an operator declares before anything starts.
+pub struct Setup {
+    flags: SharedFlags,
+    client: Client,
+    term: Option<Term>,
+    clock: Clock,
+    recorder: Recorder,
+    decisions: Decisions,
+    metrics: Metrics,
+    checks: Checks,
+    panics: Arc<AtomicU64>,
+    informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
+    progress: Vec<Receiver<Progress>>,
+    queues: Vec<Queue>,
+    workers: Vec<BoxFuture<'static, ()>>,
+    pages: Vec<OwnPage>,
+}
+
+/// Path, content type, and what reads it.
+type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
+
+impl Setup {
+    /// The flags every operator has.
+    pub fn flags(&self) -> &SharedFlags {
+        &self.flags
+    }
+
+    /// The writer; it writes nothing while another replica may be at work.
+    pub fn control(&self) -> Control {
+        Control::new(self.client.clone(), self.term.clone())
+    }
+
+    /// The event recorder, under the operator's event source.
+    pub fn recorder(&self) -> Recorder {
+        self.recorder.clone()
+    }
+
+    /// The wall clock.
+    pub fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    /// The metrics, for an operator that has its own.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Where the syncs of a queue note what they decided.
+    pub fn decisions(&self, queue: &Queue) -> Decisions {
+        self.decisions.of_queue(queue.name())
+    }
+
+    /// A queue; `name` is upstream's, as in the metrics.
+    pub fn queue(&mut self, name: &'static str, backoff: Backoff) -> Queue {
+        let queue = Queue::new(name, backoff, Some(Box::new(self.metrics.queue(name))));
+        self.metrics.watch_queue(&queue);
+        self.queues.push(queue.clone());
+        queue
+    }
+
+    /// Follows a resource from start to end, on every replica. Workers start once all caches are synced.
+    pub fn watch<T: Object>(&mut self, informer: Informer<T>) {
+        let follow = informer.follow();
+        self.metrics.watch_informer(follow.clone());
+        let check = format!("informer-sync/{}", informer.health().resource);
+        self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
+        self.progress.push(informer.cache().subscribe());
+        self.informers.push(Box::pin(informer.run(self.client.clone()).map(Ok)));
+    }
+
+    /// To discover resources and to start and stop following them while the operator runs.
+    /// A resource that cannot be followed is noted by `/readyz`, and fails nothing.
+    pub fn feeder(&mut self) -> Feeder {
+        let (broken, mut reports) = mpsc::unbounded_channel();
+        let feeder = Feeder::new(self.client.clone(), self.metrics.clone(), broken);
+        self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
+        let feeds = feeder.clone();
+        self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
+        feeder
+    }
+
+    /// Serves a page of the operator's own, to those who may GET its path.
+    pub fn page(
+        &mut self,
+        path: &'static str,
+        content_type: &'static str,
+        read: impl Fn(&Query) -> String + Send + Sync + 'static,
+    ) {
+        self.pages.push((path, content_type, Box::new(read)));
+    }
+
+    /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
+    /// fails under this name.
+    pub fn run(
+        &mut self,
+        name: &'static str,
+        ready: Receiver<Progress>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let is_ready = ready.clone();
+        let check = move || if is_ready.borrow().synced { Ok(()) } else { Err("not ready yet".to_owned()) };
+        self.checks.add(&[Probe::Readyz], name, check);
+        self.progress.push(ready);
+        self.informers.push(Box::pin(task.map(Ok)));
+    }
+
+    /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
+    pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
+        let (panics, decisions) = (Arc::clone(&self.panics), self.decisions(queue));
+        self.workers.push(Box::pin(worker::run(controller, queue.clone(), workers, panics, decisions)));
+    }
+}
+
+/// Whether an informer has listed; afterwards a watch that fails for a while is no reason to take a replica away.
+fn synced(follow: &Follow) -> Result<(), String> {
+    let Follow { progress, health } = follow;
+    if progress.borrow().synced {
+        return Ok(());
+    }
+    Err(health.failing().unwrap_or_else(|| "not listed yet".to_owned()))
+}
+
+/// Runs the operator until it is told to stop; the process's exit code says how it ended.
+pub fn main<O: Operator>() -> ExitCode {
+    let flags = match flags::parse::<O::Flags>(O::NAMES.operator, std::env::args_os()) {
+        Ok(flags) => flags,
+        Err(exit) => return exit.print(),
+    };
+    // One thread: see docs/decisions/0001-one-thread.md.
+    let outcome = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+        .and_then(|runtime| runtime.block_on(run::<O>(&flags)));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => Exit::of_errors(&[format!("{error:#}")]).print(),
+    }
+}
+
+async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
+    let Flags { own, shared } = flags;
+    let clock = Clock::system();
+    let telemetry = telemetry::start(&telemetry::Options {
+        operator: O::NAMES.operator,
+        format: shared.logging.logging_format,
+        verbosity: shared.logging.v,
+        otlp_endpoint: shared.logging.otlp_endpoint(),
+        clock: clock.clone(),
+    })?;
+    tracing::info!(operator = O::NAMES.operator, version = VERSION, kubernetes = KUBERNETES_VERSION, "starting");
+    let metrics = Metrics::new(O::NAMES.operator);
+    let client = connect::<O>(shared, &metrics).await?;
+    let events = Events::start(client.clone(), clock.clone(), metrics.events());
+    let mut setup = Setup {
+        flags: shared.clone(),
+        client,
+        term: None,
+        clock,
+        recorder: events.recorder(O::NAMES.event_source),
+        decisions: Decisions::default(),
+        metrics,
+        checks: Checks::default(),
+        panics: Arc::default(),
+        informers: Vec::new(),
+        progress: Vec::new(),
+        queues: Vec::new(),
+        workers: Vec::new(),
+        pages: Vec::new(),
+    };
+    setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
+    let elector = elector(O::NAMES, shared, &setup)?;
+    setup.term = elector.as_ref().map(Elector::term);
+    O::set_up(own, &mut setup);
+    let pages = std::mem::take(&mut setup.pages);
+    let _server = serve(shared, &setup, pages, &telemetry).await?;
+    let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
+    events.stop(FLUSH_MAX).await;
+    telemetry.flush(FLUSH_MAX).await;
+    outcome
+}
+
+async fn connect<O: Operator>(shared: &SharedFlags, metrics: &Metrics) -> anyhow::Result<Client> {
+    let config = client::load_config(shared.kubeconfig(), shared.master()).await?;
+    let host = config.cluster_url.authority().map_or("", |authority| authority.as_str());
+    let options = ClientOptions {
+        user_agent: format!("{}/{VERSION} ({}) kubernetes/{KUBERNETES_VERSION}", O::NAMES.operator, platform()),
+        qps: Some(shared.kube_api_qps),
+        burst: shared.kube_api_burst,
+        observer: Some(metrics.client(host).observer()),
+    };
+    Ok(Client::new(&config, options)?)
+}
+
+/// What this program runs on, in Go's words.
+fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
+}
+
+/// None where `--leader-elect=false`.
+fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Elector>> {
+    if !shared.leader.leader_elect {
+        return Ok(None);
+    }
+    let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
+    let metrics = setup.metrics.leader(names.operator);
+    let elector = Elector::new(election, setup.client.clone(), setup.clock(), setup.recorder(), metrics);
+    let watchdog = elector.watchdog();
+    setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
+    Ok(Some(elector))
+}
+
+async fn serve(
+    shared: &SharedFlags,
+    setup: &Setup,
+    pages: Vec<OwnPage>,
+    telemetry: &Telemetry,
+) -> anyhow::Result<Option<Server>> {
+    let (metrics, decisions) = (setup.metrics.clone(), setup.decisions.clone());
+    let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
+        .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
+        .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
+    let site = pages.into_iter().fold(site, |site, (path, content_type, read)| site.page(path, content_type, read));
+    Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
+}
+
+/// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
+async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
+    let Setup { informers, progress, queues, workers, .. } = setup;
+    let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
+    tokio::select! {
+        outcome = lead(progress, queues, workers, elector, shutdown_limit) => outcome,
+        error = broken(&mut following) => Err(error),
+    }
+}
+
+/// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.
+async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
+    let error = loop {
+        match following.join_next().await {
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => break error,
+            Some(Err(error)) => break anyhow!(error),
+            None => std::future::pending().await,
+        }
+    };
+    error.context("a resource is not followed any more")
+}
+
+/// Waits to lead, and works.
+async fn lead(
+    progress: Vec<Receiver<Progress>>,
+    queues: Vec<Queue>,
+    workers: Vec<BoxFuture<'static, ()>>,
+    mut elector: Option<Elector>,
+    shutdown_limit: Duration,
+) -> anyhow::Result<()> {
+    let mut stopped = Box::pin(stop_signal()?);
+    if let Some(elector) = &mut elector {
+        tokio::select! {
+            () = elector.acquire() => {}
+            () = &mut stopped => return Ok(()),
+        }
+    }
+    tokio::select! {
+        () = all_synced(progress) => tracing::info!("caches are synced, workers start"),
+        () = &mut stopped => return end(elector).await,
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+    }
+    let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
+    tokio::select! {
+        () = &mut stopped => {}
+        // Somebody else may work already: what is under way is dropped, not finished.
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+    }
+    tracing::info!("stopping");
+    for queue in &queues {
+        queue.shut_down();
+    }
+    // The Lease is renewed until the last sync has ended.
+    tokio::select! {
+        () = ended(working, shutdown_limit) => {}
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+    }
+    end(elector).await
+}
+
+/// Waits for the workers, and drops what has not ended in time: who leads next works alone.
+async fn ended<T>(mut working: AbortOnDropHandle<T>, limit: Duration) {
+    if timeout(limit, &mut working).await.is_err() {
+        tracing::warn!(?limit, "workers have not ended in time");
+        working.abort();
+        // It is over once what it held is dropped.
+        let _ = working.await;
+    }
+}
+
+async fn all_synced(caches: Vec<Receiver<Progress>>) {
+    for mut cache in caches {
+        // The informers run for as long as the process: their caches are not dropped.
+        let _ = cache.wait_for(|progress| progress.synced).await;
+    }
+}
+
+async fn end(elector: Option<Elector>) -> anyhow::Result<()> {
+    if let Some(elector) = elector {
+        elector.release().await;
+    }
+    Ok(())
+}
+
+fn leadership_lost(lost: Lost) -> anyhow::Error {
+    anyhow!(lost).context("leaderelection lost")
+}
+
+async fn keep_leading(elector: Option<&mut Elector>) -> Lost {
+    match elector {
+        Some(elector) => elector.renew().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends at the first SIGTERM or SIGINT.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_not_ended_in_time_is_dropped_before_another_may_lead() {
+        let held = Arc::new(());
+        let holds = Arc::clone(&held);
+        let working = AbortOnDropHandle::new(tokio::spawn(async move {
+            std::future::pending::<()>().await;
+            drop(holds);
+        }));
+        ended(working, Duration::ZERO).await;
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_what_follows_a_resource_is_noticed_and_an_orderly_end_is_none() {
+        let mut following = JoinSet::new();
+        following.spawn(async { Ok(()) });
+        following.spawn(std::future::pending());
+        following.spawn(async { panic!("on purpose") });
+        let error = format!("{:#}", broken(&mut following).await);
+        assert!(error.starts_with("a resource is not followed any more: ") && error.contains("on purpose"), "{error}");
+        assert_eq!(following.len(), 1, "the others go on until the process ends");
+    }
+}

@@ -1,0 +1,293 @@
+//! HTTPS for the kubelet, Prometheus and people: health open to all, everything else as upstream's for who may see it.
+//!
+//! `/livez`, `/readyz`, `/healthz` (with `?verbose`, `?exclude=` and one path per check), `/debug/flags/v`, and the pages
+//! that [`Site::page`] adds. Every request is authenticated by TokenReview and authorized by SubjectAccessReview.
+//! Left out: HTTP/2 (its abuse has cost others dearly; the visitors here need it not), client certificates, profiling.
+
+mod auth;
+mod certificate;
+mod health;
+#[cfg(test)]
+pub(crate) mod loopback;
+mod query;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::runtime::client::Client;
+use crate::runtime::flags::ServingFlags;
+use crate::runtime::telemetry::Verbosity;
+use auth::{Auth, Denied};
+pub use certificate::CertificateError;
+pub use health::{Checks, Probe};
+pub use query::Query;
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// So many connections at once; one more waits until another ends.
+const CONNECTIONS_MAX: usize = 128;
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// net/http's in upstream's servers: a header that takes longer is not read, an idle connection is closed.
+const HEADER_MAX: Duration = Duration::from_secs(32);
+const BODY_MAX: Duration = Duration::from_secs(10);
+const BODY_BYTES_MAX: usize = 1024;
+/// However slowly somebody reads, a connection ends after this time; well before a scraper would mind.
+const CONNECTION_MAX: Duration = Duration::from_secs(600);
+const LAST_ANSWER_MAX: Duration = Duration::from_secs(30);
+const BUFFER_BYTES_MAX: usize = 16 * 1024;
+
+/// Why nothing can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServingError {
+    /// `--tls-cert-file` or `--tls-private-key-file` cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address} (--bind-address, --secure-port): {cause}")]
+    Listen {
+        /// `--bind-address` and `--secure-port`.
+        address: SocketAddr,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+type Read = Box<dyn Fn(&Query) -> String + Send + Sync>;
+
+struct Page {
+    content_type: &'static str,
+    read: Read,
+}
+
+/// What is served.
+pub struct Site {
+    checks: Checks,
+    verbosity: Verbosity,
+    pages: BTreeMap<&'static str, Page>,
+}
+
+impl Site {
+    /// Health by these checks, and the log level to see and change.
+    pub fn new(checks: Checks, verbosity: Verbosity) -> Self {
+        Self { checks, verbosity, pages: BTreeMap::new() }
+    }
+
+    /// Adds a page, made anew for each visitor who may GET its path.
+    #[must_use]
+    pub fn page(
+        mut self,
+        path: &'static str,
+        content_type: &'static str,
+        read: impl Fn(&Query) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.pages.insert(path, Page { content_type, read: Box::new(read) });
+        self
+    }
+
+    fn answer(&self, method: &Method, path: &str, query: &Query, body: &[u8]) -> Answer {
+        if let (&Method::PUT, "/debug/flags/v") = (method, path) {
+            return self.set_verbosity(body);
+        }
+        if method != Method::GET && method != Method::HEAD {
+            return Answer::text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n");
+        }
+        if let Some(page) = self.pages.get(path) {
+            return Answer { code: StatusCode::OK, content_type: page.content_type, body: (page.read)(query) };
+        }
+        match path.split('/').collect::<Vec<_>>()[..] {
+            ["", "debug", "flags", "v"] => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
+            ["", probe] => Probe::named(probe).map_or_else(Answer::not_found, |probe| self.checks.answer(probe, query)),
+            ["", probe, ref check @ ..] => Probe::named(probe)
+                .and_then(|probe| self.checks.answer_one(probe, &check.join("/")))
+                .unwrap_or_else(Answer::not_found),
+            _ => Answer::not_found(),
+        }
+    }
+
+    /// Source: `StringFlagPutHandler`, staging/src/k8s.io/apiserver/pkg/server/routes/flags.go.
+    fn set_verbosity(&self, body: &[u8]) -> Answer {
+        let text = String::from_utf8_lossy(body);
+        match text.trim().parse() {
+            Ok(level) => {
+                self.verbosity.set(level);
+                Answer::text(StatusCode::OK, format!("successfully set klog.logging.verbosity to {level}"))
+            }
+            Err(_) => Answer::text(StatusCode::BAD_REQUEST, format!("error parsing {text:?} as a log level\n")),
+        }
+    }
+}
+
+/// What a visitor gets.
+struct Answer {
+    code: StatusCode,
+    content_type: &'static str,
+    body: String,
+}
+
+impl Answer {
+    fn text(code: StatusCode, body: impl Into<String>) -> Self {
+        Self { code, content_type: TEXT, body: body.into() }
+    }
+
+    fn not_found() -> Self {
+        Self::text(StatusCode::NOT_FOUND, "404 page not found\n")
+    }
+}
+
+impl From<Denied> for Answer {
+    fn from(denied: Denied) -> Self {
+        let (code, content_type, body) = denied.into_parts();
+        Self { code, content_type, body }
+    }
+}
+
+impl From<Answer> for Response<Full<Bytes>> {
+    fn from(answer: Answer) -> Self {
+        let mut response = Self::new(Full::new(answer.body.into()));
+        *response.status_mut() = answer.code;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        response
+    }
+}
+
+/// A running server; dropping it ends it and its connections.
+pub struct Server {
+    address: SocketAddr,
+    accepting: JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts to serve as the flags say; nothing where `--secure-port` is 0. Called inside the tokio runtime.
+    ///
+    /// # Errors
+    /// When the certificate cannot be used or the address not be listened on.
+    pub async fn start(flags: &ServingFlags, site: Site, client: Client) -> Result<Option<Self>, ServingError> {
+        if flags.secure_port == 0 {
+            return Ok(None);
+        }
+        let listener = listen(flags.bind_address, flags.secure_port).await?;
+        Self::on(listener, flags, site, client).map(Some)
+    }
+
+    fn on(listener: TcpListener, flags: &ServingFlags, site: Site, client: Client) -> Result<Self, ServingError> {
+        let acceptor = TlsAcceptor::from(certificate::server_config(flags.certificate())?);
+        let address = listener.local_addr().map_err(|cause| {
+            let address = SocketAddr::new(flags.bind_address, flags.secure_port);
+            ServingError::Listen { address, cause }
+        })?;
+        let auth = Auth::new(client, flags.authorization_always_allow_paths.clone());
+        let visit = Arc::new(Visit { site, auth });
+        tracing::info!(%address, "serving securely");
+        Ok(Self { address, accepting: tokio::spawn(accept(listener, acceptor, visit)) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// An unspecified address means all addresses of both families, as in Go.
+async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener, ServingError> {
+    if ip.is_unspecified()
+        && let Ok(listener) = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await
+    {
+        return Ok(listener);
+    }
+    let address = SocketAddr::new(ip, port);
+    TcpListener::bind(address).await.map_err(|cause| ServingError::Listen { address, cause })
+}
+
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (acceptor, visit) = (acceptor.clone(), Arc::clone(&visit));
+                connections.spawn(async move {
+                    serve(stream, acceptor, visit).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                // Such as too many open files: waiting is all that helps.
+                tracing::warn!(%error, "cannot accept a connection");
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>) {
+    let Ok(Ok(stream)) = timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await else { return };
+    let service = service_fn(move |request| {
+        let visit = Arc::clone(&visit);
+        async move { Ok::<_, std::convert::Infallible>(visit.answer(request).await.into()) }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_MAX)
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    if let Ok(outcome) = timeout(CONNECTION_MAX, connection.as_mut()).await {
+        if let Err(error) = outcome {
+            tracing::trace!(%error, "a connection broke");
+        }
+        return;
+    }
+    connection.as_mut().graceful_shutdown();
+    // What is not read by then is not going to be.
+    let _ = timeout(LAST_ANSWER_MAX, connection).await;
+}
+
+struct Visit {
+    site: Site,
+    auth: Auth,
+}
+
+impl Visit {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let (head, body) = request.into_parts();
+        let (path, query) = (head.uri.path(), Query::new(head.uri.query().unwrap_or_default()));
+        if let Err(denied) = self.auth.check(&head.method, &head.uri, &head.headers).await {
+            return denied.into();
+        }
+        let Ok(Ok(body)) = timeout(BODY_MAX, Limited::new(body, BODY_BYTES_MAX).collect()).await else {
+            return Answer::text(StatusCode::BAD_REQUEST, "the body is too long or too slow\n");
+        };
+        self.site.answer(&head.method, path, &query, &body.to_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests;

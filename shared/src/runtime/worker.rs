@@ -1,0 +1,174 @@
+//! Takes keys from a queue and syncs them, a few at a time; a sync that fails or panics concerns its own key only.
+//!
+//! Left out: what a sync does (each operator's `controller.rs`), and giving up: a key that fails is tried again, at
+//! ever longer intervals, for as long as its object is there.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::task::JoinSet;
+use tracing::Instrument;
+
+use crate::api::object::Key;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::consistency::Consistency;
+use crate::runtime::decisions::Decisions;
+use crate::runtime::queue::{Finish, Queue};
+
+/// When a key that synced well is looked at again, should nothing happen before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requeue {
+    /// When an event says so.
+    Done,
+    /// After this time.
+    After(Duration),
+    /// When an event says so, but those of this time together: for what changes in bursts and is written whole.
+    Rest(Duration),
+    /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
+    RateLimited,
+}
+
+impl From<Requeue> for Finish {
+    fn from(requeue: Requeue) -> Self {
+        match requeue {
+            Requeue::Done => Self::Done,
+            Requeue::After(delay) => Self::After(delay),
+            Requeue::Rest(delay) => Self::Rest(delay),
+            Requeue::RateLimited => Self::Retry,
+        }
+    }
+}
+
+/// What syncs the keys of one queue.
+pub trait Controller: Send + Sync + 'static {
+    /// Brings the world one step closer to what the object of this key asks for. The key is all it is told.
+    fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
+
+    /// What must be seen before a key is synced again.
+    fn consistency(&self) -> Option<&Consistency> {
+        None
+    }
+
+    /// Told when a key is held because a cache has not seen its own writes, with that cache's resource.
+    fn held(&self, _resource: &str) {}
+}
+
+/// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended.
+pub async fn run<C: Controller>(
+    controller: Arc<C>,
+    queue: Queue,
+    workers: usize,
+    panics: Arc<AtomicU64>,
+    decisions: Decisions,
+) {
+    let mut tasks = JoinSet::new();
+    for _ in 0..workers.max(1) {
+        tasks.spawn(work(Arc::clone(&controller), queue.clone(), Arc::clone(&panics), decisions.clone()));
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+async fn work<C: Controller>(controller: Arc<C>, queue: Queue, panics: Arc<AtomicU64>, decisions: Decisions) {
+    while let Some(key) = queue.next().await {
+        if let Some(behind) = controller.consistency().and_then(|consistency| consistency.behind(&key)) {
+            for (resource, goal) in behind.resources() {
+                tracing::debug!(%key, resource, %goal, "held until the cache has seen its own write");
+                controller.held(resource);
+            }
+            // The key stays taken while it waits, but this worker goes on with others.
+            let queue = queue.clone();
+            tokio::spawn(async move {
+                behind.caught_up().await;
+                queue.finish(&key, Finish::Again);
+            });
+            continue;
+        }
+        let attempt = queue.failures(&key) + 1;
+        let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
+        let outcome = AssertUnwindSafe(controller.sync(&key)).catch_unwind().instrument(span).await;
+        let finish = match outcome {
+            Ok(Ok(requeue)) => {
+                decisions.finish(&key, Ok(()));
+                requeue.into()
+            }
+            Ok(Err(error)) => {
+                decisions.finish(&key, Err(&format_args!("{error:#}")));
+                log(&queue, &key, attempt, &error);
+                Finish::Retry
+            }
+            Err(_) => {
+                decisions.finish(&key, Err(&"panicked"));
+                panics.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(queue = queue.name(), %key, attempt, "the sync panicked");
+                Finish::Retry
+            }
+        };
+        queue.finish(&key, finish);
+    }
+}
+
+fn log(queue: &Queue, key: &Key, attempt: u32, error: &anyhow::Error) {
+    let queue = queue.name();
+    if is_conflict(error) {
+        tracing::debug!(queue, %key, attempt, error = format!("{error:#}"), "sync met a newer version");
+    } else {
+        tracing::warn!(queue, %key, attempt, error = format!("{error:#}"), "sync failed");
+    }
+}
+
+fn is_conflict(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<ApiError>().is_some_and(ApiError::is_conflict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::queue::{Backoff, Cause};
+    use std::sync::Mutex;
+    use tokio::sync::Notify;
+
+    /// Notes each sync; `sick` fails, `panics` panics, all others succeed.
+    #[derive(Default)]
+    struct Noting {
+        synced: Mutex<Vec<String>>,
+        more: Notify,
+    }
+
+    impl Controller for Noting {
+        async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+            self.synced.lock().unwrap().push(key.name().to_owned());
+            self.more.notify_waiters();
+            match key.name() {
+                "sick" => anyhow::bail!("no"),
+                "panics" => panic!("on purpose"),
+                _ => Ok(Requeue::Done),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
+        let queue = Queue::new("test", Backoff::default(), None);
+        let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
+        let running =
+            tokio::spawn(run(Arc::clone(&controller), queue.clone(), 2, Arc::clone(&panics), Decisions::default()));
+        for name in ["sick", "panics", "well"] {
+            queue.add(&Key::new("ns", name), Cause::Event);
+        }
+        let count = |name: &str| controller.synced.lock().unwrap().iter().filter(|synced| *synced == name).count();
+        while count("sick") < 3 || count("panics") < 3 {
+            controller.more.notified().await;
+        }
+        queue.add(&Key::new("ns", "late"), Cause::Event);
+        while count("late") < 1 {
+            controller.more.notified().await;
+        }
+        queue.shut_down();
+        running.await.unwrap();
+        assert_eq!(count("well"), 1);
+        assert!(panics.load(Ordering::Relaxed) >= 3);
+    }
+}
