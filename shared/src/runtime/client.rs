@@ -6,6 +6,7 @@
 //! duplicates objects), and it sets no limit on how long a request may take.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
+mod bounded;
 mod ca;
 mod connections;
 mod limiter;
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 use tower::ServiceBuilder;
 
 use crate::runtime::api_error::{ApiError, Status, chain};
+use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::load_ca;
 use connections::Connections;
 use limiter::Limiter;
@@ -298,8 +300,8 @@ impl Client {
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, async {
             let answer = self.answer(&self.inner, call).await?;
-            let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
-            Ok(collected.to_bytes())
+            let body = collect(answer.into_body(), ANSWER_BYTES_MAX).await;
+            body.map_err(|unread| call.unread(unread, ANSWER_BYTES_MAX))
         });
         answer.await.map_err(|_| call.timed_out())?
     }
@@ -324,7 +326,11 @@ impl Client {
                 continue;
             }
             let code = answer.status().as_u16();
-            let body = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?.to_bytes();
+            let body = match collect(answer.into_body(), REFUSAL_BYTES_MAX).await {
+                // The code says what happened.
+                Err(Unread::TooLarge) => Bytes::new(),
+                body => body.map_err(|unread| call.unread(unread, REFUSAL_BYTES_MAX))?,
+            };
             return Err(ApiError::Status(Box::new(Status::from_body(code, &body))));
         }
     }
@@ -361,6 +367,15 @@ struct Call<'a> {
 impl Call<'_> {
     fn broken(&self, cause: &(dyn std::error::Error + 'static)) -> ApiError {
         ApiError::Transport { method: self.method.to_string(), path: self.path.to_owned(), cause: chain(cause) }
+    }
+
+    fn unread(&self, unread: Unread, limit: usize) -> ApiError {
+        match unread {
+            Unread::Broken(cause) => self.broken(&*cause),
+            Unread::TooLarge => {
+                ApiError::TooLarge { method: self.method.to_string(), path: self.path.to_owned(), limit }
+            }
+        }
     }
 
     fn timed_out(&self) -> ApiError {
@@ -412,6 +427,7 @@ fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::serving::loopback;
 
     #[test]
     fn master_is_a_url_or_a_host() {
@@ -422,9 +438,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_that_asks_for_too_long_a_pause_is_an_answer() {
-        let address = crate::runtime::serving::loopback::serve(|_| {
-            let mut answer =
-                crate::runtime::serving::loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
+        let address = loopback::serve(|_| {
+            let mut answer = loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(REQUEST_TIMEOUT.as_secs()));
             answer
         })
@@ -433,6 +448,23 @@ mod tests {
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
         assert!(error.is_too_many_requests() && !error.is_outcome_unknown(), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_not_read() {
+        let address = loopback::serve(|request| {
+            let code = if request.uri().path() == "/refused" { 409 } else { 200 };
+            let mut answer = loopback::stream(futures::stream::pending());
+            *answer.status_mut() = StatusCode::from_u16(code).unwrap();
+            answer.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from(ANSWER_BYTES_MAX + 1));
+            answer
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let error = client.get_bytes("/list", Accept::Object).await.unwrap_err();
+        assert_eq!(error.to_string(), "GET /list: the answer has more than 268435456 bytes");
+        assert_eq!(client.get_bytes("/refused", Accept::Object).await.unwrap_err().code(), Some(409));
     }
 
     #[tokio::test]
