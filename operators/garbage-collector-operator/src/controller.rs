@@ -22,7 +22,7 @@ use crate::apply::orphan::orphan;
 use crate::flags::Flags;
 use crate::graph::dot;
 use crate::observe::observe;
-use crate::plan::{self, plan};
+use crate::plan::{self, LookAgain, plan};
 use collector::{Collector, uid_of};
 use monitors::Monitors;
 
@@ -89,12 +89,16 @@ pub struct AttemptToDelete {
 impl Controller for AttemptToDelete {
     /// Upstream: `attemptToDeleteWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let (waited, served) = (self.collector.take_unserved(Uid::parse(key.name())), self.collector.served());
         let Some(uid) = self.collector.with_graph(|graph| uid_of(graph, key)) else { return Ok(Requeue::Done) };
         let Some(observed) = observe(&self.collector, &self.control, uid).await? else { return Ok(Requeue::Done) };
         let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
-        let look_again = apply(&self.collector, &self.control, plan).await?;
-        Ok(if look_again { Requeue::RateLimited } else { Requeue::Done })
+        Ok(match apply(&self.collector, &self.control, plan).await? {
+            LookAgain::No => Requeue::Done,
+            LookAgain::Later => Requeue::RateLimited,
+            LookAgain::WhenServed => Requeue::After(self.collector.wait_for_kinds(uid, waited + 1, &served)),
+        })
     }
 }
 
