@@ -9,6 +9,7 @@
 mod bounded;
 mod ca;
 mod connections;
+mod credentials;
 mod limiter;
 
 use std::path::Path;
@@ -34,6 +35,7 @@ use crate::runtime::api_error::{ApiError, Status, chain};
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::load_ca;
 use connections::Connections;
+use credentials::{Connection, Refusals, Renewing};
 use limiter::Limiter;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started.
@@ -198,6 +200,7 @@ pub struct Client {
     user_agent: HeaderValue,
     limiter: Option<Arc<Limiter>>,
     observer: Option<RequestObserver>,
+    refusals: Arc<Refusals>,
 }
 
 impl Client {
@@ -221,7 +224,14 @@ impl Client {
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
             observer: options.observer,
+            refusals: Arc::default(),
         })
+    }
+
+    /// Fails once the apiserver has said for minutes that the credentials are not valid: they are read again whenever
+    /// they change, so that a new process is all that may help.
+    pub fn check_credentials(&self) -> Result<(), String> {
+        self.refusals.check()
     }
 
     /// The apiserver's host and port, as the `host` label of `rest_client_*` has it.
@@ -350,7 +360,9 @@ impl Client {
         if let Some(observer) = &self.observer {
             observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
         }
-        answer.map_err(|cause| call.broken(&cause))
+        let answer = answer.map_err(|cause| call.broken(&cause))?;
+        self.refusals.note(answer.status());
+        Ok(answer)
     }
 }
 
@@ -393,6 +405,11 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
 }
 
 fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
+    Ok(kube::Client::new(Renewing::new(config, connection)?, config.default_namespace.clone()))
+}
+
+/// A connection with the credentials as they are now.
+fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
     // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut tcp = HttpConnector::new();
@@ -421,7 +438,7 @@ fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
         .layer(config.extra_headers_layer()?)
         .map_err(tower::BoxError::from)
         .service(http);
-    Ok(kube::Client::new(service, config.default_namespace.clone()))
+    Ok(Connection::new(service))
 }
 
 #[cfg(test)]
