@@ -1,6 +1,6 @@
 //! Reads what is to be known of one namespace: from the caches, and its ConfigMap anew before that is written.
 //!
-//! Left out: reading the CA again. It is what it was at the start.
+//! Left out: reading the CA, which is [`crate::root_ca`]'s.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
+use crate::root_ca::RootCa;
 
 /// What is known of one namespace.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +32,7 @@ pub struct Sources {
     /// ConfigMaps called `kube-root-ca.crt`.
     pub config_maps: Arc<Cache<ConfigMap>>,
     /// What is to be published.
-    pub ca: Option<Text>,
+    pub ca: Arc<RootCa>,
 }
 
 /// The key of a namespace's ConfigMap.
@@ -44,7 +45,7 @@ impl Sources {
     pub fn observe(&self, namespace: &Key) -> Observed {
         Observed {
             is_active: self.namespaces.get(namespace).is_some(),
-            ca: self.ca.clone(),
+            ca: self.ca.current(),
             config_map: self.config_maps.get(&config_map_key(namespace)),
         }
     }

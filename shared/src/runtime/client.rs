@@ -120,6 +120,15 @@ pub struct ClientOptions {
     pub observer: Option<RequestObserver>,
 }
 
+/// How many requests may be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// A second, on average.
+    pub qps: f32,
+    /// At once.
+    pub burst: u32,
+}
+
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -232,6 +241,23 @@ impl Client {
     /// they change, so that a new process is all that may help.
     pub fn check_credentials(&self) -> Result<(), String> {
         self.refusals.check()
+    }
+
+    /// A client with the same credentials on a connection of its own, under a limit of its own.
+    ///
+    /// # Errors
+    /// When the connection cannot be set up any more, such as when the file of a certificate is gone.
+    pub fn beside(&self, limit: Limit) -> Result<Self, ConfigError> {
+        let inner = connect(&self.config).map_err(|cause| ConfigError::Connection {
+            url: self.config.cluster_url.to_string(),
+            cause: chain(&cause),
+        })?;
+        Ok(Self {
+            watches: Arc::new(Connections::new(inner.clone())),
+            inner,
+            limiter: Some(Arc::new(Limiter::new(limit.qps, limit.burst))),
+            ..self.clone()
+        })
     }
 
     /// The apiserver's host and port, as the `host` label of `rest_client_*` has it.

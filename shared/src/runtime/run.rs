@@ -290,7 +290,7 @@ async fn serve(
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
     let site = pages.into_iter().fold(site, |site, (path, content_type, read)| site.page(path, content_type, read));
-    Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
+    Ok(Server::start(&shared.serving, site, &setup.client).await?)
 }
 
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.

@@ -1,7 +1,9 @@
 //! HTTPS for the kubelet, Prometheus and people: health open to all, everything else as upstream's for who may see it.
 //!
 //! `/livez`, `/readyz`, `/healthz` (with `?verbose`, `?exclude=` and one path per check), `/debug/flags/v`, and the pages
-//! that [`Site::page`] adds. Every request is authenticated by TokenReview and authorized by SubjectAccessReview.
+//! that [`Site::page`] adds. Every request is authenticated by TokenReview and authorized by SubjectAccessReview, except
+//! for what is not there: upstream asks for a review of any path first, here a path that nothing is served under is
+//! answered 404 to everyone, or anybody could cause reviews without end.
 //! Left out: HTTP/2 (its abuse has cost others dearly; the visitors here need it not), client certificates, profiling.
 
 mod auth;
@@ -9,6 +11,7 @@ mod certificate;
 mod health;
 #[cfg(test)]
 pub(crate) mod loopback;
+mod places;
 mod query;
 
 use std::collections::BTreeMap;
@@ -25,24 +28,22 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::runtime::client::Client;
+use crate::runtime::client::{Client, ConfigError};
 use crate::runtime::flags::ServingFlags;
 use crate::runtime::telemetry::Verbosity;
 use auth::{Auth, Denied};
 pub use certificate::CertificateError;
 pub use health::{Checks, Probe};
+use places::{Places, Seat};
 pub use query::Query;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// So many connections at once; one more waits until another ends.
-const CONNECTIONS_MAX: usize = 128;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// net/http's in upstream's servers: a header that takes longer is not read, an idle connection is closed.
 const HEADER_MAX: Duration = Duration::from_secs(32);
@@ -67,6 +68,12 @@ pub enum ServingError {
         /// What the system says.
         cause: io::Error,
     },
+    /// There is no client for the reviews.
+    #[error(transparent)]
+    Client(#[from] ConfigError),
+    /// The system gives no random bytes.
+    #[error("the system has no random bytes for a key")]
+    Randomness,
 }
 
 type Read = Box<dyn Fn(&Query) -> String + Send + Sync>;
@@ -74,6 +81,15 @@ type Read = Box<dyn Fn(&Query) -> String + Send + Sync>;
 struct Page {
     content_type: &'static str,
     read: Read,
+}
+
+/// What a request is for.
+enum Found<'a> {
+    Page(&'a Page),
+    Verbosity,
+    NewVerbosity,
+    Probe(Probe),
+    Check(Probe, String),
 }
 
 /// What is served.
@@ -101,23 +117,40 @@ impl Site {
         self
     }
 
-    fn answer(&self, method: &Method, path: &str, query: &Query, body: &[u8]) -> Answer {
-        if let (&Method::PUT, "/debug/flags/v") = (method, path) {
-            return self.set_verbosity(body);
+    /// What is there under this path. Which paths there are is no secret: it is in the source.
+    fn find(&self, method: &Method, path: &str) -> Result<Found<'_>, Answer> {
+        let found = self.find_path(path).ok_or_else(Answer::not_found)?;
+        match (method, found) {
+            (&Method::GET | &Method::HEAD, found) => Ok(found),
+            (&Method::PUT, Found::Verbosity) => Ok(Found::NewVerbosity),
+            (_, _) => Err(Answer::text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n")),
         }
-        if method != Method::GET && method != Method::HEAD {
-            return Answer::text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n");
-        }
+    }
+
+    fn find_path(&self, path: &str) -> Option<Found<'_>> {
         if let Some(page) = self.pages.get(path) {
-            return Answer { code: StatusCode::OK, content_type: page.content_type, body: (page.read)(query) };
+            return Some(Found::Page(page));
         }
         match path.split('/').collect::<Vec<_>>()[..] {
-            ["", "debug", "flags", "v"] => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
-            ["", probe] => Probe::named(probe).map_or_else(Answer::not_found, |probe| self.checks.answer(probe, query)),
-            ["", probe, ref check @ ..] => Probe::named(probe)
-                .and_then(|probe| self.checks.answer_one(probe, &check.join("/")))
-                .unwrap_or_else(Answer::not_found),
-            _ => Answer::not_found(),
+            ["", "debug", "flags", "v"] => Some(Found::Verbosity),
+            ["", probe] => Probe::named(probe).map(Found::Probe),
+            ["", probe, ref check @ ..] => {
+                let (probe, check) = (Probe::named(probe)?, check.join("/"));
+                self.checks.has(probe, &check).then_some(Found::Check(probe, check))
+            }
+            _ => None,
+        }
+    }
+
+    fn answer(&self, found: &Found<'_>, query: &Query, body: &[u8]) -> Answer {
+        match found {
+            Found::Page(Page { content_type, read }) => {
+                Answer { code: StatusCode::OK, content_type, body: read(query) }
+            }
+            Found::Verbosity => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
+            Found::NewVerbosity => self.set_verbosity(body),
+            Found::Probe(probe) => self.checks.answer(*probe, query),
+            Found::Check(probe, check) => self.checks.answer_one(*probe, check).unwrap_or_else(Answer::not_found),
         }
     }
 
@@ -177,11 +210,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve as the flags say; nothing where `--secure-port` is 0. Called inside the tokio runtime.
+    /// Starts to serve as the flags say, with reviews as `client`, over a connection of their own; nothing where
+    /// `--secure-port` is 0. Called inside the tokio runtime.
     ///
     /// # Errors
     /// When the certificate cannot be used or the address not be listened on.
-    pub async fn start(flags: &ServingFlags, site: Site, client: Client) -> Result<Option<Self>, ServingError> {
+    pub async fn start(flags: &ServingFlags, site: Site, client: &Client) -> Result<Option<Self>, ServingError> {
         if flags.secure_port == 0 {
             return Ok(None);
         }
@@ -189,13 +223,13 @@ impl Server {
         Self::on(listener, flags, site, client).map(Some)
     }
 
-    fn on(listener: TcpListener, flags: &ServingFlags, site: Site, client: Client) -> Result<Self, ServingError> {
+    fn on(listener: TcpListener, flags: &ServingFlags, site: Site, client: &Client) -> Result<Self, ServingError> {
         let acceptor = TlsAcceptor::from(certificate::server_config(flags.certificate())?);
         let address = listener.local_addr().map_err(|cause| {
             let address = SocketAddr::new(flags.bind_address, flags.secure_port);
             ServingError::Listen { address, cause }
         })?;
-        let auth = Auth::new(client, flags.authorization_always_allow_paths.clone());
+        let auth = Auth::new(client, flags.authorization_always_allow_paths.clone())?;
         let visit = Arc::new(Visit { site, auth });
         tracing::info!(%address, "serving securely");
         Ok(Self { address, accepting: tokio::spawn(accept(listener, acceptor, visit)) })
@@ -225,16 +259,17 @@ async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener, ServingError> {
 }
 
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Places::default();
     let mut connections = JoinSet::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let (acceptor, visit) = (acceptor.clone(), Arc::clone(&visit));
+            Ok((stream, peer)) => {
+                let (acceptor, visit, seat) = (acceptor.clone(), Arc::clone(&visit), places.take(peer.ip()));
                 connections.spawn(async move {
-                    serve(stream, acceptor, visit).await;
-                    drop(place);
+                    tokio::select! {
+                        () = serve(stream, acceptor, visit, &seat) => {}
+                        () = seat.closed() => {}
+                    }
                 });
             }
             Err(error) => {
@@ -247,9 +282,10 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>)
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>) {
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, seat: &Seat) {
     let Ok(Ok(stream)) = timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await else { return };
     let service = service_fn(move |request| {
+        seat.asked();
         let visit = Arc::clone(&visit);
         async move { Ok::<_, std::convert::Infallible>(visit.answer(request).await.into()) }
     });
@@ -278,14 +314,19 @@ struct Visit {
 impl Visit {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();
-        let (path, query) = (head.uri.path(), Query::new(head.uri.query().unwrap_or_default()));
+        // First, because it costs no review.
+        let found = match self.site.find(&head.method, head.uri.path()) {
+            Ok(found) => found,
+            Err(answer) => return answer,
+        };
         if let Err(denied) = self.auth.check(&head.method, &head.uri, &head.headers).await {
             return denied.into();
         }
         let Ok(Ok(body)) = timeout(BODY_MAX, Limited::new(body, BODY_BYTES_MAX).collect()).await else {
             return Answer::text(StatusCode::BAD_REQUEST, "the body is too long or too slow\n");
         };
-        self.site.answer(&head.method, path, &query, &body.to_bytes())
+        let query = Query::new(head.uri.query().unwrap_or_default());
+        self.site.answer(&found, &query, &body.to_bytes())
     }
 }
 
