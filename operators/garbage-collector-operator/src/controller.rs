@@ -20,7 +20,7 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::apply;
 use crate::apply::orphan::orphan;
 use crate::flags::Flags;
-use crate::graph::dot;
+use crate::graph::dot::{self, Drawing};
 use crate::observe::observe;
 use crate::plan::{self, LookAgain, plan};
 use collector::{Collector, uid_of};
@@ -62,7 +62,9 @@ impl Operator for GarbageCollectorOperator {
 
         let shown = Arc::clone(&collector);
         setup.page("/debug/controllers/garbage-collector-controller/graph", dot::CONTENT_TYPE, move |query| {
-            shown.with_graph(|graph| dot::dot(graph, &query.values("uid").map(Uid::parse).collect::<Vec<_>>()))
+            let (shown, of): (_, Vec<Uid>) = (Arc::clone(&shown), query.values("uid").map(Uid::parse).collect());
+            let mut drawing = shown.with_graph(|graph| Drawing::new(graph, &of));
+            std::iter::from_fn(move || shown.with_graph(|graph| drawing.piece(graph)))
         });
 
         let deleter = AttemptToDelete {

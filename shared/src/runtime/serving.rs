@@ -15,16 +15,19 @@ mod places;
 mod query;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
@@ -76,7 +79,9 @@ pub enum ServingError {
     Randomness,
 }
 
-type Read = Box<dyn Fn(&Query) -> String + Send + Sync>;
+/// A body that is whole, or comes in pieces.
+type Content = UnsyncBoxBody<Bytes, Infallible>;
+type Read = Box<dyn Fn(&Query) -> Content + Send + Sync>;
 
 struct Page {
     content_type: &'static str,
@@ -113,7 +118,24 @@ impl Site {
         content_type: &'static str,
         read: impl Fn(&Query) -> String + Send + Sync + 'static,
     ) -> Self {
-        self.pages.insert(path, Page { content_type, read: Box::new(read) });
+        self.pages.insert(path, Page { content_type, read: Box::new(move |query| whole(read(query))) });
+        self
+    }
+
+    /// Adds a page that may be longer than what memory should hold: each piece is made once the visitor has taken those
+    /// before.
+    #[must_use]
+    pub fn page_in_pieces<P: Iterator<Item = String> + Send + 'static>(
+        mut self,
+        path: &'static str,
+        content_type: &'static str,
+        read: impl Fn(&Query) -> P + Send + Sync + 'static,
+    ) -> Self {
+        let read = Box::new(move |query: &Query| {
+            let pieces = stream::iter(read(query).map(|piece| Ok(Frame::data(Bytes::from(piece)))));
+            StreamBody::new(pieces).boxed_unsync()
+        });
+        self.pages.insert(path, Page { content_type, read });
         self
     }
 
@@ -142,16 +164,15 @@ impl Site {
         }
     }
 
-    fn answer(&self, found: &Found<'_>, query: &Query, body: &[u8]) -> Answer {
-        match found {
-            Found::Page(Page { content_type, read }) => {
-                Answer { code: StatusCode::OK, content_type, body: read(query) }
-            }
+    fn answer(&self, found: &Found<'_>, query: &Query, body: &[u8]) -> Response<Content> {
+        let answer = match found {
+            Found::Page(Page { content_type, read }) => return response(StatusCode::OK, content_type, read(query)),
             Found::Verbosity => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
             Found::NewVerbosity => self.set_verbosity(body),
             Found::Probe(probe) => self.checks.answer(*probe, query),
             Found::Check(probe, check) => self.checks.answer_one(*probe, check).unwrap_or_else(Answer::not_found),
-        }
+        };
+        answer.into()
     }
 
     /// Source: `StringFlagPutHandler`, staging/src/k8s.io/apiserver/pkg/server/routes/flags.go.
@@ -191,16 +212,24 @@ impl From<Denied> for Answer {
     }
 }
 
-impl From<Answer> for Response<Full<Bytes>> {
+impl From<Answer> for Response<Content> {
     fn from(answer: Answer) -> Self {
-        let mut response = Self::new(Full::new(answer.body.into()));
-        *response.status_mut() = answer.code;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-        response
+        response(answer.code, answer.content_type, whole(answer.body))
     }
+}
+
+fn response(code: StatusCode, content_type: &'static str, content: Content) -> Response<Content> {
+    let mut response = Response::new(content);
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+fn whole(text: String) -> Content {
+    Full::new(Bytes::from(text)).boxed_unsync()
 }
 
 /// A running server; dropping it ends it and its connections.
@@ -287,7 +316,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, seat
     let service = service_fn(move |request| {
         seat.asked();
         let visit = Arc::clone(&visit);
-        async move { Ok::<_, std::convert::Infallible>(visit.answer(request).await.into()) }
+        async move { Ok::<_, Infallible>(visit.answer(request).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -312,18 +341,18 @@ struct Visit {
 }
 
 impl Visit {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Content> {
         let (head, body) = request.into_parts();
         // First, because it costs no review.
         let found = match self.site.find(&head.method, head.uri.path()) {
             Ok(found) => found,
-            Err(answer) => return answer,
+            Err(answer) => return answer.into(),
         };
         if let Err(denied) = self.auth.check(&head.method, &head.uri, &head.headers).await {
-            return denied.into();
+            return Answer::from(denied).into();
         }
         let Ok(Ok(body)) = timeout(BODY_MAX, Limited::new(body, BODY_BYTES_MAX).collect()).await else {
-            return Answer::text(StatusCode::BAD_REQUEST, "the body is too long or too slow\n");
+            return Answer::text(StatusCode::BAD_REQUEST, "the body is too long or too slow\n").into();
         };
         let query = Query::new(head.uri.query().unwrap_or_default());
         self.site.answer(&found, &query, &body.to_bytes())

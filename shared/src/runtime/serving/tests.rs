@@ -70,7 +70,8 @@ impl Room {
         checks.add(&[Probe::Readyz], "informer-sync/pods", || Err("not listed yet".to_owned()));
         let site = Site::new(checks, Verbosity::new(0))
             .page("/metrics", crate::runtime::metrics::CONTENT_TYPE, |_| "# EOF\n".to_owned())
-            .page("/debug/decisions", JSON, |query| format!("{:?}", query.value("key")));
+            .page("/debug/decisions", JSON, |query| format!("{:?}", query.value("key")))
+            .page_in_pieces("/debug/endless", TEXT, |_| std::iter::repeat_with(|| "piece\n".repeat(1000)));
         Self::of(site, &client(address), reviews).await
     }
 
@@ -220,8 +221,7 @@ async fn what_is_not_there_costs_no_review() {
 async fn reviews_have_a_limit_of_their_own_and_health_needs_none() {
     let room = Room::new().await;
     let tokens: Vec<String> = (0..20).map(|number| format!("wrong-{number}")).collect();
-    let mut asking: futures::stream::FuturesUnordered<_> =
-        tokens.iter().map(|token| room.get("/metrics", token)).collect();
+    let mut asking: stream::FuturesUnordered<_> = tokens.iter().map(|token| room.get("/metrics", token)).collect();
     while room.reviews().len() < 5 {
         assert_eq!(asking.next().await.unwrap().0, 401);
     }
@@ -331,4 +331,17 @@ async fn an_unspecified_address_means_both_families() {
     let port = listener.local_addr().unwrap().port();
     let (connected, _) = tokio::join!(TcpStream::connect(("127.0.0.1", port)), listener.accept());
     connected.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_in_pieces_is_sent_while_it_is_made() {
+    let room = Room::new().await;
+    let url = format!("https://localhost:{}/debug/endless", room.server.address().port());
+    let request = Request::get(url).header(AUTHORIZATION, "Bearer good").body(Full::default()).unwrap();
+    let mut body = room.visitor.request(request).await.unwrap().into_body();
+    let mut read = 0;
+    while read < 1024 * 1024 {
+        let frame = timeout(Duration::from_secs(10), body.frame()).await.expect("it comes in time").unwrap().unwrap();
+        read += frame.into_data().unwrap().len();
+    }
 }
