@@ -111,9 +111,10 @@ async fn delete(
 
 /// Upstream: `patch`, `pkg/controller/garbagecollector/patch.go`.
 async fn patch_either(control: &Control, resource: &Resource, key: &Key, patch: &Patch) -> Result<(), ApiError> {
-    match send(control, resource, key, PatchType::StrategicMerge, &patch.strategic).await {
+    let Patch { strategic, merge } = patch;
+    match send(control, resource, key, PatchType::StrategicMerge, strategic).await {
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {
-            send(control, resource, key, PatchType::Merge, &patch.merge).await
+            send(control, resource, key, PatchType::Merge, merge).await
         }
         outcome => outcome,
     }

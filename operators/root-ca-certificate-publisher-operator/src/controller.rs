@@ -22,6 +22,7 @@ use crate::flags::Flags;
 use crate::metrics::SyncMetrics;
 use crate::objects::{ConfigMap, Namespace};
 use crate::observe::Sources;
+use crate::observe::root_ca::RootCa;
 use crate::plan::plan;
 use crate::root_ca::RootCa;
 

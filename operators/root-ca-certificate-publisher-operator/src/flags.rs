@@ -1,15 +1,13 @@
 //! The flags: those every operator has, and upstream's of this controller.
 //!
 //! The CA is read with the flags, so that a file which is none ends the process at its start, as upstream's does.
-//! Left out: reading it again, which is [`crate::root_ca`]'s.
+//! Left out: reading it again, which is [`crate::observe::root_ca`]'s.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use shared::api::intern::Text;
+
+use crate::observe::root_ca::{RootCaFile, read};
 
 /// Publishes the apiserver's CA in every namespace.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,15 +22,6 @@ pub struct Flags {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenRootCaFile(pub Option<RootCaFile>);
 
-/// A file that holds a CA bundle.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RootCaFile {
-    /// Where it is.
-    pub path: PathBuf,
-    /// What it held at the start.
-    pub ca: Text,
-}
-
 fn root_ca_file() -> impl TypedValueParser<Value = GivenRootCaFile> {
     OsStringValueParser::new().try_map(|path| {
         if path.is_empty() {
@@ -42,20 +31,4 @@ fn root_ca_file() -> impl TypedValueParser<Value = GivenRootCaFile> {
         let ca = read(&path)?;
         Ok(GivenRootCaFile(Some(RootCaFile { path, ca })))
     })
-}
-
-/// The bundle that this file holds, word for word.
-///
-/// Upstream: `readCA`, `cmd/kube-controller-manager/app/controllermanager.go`.
-pub(crate) fn read(path: &Path) -> Result<Text, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let mut certificates = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
-        let certificate = certificate.map_err(|error| error.to_string())?;
-        certificates.add(certificate).map_err(|error| error.to_string())?;
-    }
-    if certificates.is_empty() {
-        return Err("it contains no certificate".to_owned());
-    }
-    Ok(Text::new(&text))
 }

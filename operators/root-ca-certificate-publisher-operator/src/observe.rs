@@ -1,6 +1,8 @@
 //! Reads what is to be known of one namespace: from the caches, and its ConfigMap anew before that is written.
 //!
-//! Left out: reading the CA, which is [`crate::root_ca`]'s.
+//! Left out: reading the CA, which is [`root_ca`]'s.
+
+pub mod root_ca;
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
-use crate::root_ca::RootCa;
+use root_ca::RootCa;
 
 /// What is known of one namespace.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use root_ca_certificate_publisher_operator::flags::RootCaFile;
-use root_ca_certificate_publisher_operator::root_ca::RootCa;
+use root_ca_certificate_publisher_operator::observe::root_ca::{RootCa, RootCaFile};
 use shared::api::intern::Text;
 
 fn certificate() -> String {
@@ -33,7 +32,10 @@ impl Mount {
         std::os::unix::fs::symlink("..data/ca.crt", mount.path("ca.crt")).unwrap();
         let (root_ca, changes) = (Arc::clone(&mount.root_ca), Arc::clone(&mount.changes));
         let file = RootCaFile { path: mount.path("ca.crt"), ca };
-        tokio::spawn(async move { root_ca.follow(file, || drop(changes.fetch_add(1, Ordering::Relaxed))).await });
+        let changed = move || {
+            changes.fetch_add(1, Ordering::Relaxed);
+        };
+        tokio::spawn(async move { root_ca.follow(file, changed).await });
         mount
     }
 

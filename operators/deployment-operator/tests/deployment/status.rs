@@ -60,7 +60,7 @@ fn a_count_that_the_server_drops_is_not_written_again() {
     };
     let synced = ("observedGeneration", json!(2));
     assert_eq!(alone(&[]), Some(0));
-    assert_eq!(alone(&[synced.clone()]), None);
+    assert_eq!(alone(std::slice::from_ref(&synced)), None);
     assert_eq!(alone(&[synced, ("terminatingReplicas", json!(3))]), Some(0));
     assert_eq!(alone(&[("observedGeneration", json!(1))]), Some(0));
 }
