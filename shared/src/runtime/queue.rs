@@ -158,7 +158,7 @@ impl Entry {
     }
 }
 
-/// How an entry goes on after a sync; each gives when the key is due again without anything happening to it.
+/// How an entry goes on after a sync, and when its key is due again without anything happening to it.
 impl Entry {
     fn settle(&mut self, due: Option<Instant>) -> Option<Instant> {
         (self.failures, self.pause) = (0, None);
@@ -170,14 +170,14 @@ impl Entry {
         None
     }
 
-    fn fail(&mut self, is_extra: bool, events: Instant, backoff: Backoff, now: Instant) -> Option<Instant> {
+    fn fail(&mut self, is_extra: bool, events: Instant, backoff: Backoff, now: Instant) -> Instant {
         let still_due = self.pause.and_then(|pause| pause.retry).filter(|_| is_extra);
         let retry = still_due.unwrap_or_else(|| {
             self.failures = self.failures.saturating_add(1);
             after(now, backoff.after(self.failures))
         });
         self.pause = Some(Pause { events, retry: Some(retry) });
-        Some(retry)
+        retry
     }
 }
 
@@ -434,8 +434,8 @@ impl State {
             Finish::Rest(delay) => entry.rest(after(now, delay)),
             // An edit came in the meantime: what failed is not what is asked for now.
             Finish::Partly(_) | Finish::Retry if dirty == Some(Cause::Edit) => entry.settle(None),
-            Finish::Partly(apart) => entry.fail(is_extra, after(now, apart), backoff, now),
-            Finish::Retry => entry.fail(is_extra, after(now, EVENTS_APART), backoff, now),
+            Finish::Partly(apart) => Some(entry.fail(is_extra, after(now, apart), backoff, now)),
+            Finish::Retry => Some(entry.fail(is_extra, after(now, EVENTS_APART), backoff, now)),
         };
         let retries = entry.failures > failures_before;
         if let Some(due) = due {
