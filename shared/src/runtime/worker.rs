@@ -27,6 +27,8 @@ pub enum Requeue {
     After(Duration),
     /// When an event says so, but those of this time together: for what changes in bursts and is written whole.
     Rest(Duration),
+    /// After the queue's back-off, as after a failure, for something was left out; an event waits for this time only.
+    Partly(Duration),
     /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
     RateLimited,
 }
@@ -37,6 +39,7 @@ impl From<Requeue> for Finish {
             Requeue::Done => Self::Done,
             Requeue::After(delay) => Self::After(delay),
             Requeue::Rest(delay) => Self::Rest(delay),
+            Requeue::Partly(apart) => Self::Partly(apart),
             Requeue::RateLimited => Self::Retry,
         }
     }
