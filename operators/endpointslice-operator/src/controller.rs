@@ -79,11 +79,9 @@ impl Operator for EndpointSliceOperator {
         pods.on_change(move |change| known.pod_changed(change).iter().for_each(|key| woken.add_after(key, batch)));
         let (known, woken) = (Arc::clone(&sources), queue.clone());
         let delay = SLICE_CHANGE_DELAY.max(batch);
-        slices.on_change(move |change| {
-            // Those that are there at the start are looked at with their Services.
-            if known.slices.progress().synced {
-                known.slice_changed(change).iter().for_each(|key| woken.add_after(key, delay));
-            }
+        // Those that are there at the start are looked at with their Services.
+        slices.on_later_change(move |change| {
+            known.slice_changed(change).iter().for_each(|key| woken.add_after(key, delay));
         });
         let (known, woken, services_queue) = (Arc::clone(&sources), zones.clone(), queue.clone());
         nodes.on_change(move |change| {

@@ -4,6 +4,7 @@
 //! an event of a failed key leads to a sync, but to one a second at most, and one that fails neither counts nor moves
 //! the next try, while an edit of its own spec ends the back-off; edits overtake the bulk of other events, which still
 //! get every fifth turn; and there is no bucket over all keys, so one sick key never slows another.
+//! A queue sleeps until work starts: a standby's takes no key, for nobody would ever take one out again.
 //! Left out: what to do with a key (see [`crate::runtime::worker`]).
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -78,7 +79,7 @@ pub enum Finish {
     Again,
 }
 
-/// A queue of keys; cheap to clone.
+/// A queue of keys, asleep at first; cheap to clone.
 #[derive(Clone)]
 pub struct Queue {
     shared: Arc<Shared>,
@@ -92,14 +93,26 @@ struct Shared {
     wake: Notify,
 }
 
+/// How far a queue's life has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nobody works, and it takes no keys.
+    #[default]
+    Asleep,
+    /// It takes what is there at the start: none of that is an edit.
+    Filling,
+    Open,
+    ShutDown,
+}
+
 #[derive(Default)]
 struct State {
+    stage: Stage,
     keys: HashMap<Key, Entry>,
     edits: VecDeque<Key>,
     events: VecDeque<Key>,
     edits_in_a_row: u32,
     timers: BTreeSet<(Instant, Key)>,
-    shut_down: bool,
 }
 
 #[derive(Default)]
@@ -194,6 +207,20 @@ impl Queue {
         Self { shared: Arc::new(Shared { name, backoff, observer, state, wake }) }
     }
 
+    /// Wakes queues, and has them filled with the keys of all that is there.
+    pub fn start(queues: &[Self], fill: impl FnOnce()) {
+        queues.iter().for_each(|queue| queue.advance(Stage::Asleep, Stage::Filling));
+        fill();
+        queues.iter().for_each(|queue| queue.advance(Stage::Filling, Stage::Open));
+    }
+
+    fn advance(&self, from: Stage, to: Stage) {
+        let mut state = self.state();
+        if state.stage == from {
+            state.stage = to;
+        }
+    }
+
     /// The queue's name.
     pub fn name(&self) -> &'static str {
         self.shared.name
@@ -237,7 +264,7 @@ impl Queue {
         loop {
             let due = {
                 let mut state = self.state();
-                if state.shut_down {
+                if state.stage == Stage::ShutDown {
                     return None;
                 }
                 let now = Instant::now();
@@ -305,7 +332,7 @@ impl Queue {
 
     /// Ends the queue: everybody who waits in [`Self::next`] gets none.
     pub fn shut_down(&self) {
-        self.state().shut_down = true;
+        self.state().stage = Stage::ShutDown;
         self.shared.wake.notify_waiters();
         self.shared.wake.notify_one();
     }
@@ -339,9 +366,11 @@ impl State {
 
     /// Gives whether the key waits in a lane and did not before.
     fn add(&mut self, key: &Key, cause: Cause, now: Instant) -> bool {
-        if self.shut_down {
-            return false;
-        }
+        let cause = match self.stage {
+            Stage::Asleep | Stage::ShutDown => return false,
+            Stage::Filling => Cause::Event,
+            Stage::Open => cause,
+        };
         let entry = self.keys.entry(key.clone()).or_default();
         if cause == Cause::Edit {
             (entry.failures, entry.pause) = (0, None);
@@ -371,7 +400,7 @@ impl State {
     }
 
     fn set_timer(&mut self, key: &Key, due: Instant) {
-        if self.shut_down {
+        if matches!(self.stage, Stage::Asleep | Stage::ShutDown) {
             return;
         }
         let entry = self.keys.entry(key.clone()).or_default();

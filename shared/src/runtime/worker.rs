@@ -155,6 +155,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
         let queue = Queue::new("test", Backoff::default(), None);
+        Queue::start(std::slice::from_ref(&queue), || {});
         let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
         let running =
             tokio::spawn(run(Arc::clone(&controller), queue.clone(), 2, Arc::clone(&panics), Decisions::default()));

@@ -11,7 +11,12 @@ fn key(name: &str) -> Key {
 }
 
 fn queue() -> Queue {
-    Queue::new("test", Backoff { first: Duration::from_millis(100), max: Duration::from_secs(1) }, None)
+    started(Queue::new("test", Backoff { first: Duration::from_millis(100), max: Duration::from_secs(1) }, None))
+}
+
+fn started(queue: Queue) -> Queue {
+    Queue::start(std::slice::from_ref(&queue), || {});
+    queue
 }
 
 /// What [`Queue::next`] gives at this instant.
@@ -67,7 +72,7 @@ impl Observer for Counts {
 #[tokio::test(start_paused = true)]
 async fn a_key_that_waits_already_is_not_counted_as_added_again() {
     let counts = Counts::default();
-    let queue = Queue::new("test", Backoff::default(), Some(Box::new(counts.clone())));
+    let queue = started(Queue::new("test", Backoff::default(), Some(Box::new(counts.clone()))));
     for cause in [Cause::Event, Cause::Event, Cause::Edit, Cause::Edit] {
         queue.add(&key("a"), cause);
     }
@@ -172,7 +177,7 @@ async fn failures_wait_ever_longer_up_to_the_cap() {
 
 /// A back-off of 2, 4, 8 and 16 s, up to 30 s, as a failing ReplicaSet's after a while.
 fn slow_queue() -> Queue {
-    Queue::new("test", Backoff { first: Duration::from_secs(2), max: Duration::from_secs(30) }, None)
+    started(Queue::new("test", Backoff { first: Duration::from_secs(2), max: Duration::from_secs(30) }, None))
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,7 +235,7 @@ async fn a_try_that_comes_due_during_an_extra_sync_follows_it() {
 async fn the_success_of_an_extra_sync_ends_the_backoff() {
     let counts = Counts::default();
     let backoff = Backoff { first: EVENTS_APART * 5, max: EVENTS_APART * 30 };
-    let queue = Queue::new("test", backoff, Some(Box::new(counts.clone())));
+    let queue = started(Queue::new("test", backoff, Some(Box::new(counts.clone()))));
     queue.add(&key("a"), Cause::Event);
     for how in [Finish::Retry, Finish::Retry, Finish::Done] {
         assert_eq!(poll(&queue).as_deref(), Some("a"));
@@ -333,6 +338,34 @@ async fn shutting_down_wakes_everybody() {
     }
     queue.add(&key("a"), Cause::Edit);
     assert!(queue.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_keeps_nothing_until_work_starts() {
+    let counts = Counts::default();
+    let queue = Queue::new("test", Backoff::default(), Some(Box::new(counts.clone())));
+    for name in 0..1_000 {
+        queue.add(&key(&name.to_string()), Cause::Edit);
+        queue.add_after(&key(&name.to_string()), Duration::from_secs(1));
+    }
+    pass(2_000).await;
+    assert_eq!((poll(&queue), queue.len(), counts.added()), (None, 0, 0));
+    assert!(queue.state().keys.is_empty() && queue.state().timers.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_when_work_starts_is_no_edit() {
+    let queue = Queue::new("test", Backoff::default(), None);
+    Queue::start(std::slice::from_ref(&queue), || {
+        for name in ["a", "b", "c"] {
+            queue.add(&key(name), Cause::Edit);
+        }
+        queue.add_after(&key("timer"), Duration::from_millis(1));
+    });
+    queue.add(&key("edit"), Cause::Edit);
+    pass(1).await;
+    let order: Vec<String> = std::iter::from_fn(|| poll(&queue)).collect();
+    assert_eq!(order, ["edit", "a", "b", "c", "timer"]);
 }
 
 proptest! {
