@@ -209,9 +209,13 @@ impl Queue {
 
     /// Wakes queues, and has them filled with the keys of all that is there.
     pub fn start(queues: &[Self], fill: impl FnOnce()) {
-        queues.iter().for_each(|queue| queue.advance(Stage::Asleep, Stage::Filling));
+        for queue in queues {
+            queue.advance(Stage::Asleep, Stage::Filling);
+        }
         fill();
-        queues.iter().for_each(|queue| queue.advance(Stage::Filling, Stage::Open));
+        for queue in queues {
+            queue.advance(Stage::Filling, Stage::Open);
+        }
     }
 
     fn advance(&self, from: Stage, to: Stage) {
