@@ -13,6 +13,7 @@ pub mod object;
 pub mod owner;
 pub mod pod;
 pub mod quantity;
+pub mod raw;
 pub mod resource;
 pub mod selector;
 pub mod template;

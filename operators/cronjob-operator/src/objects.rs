@@ -1,9 +1,8 @@
 //! What a CronJob and a Job are to this operator: the fields it reads, and the exact texts it writes.
 //!
-//! The job template is kept as the JSON it came in, so that a field newer than this build reaches the Job. Left out: the
-//! template's metadata besides labels and annotations, which no Job gets, and all of a Job but how it ended.
+//! The job template is kept as the JSON it came in, so that a field newer than this build reaches the Job. Left out: all
+//! of a Job but how it ended.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -113,9 +112,9 @@ pub struct CronJobSpec {
     /// How many Jobs that failed stay.
     #[serde(default)]
     pub failed_jobs_history_limit: Option<i32>,
-    /// How its Jobs are made.
+    /// How its Jobs are made. Read only when one is.
     #[serde(default)]
-    pub job_template: JobTemplate,
+    pub job_template: Box<RawValue>,
 }
 
 /// What becomes of a run while another one is not done.
@@ -129,28 +128,6 @@ pub enum ConcurrencyPolicy {
     #[default]
     #[serde(other)]
     Allow,
-}
-
-/// How Jobs are made.
-#[derive(Debug, Default, Deserialize)]
-pub struct JobTemplate {
-    /// What their metadata takes over.
-    #[serde(default)]
-    pub metadata: Option<TemplateMetadata>,
-    /// Their spec.
-    #[serde(default)]
-    pub spec: Option<Box<RawValue>>,
-}
-
-/// What a Job's metadata takes over from its template.
-#[derive(Debug, Default, Deserialize)]
-pub struct TemplateMetadata {
-    /// As they are.
-    #[serde(default)]
-    pub labels: Option<Box<RawValue>>,
-    /// With one more.
-    #[serde(default)]
-    pub annotations: Option<BTreeMap<Box<str>, Box<str>>>,
 }
 
 /// What is written of a CronJob.

@@ -16,7 +16,7 @@ use shared::api::json;
 use shared::api::object::{Key, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{JOBS, PODS};
-use shared::controllers::pod_control::PodControl;
+use shared::controllers::pod_control::{FAILED_CREATE, PodControl};
 use shared::runtime::api_error::ApiError;
 use shared::runtime::client::PatchType;
 use shared::runtime::clock::Clock;
@@ -30,10 +30,10 @@ use crate::objects::pod::Pod;
 use crate::objects::status::{JobStatus, events};
 use crate::objects::{JOB_TRACKING_FINALIZER, Job};
 use crate::plan::ending::{Ending, JobResult};
-use crate::plan::new_pod::NewPods;
+use crate::plan::new_pod::{InvalidTemplate, NewPods};
 use crate::plan::scale::{NewPod, PodRef, Surplus};
 use crate::plan::tracking::{Outcome, Suspension, Tracking};
-use crate::plan::{Plan, Pods};
+use crate::plan::{Plan, Pods, Reason};
 use crate::status::Finish;
 use memory::Memory;
 
@@ -80,6 +80,7 @@ impl Writer {
         let Plan { claim, pods, ending: _, outstanding: _, wake: _, tally: _ } = plan;
         self.claim(job, std::mem::take(claim)).await?;
         Ok(match pods {
+            Pods::Leave(Reason::InvalidTemplate(invalid)) => self.tell_invalid_template(job, invalid),
             Pods::Leave(_) => Outcome::default(),
             Pods::Create(new) => self.create_pods(job, new).await,
             Pods::Delete(surplus) => self.delete_surplus(job, surplus).await,
@@ -107,7 +108,7 @@ impl Writer {
     async fn create_pods(&self, job: &Job, new: &[NewPod]) -> Outcome {
         let pods = match NewPods::of(job) {
             Ok(pods) => pods,
-            Err(no_labels) => return Outcome { failure: Some(no_labels.to_string()), ..Outcome::default() },
+            Err(invalid) => return self.tell_invalid_template(job, &invalid),
         };
         let key = &job.metadata.key;
         self.expectations.expect(key, new.len(), [], self.clock.now());
@@ -116,6 +117,13 @@ impl Writer {
         self.expectations.creations_observed(key, started.skipped);
         let created = started.succeeded.iter().filter(|created| **created).count();
         Outcome { created, deleted: BTreeSet::new(), failure: started.failed.first().map(ToString::to_string) }
+    }
+
+    /// Tells that pods are missing which the template cannot make; that is the sync's failure.
+    fn tell_invalid_template(&self, job: &Job, invalid: &InvalidTemplate) -> Outcome {
+        let message = format!("Error creating: {invalid}");
+        self.recorder.event(&reference(job), EventType::Warning, FAILED_CREATE, message);
+        Outcome { failure: Some(invalid.to_string()), ..Outcome::default() }
     }
 
     /// Gives whether there is a pod now.

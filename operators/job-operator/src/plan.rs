@@ -29,6 +29,7 @@ use crate::objects::CompletionMode;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 use ending::{Ending, active_deadline, next_ending};
+use new_pod::InvalidTemplate;
 use scale::{NewPod, PodRef, Surplus, scale};
 use tally::Tally;
 
@@ -87,6 +88,8 @@ pub enum Reason {
         /// How many should.
         wanted: usize,
     },
+    /// Pods are missing, and the template makes none.
+    InvalidTemplate(InvalidTemplate),
     /// Pods have failed: the next ones come later.
     Backoff(Duration),
     /// The cache has not seen the last writes yet.
@@ -209,6 +212,7 @@ impl fmt::Display for Reason {
             Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
             Self::Active { active, wanted } => write!(f, "{active} of {wanted} active"),
             Self::NoIndexLeft { active, wanted } => write!(f, "{active} of {wanted} active, no index left"),
+            Self::InvalidTemplate(invalid) => write!(f, "{invalid}"),
             Self::Backoff(wait) => write!(f, "waiting {}s after failures", wait.as_secs()),
             Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
             Self::BeingDeleted => f.write_str("being deleted"),
