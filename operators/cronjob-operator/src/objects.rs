@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared::api::condition::{Condition, TRUE, find};
 use shared::api::intern::Text;
-use shared::api::object::{Key, Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid, null_as_default};
-use shared::api::owner::Owner;
+use shared::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
 use shared::api::resource::{JOBS, Resource};
 use shared::api::time::Time;
 
@@ -64,24 +63,9 @@ pub struct CronJob {
     pub status: CronJobStatus,
 }
 
-impl Object for CronJob {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for CronJob {
-    const RESOURCE: Resource = CRON_JOBS;
-}
+shared::view!(CronJob, CRON_JOBS);
 
 impl CronJob {
-    /// Whose its Jobs are.
-    pub fn owner(&self) -> Owner {
-        let Meta { key, uid, .. } = &self.metadata;
-        Owner { resource: CRON_JOBS, key: key.clone(), uid: *uid, being_deleted: self.metadata.is_being_deleted() }
-    }
-
     /// Whether its status lists a Job of this uid as running.
     pub fn has_active(&self, uid: Uid) -> bool {
         self.status.active.iter().any(|active| active.uid == uid)
@@ -202,16 +186,7 @@ pub struct Job {
     pub completion: Option<Time>,
 }
 
-impl Object for Job {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Job {
-    const RESOURCE: Resource = JOBS;
-}
+shared::view!(Job, JOBS);
 
 /// How a Job ended. Prints as the condition that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use serde::Serialize;
 use shared::api::json;
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{JOBS, PODS};
 use shared::controllers::pod_control::{FAILED_CREATE, PodControl};
@@ -22,7 +22,7 @@ use shared::runtime::client::PatchType;
 use shared::runtime::clock::Clock;
 use shared::runtime::consistency::{Consistency, Source};
 use shared::runtime::control::{Claimed, Control, Preconditions, aggregate, slow_start};
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
 
 use crate::metrics::JobMetrics;
@@ -112,7 +112,7 @@ impl Writer {
         };
         let key = &job.metadata.key;
         self.expectations.expect(key, new.len(), [], self.clock.now());
-        let about = reference(job);
+        let about = job.reference();
         let started = slow_start(new.len(), |at| self.create_pod(job, &about, pods.body(new[at]))).await;
         self.expectations.creations_observed(key, started.skipped);
         let created = started.succeeded.iter().filter(|created| **created).count();
@@ -122,7 +122,7 @@ impl Writer {
     /// Tells that pods are missing which the template cannot make; that is the sync's failure.
     fn tell_invalid_template(&self, job: &Job, invalid: &InvalidTemplate) -> Outcome {
         let message = format!("Error creating: {invalid}");
-        self.recorder.event(&reference(job), EventType::Warning, FAILED_CREATE, message);
+        self.recorder.event(&job.reference(), EventType::Warning, FAILED_CREATE, message);
         Outcome { failure: Some(invalid.to_string()), ..Outcome::default() }
     }
 
@@ -154,7 +154,7 @@ impl Writer {
     ///
     /// Upstream: `deleteJobPods`.
     async fn delete_surplus(&self, job: &Job, surplus: &[Surplus]) -> Outcome {
-        let (key, about) = (&job.metadata.key, reference(job));
+        let (key, about) = (&job.metadata.key, job.reference());
         self.expectations.expect(key, 0, surplus.iter().map(|surplus| surplus.pod.uid), self.clock.now());
         let delete = async |Surplus { pod, why: _ }: &Surplus| {
             let deleted = match self.release(job, pod).await {
@@ -174,7 +174,7 @@ impl Writer {
     ///
     /// Upstream: `deleteActivePods`.
     async fn delete_all(&self, job: &Job, pods: &[PodRef]) -> Outcome {
-        let about = reference(job);
+        let about = job.reference();
         let delete = async |pod: &PodRef| (pod.uid, self.pods.delete(&about, &pod.key, pod.uid).await);
         deleted(join_all(pods.iter().map(delete)).await)
     }
@@ -256,12 +256,12 @@ impl Writer {
             Some(Suspension::Suspended) => (events::SUSPENDED, "Job suspended"),
             Some(Suspension::Resumed) => (events::RESUMED, "Job resumed"),
         };
-        self.recorder.event(&reference(job), EventType::Normal, reason, message.to_owned());
+        self.recorder.event(&job.reference(), EventType::Normal, reason, message.to_owned());
     }
 
     /// Upstream: `recordJobFinished`.
     fn tell_end(&self, job: &Job, status: &JobStatus, ended: &Ending) {
-        let about = reference(job);
+        let about = job.reference();
         match ended.result {
             JobResult::Succeeded => {
                 if job.spec.completions.is_some_and(|completions| status.succeeded > completions) {
@@ -279,7 +279,7 @@ impl Writer {
     /// Tells that nobody knows what the Job asks for.
     pub fn tell_unknown_completion_mode(&self, job: &Job) {
         let message = "Skipped Job sync because completion mode is unknown".to_owned();
-        self.recorder.event(&reference(job), EventType::Warning, events::UNKNOWN_COMPLETION_MODE, message);
+        self.recorder.event(&job.reference(), EventType::Warning, events::UNKNOWN_COMPLETION_MODE, message);
     }
 
     /// Forgets a key whose Job is over, or gone.
@@ -326,9 +326,4 @@ fn deleted(deletions: Vec<(Uid, Result<bool, ApiError>)>) -> Outcome {
         }
     }
     outcome
-}
-
-fn reference(job: &Job) -> ObjectReference {
-    let meta = &job.metadata;
-    ObjectReference { resource: JOBS, key: meta.key.clone(), uid: meta.uid, resource_version: meta.resource_version }
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
 use shared::api::selector::InvalidSelector;
 use shared::runtime::expectations::Outstanding;

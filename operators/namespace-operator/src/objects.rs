@@ -4,8 +4,8 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid};
-use shared::api::resource::{NAMESPACES, Resource};
+use shared::api::object::{Meta, ResourceVersion, Uid};
+use shared::api::resource::NAMESPACES;
 use shared::api::time::Time;
 
 /// The finalizer of `spec.finalizers` that this operator removes when the namespace is empty.
@@ -21,16 +21,7 @@ pub struct Namespace {
     pub metadata: Meta,
 }
 
-impl Object for Namespace {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Namespace {
-    const RESOURCE: Resource = NAMESPACES;
-}
+shared::view!(Namespace, NAMESPACES);
 
 /// A namespace at this moment, with every field it has.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use shared::api::condition::{Condition, TRUE};
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
+use shared::api::object::{Meta, null_as_default};
 use shared::api::pod::Phase;
 use shared::api::resource::{PODS, Resource};
 
@@ -48,16 +48,7 @@ impl Pod {
     }
 }
 
-impl Object for Pod {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+shared::view!(Pod, PODS);
 
 /// A node.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -78,16 +69,7 @@ impl Node {
     }
 }
 
-impl Object for Node {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Node {
-    const RESOURCE: Resource = NODES;
-}
+shared::view!(Node, NODES);
 
 #[derive(Deserialize)]
 struct RawPod {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::object::Meta;
 use shared::api::resource::{NAMESPACES, Resource};
 
 /// The ConfigMap that every namespace has. Upstream: `RootCACertConfigMapName`.
@@ -31,16 +31,7 @@ pub struct Namespace {
     pub metadata: Meta,
 }
 
-impl Object for Namespace {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Namespace {
-    const RESOURCE: Resource = NAMESPACES;
-}
+shared::view!(Namespace, NAMESPACES);
 
 /// A ConfigMap called [`ROOT_CA_CONFIG_MAP`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -57,16 +48,7 @@ pub struct ConfigMap {
 #[serde(from = "RawAnnotations")]
 pub struct Described(pub bool);
 
-impl Object for ConfigMap {
-    type Annotations = Described;
-    fn meta(&self) -> &Meta<Described> {
-        &self.metadata
-    }
-}
-
-impl Kind for ConfigMap {
-    const RESOURCE: Resource = CONFIG_MAPS;
-}
+shared::view!(ConfigMap, CONFIG_MAPS, Described);
 
 #[derive(Deserialize)]
 struct RawConfigMap {

@@ -3,7 +3,7 @@
 //! Left out: the phase, by which the apiserver selects; and all other ServiceAccounts, which are their makers' business.
 
 use serde::Deserialize;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::object::Meta;
 use shared::api::resource::{NAMESPACES, Resource};
 
 /// The ServiceAccount that every namespace has.
@@ -19,16 +19,7 @@ pub struct Namespace {
     pub metadata: Meta,
 }
 
-impl Object for Namespace {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Namespace {
-    const RESOURCE: Resource = NAMESPACES;
-}
+shared::view!(Namespace, NAMESPACES);
 
 /// A ServiceAccount called [`DEFAULT`].
 #[derive(Debug, Deserialize)]
@@ -37,13 +28,4 @@ pub struct ServiceAccount {
     pub metadata: Meta,
 }
 
-impl Object for ServiceAccount {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for ServiceAccount {
-    const RESOURCE: Resource = SERVICE_ACCOUNTS;
-}
+shared::view!(ServiceAccount, SERVICE_ACCOUNTS);

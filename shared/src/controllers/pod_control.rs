@@ -6,11 +6,11 @@
 
 use bytes::Bytes;
 
-use crate::api::object::{Key, Uid};
+use crate::api::object::{Key, ObjectReference, Uid};
 use crate::api::resource::PODS;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::control::{Control, DeleteOptions, Written};
-use crate::runtime::events::{EventType, ObjectReference, Recorder};
+use crate::runtime::events::{EventType, Recorder};
 
 /// A pod could not be created.
 pub const FAILED_CREATE: &str = "FailedCreate";

@@ -356,16 +356,7 @@ mod tests {
         metadata: Meta,
     }
 
-    impl Object for Thing {
-        type Annotations = crate::api::object::NoAnnotations;
-        fn meta(&self) -> &Meta {
-            &self.metadata
-        }
-    }
-
-    impl Kind for Thing {
-        const RESOURCE: Resource = Resource::namespaced("", "v1", "Owner", "owners");
-    }
+    crate::view!(Thing, Resource::namespaced("", "v1", "Owner", "owners"));
 
     fn thing(name: &str, uid: u8, version: u64, owner: Option<u8>) -> Arc<Thing> {
         let owners = owner.map_or(String::new(), |owner| {

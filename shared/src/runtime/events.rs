@@ -18,8 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::object::{Key, ResourceVersion, Uid};
-use crate::api::resource::Resource;
+use crate::api::object::ObjectReference;
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
 use crate::runtime::metrics::EventMetrics;
@@ -45,19 +44,6 @@ impl EventType {
             Self::Warning => "Warning",
         }
     }
-}
-
-/// What an event is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectReference {
-    /// Its kind.
-    pub resource: Resource,
-    /// Namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// The state the event speaks of.
-    pub resource_version: ResourceVersion,
 }
 
 /// One call of [`Recorder::event`].

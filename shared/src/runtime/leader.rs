@@ -19,12 +19,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-use crate::api::object::Key;
+use crate::api::object::{Key, ObjectReference};
 use crate::api::resource::LEASES;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::clock::{Clock, jitter};
-use crate::runtime::events::{EventType, ObjectReference, Recorder};
+use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::flags::{JITTER_FACTOR, LeaderFlags};
 use crate::runtime::metrics::LeaderMetrics;
 use lease::{Decision, Lease, Observed, Record, create_body, decide, held, released};

@@ -8,6 +8,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use shared::api::object::Kind;
 use shared::api::owner::OwnerReference;
 use shared::api::raw::{RawObject, raw_of};
 use shared::api::resource::JOBS;

@@ -9,9 +9,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer};
 use shared::api::intern::{Interner, Text};
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::object::Meta;
 use shared::api::pod::Phase;
-use shared::api::resource::{PODS, Resource};
+use shared::api::resource::PODS;
 use shared::api::time::Time;
 
 /// A pod.
@@ -55,16 +55,7 @@ pub struct Host {
     pub subdomain: Text,
 }
 
-impl Object for Pod {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+shared::view!(Pod, PODS);
 
 /// A port of a container that has a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::Resource;
 use shared::runtime::discovery::Discovery;
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::queue::{Cause, Queue};
 use tokio::sync::watch;
 

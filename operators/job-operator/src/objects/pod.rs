@@ -10,10 +10,10 @@ use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, Object};
+use shared::api::object::Meta;
 use shared::api::pod::ranking::Standing;
 use shared::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
-use shared::api::resource::{PODS, Resource};
+use shared::api::resource::PODS;
 use shared::api::time::Time;
 
 use super::{JOB_COMPLETION_INDEX, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAILURE_COUNT, JOB_TRACKING_FINALIZER};
@@ -117,16 +117,7 @@ impl Pod {
     }
 }
 
-impl Object for Pod {
-    type Annotations = JobAnnotations;
-    fn meta(&self) -> &Meta<JobAnnotations> {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+shared::view!(Pod, PODS, JobAnnotations);
 
 impl PodView for Pod {
     fn phase(&self) -> Phase {

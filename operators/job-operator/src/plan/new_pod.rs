@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::names::pod_name_prefix;
+use shared::api::object::Kind;
 use shared::api::owner::{Owner, OwnerReference};
 use shared::api::pod::creation::NoLabels;
 use shared::api::raw::{RawObject, raw_of};

@@ -11,6 +11,7 @@ use futures::future::join_all;
 use super::plan::{Deletion, Plan};
 use super::status::ReplicaStatus;
 use super::{Outcome, ReplicaOwner};
+use crate::api::object::ObjectReference;
 use crate::api::object::{Key, ResourceVersion};
 use crate::api::pod::creation::pod_body;
 use crate::api::resource::PODS;
@@ -19,7 +20,6 @@ use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Consistency, Source};
 use crate::runtime::control::{Claimed, Control, Preconditions, Written, aggregate, slow_start};
-use crate::runtime::events::ObjectReference;
 use crate::runtime::expectations::Expectations;
 
 /// What writes for the owners of one kind.
@@ -73,7 +73,7 @@ impl Writer {
         };
         let key = &owner.meta().key;
         self.expectations.expect(key, count, [], self.clock.now());
-        let about = reference(owner);
+        let about = owner.reference();
         let started = slow_start(count, |_| self.create_pod(owner, &about, body.clone())).await;
         self.expectations.creations_observed(key, started.skipped);
         started.failed.first().map(ToString::to_string)
@@ -113,7 +113,7 @@ impl Writer {
         }
         let key = &owner.meta().key;
         self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid), self.clock.now());
-        let about = reference(owner);
+        let about = owner.reference();
         let delete = async |Deletion { key: pod, uid, rule: _ }: Deletion| {
             let deleted = self.pods.delete(&about, &pod, uid).await;
             if !matches!(deleted, Ok(true)) {
@@ -170,16 +170,6 @@ impl Writer {
     pub fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.consistency.clear(key, None);
-    }
-}
-
-fn reference<T: ReplicaOwner>(owner: &T) -> ObjectReference {
-    let meta = owner.meta();
-    ObjectReference {
-        resource: T::RESOURCE,
-        key: meta.key.clone(),
-        uid: meta.uid,
-        resource_version: meta.resource_version,
     }
 }
 

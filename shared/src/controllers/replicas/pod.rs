@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 
 use crate::api::intern::Text;
-use crate::api::object::{Kind, Meta, Object};
+use crate::api::object::Meta;
 use crate::api::pod::ranking::Standing;
 use crate::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
-use crate::api::resource::{PODS, Resource};
+use crate::api::resource::PODS;
 
 /// The view of a Pod.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,16 +54,7 @@ impl Pod {
     }
 }
 
-impl Object for Pod {
-    type Annotations = DeletionCost;
-    fn meta(&self) -> &Meta<DeletionCost> {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+crate::view!(Pod, PODS, DeletionCost);
 
 impl PodView for Pod {
     fn phase(&self) -> Phase {
