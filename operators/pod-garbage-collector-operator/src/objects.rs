@@ -15,9 +15,9 @@ pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
 /// The condition of a pod that something outside of it ends.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// The taint by which a person says that a node has failed for good. Source: `TaintNodeOutOfService`.
+/// The taint by which a person says that a node has failed for good. Upstream: `TaintNodeOutOfService`.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-/// What a kubelet gives as the reason of a pod that it has evicted. Source: `Reason`, `pkg/kubelet/eviction`.
+/// What a kubelet gives as the reason of a pod that it has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
 
 /// A pod.

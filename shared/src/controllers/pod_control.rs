@@ -2,7 +2,7 @@
 //!
 //! Left out: which and how many ([`crate::runtime::control::slow_start`]), and expectations; both are the caller's.
 //!
-//! Source: `RealPodControl`, `pkg/controller/controller_utils.go`.
+//! Upstream: `RealPodControl`, `pkg/controller/controller_utils.go`.
 
 use bytes::Bytes;
 

@@ -24,7 +24,7 @@ use crate::runtime::clock::Clock;
 use crate::runtime::metrics::EventMetrics;
 use post::Poster;
 
-/// Source: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
+/// Upstream: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
 const QUEUED_MAX: usize = 1000;
 
 /// Normal or Warning.

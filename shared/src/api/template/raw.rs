@@ -16,7 +16,7 @@ pub(super) fn without_label(template: &RawValue, key: &str) -> Box<RawValue> {
 
 /// A label selector that also wants `key` to be `value`. What it has besides `matchLabels` stays as it is.
 ///
-/// Source: `CloneSelectorAndAddLabel`, `pkg/util/labels/labels.go`.
+/// Upstream: `CloneSelectorAndAddLabel`, `pkg/util/labels/labels.go`.
 pub fn with_match_label(selector: &RawValue, key: &str, value: &str) -> Box<RawValue> {
     edited(selector, &["matchLabels"], &|labels| labels.insert(key, raw_of(&value)))
 }

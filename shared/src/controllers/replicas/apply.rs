@@ -43,7 +43,7 @@ pub struct Writer {
 impl Writer {
     /// Carries out a plan. A failed claim ends it with an error; a failed creation or deletion is part of the outcome.
     ///
-    /// Source: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
+    /// Upstream: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
     pub async fn apply<T: ReplicaOwner>(&self, owner: &T, plan: Plan) -> anyhow::Result<Outcome> {
         let Plan { claim, create, delete, reason: _ } = plan;
         let planned = claim.owned.len() + claim.adopt.len();
@@ -129,7 +129,7 @@ impl Writer {
     /// Writes the status if it differs from the cached one. Whatever goes wrong at first, it is tried once more on the
     /// live state: the counts are from now, whoever wrote in between. An owner that is gone needs no status.
     ///
-    /// Source: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
+    /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
     pub async fn write_status<T: ReplicaOwner>(&self, owner: &T, status: &ReplicaStatus) -> anyhow::Result<()> {
         if status == owner.status() {
             return Ok(());

@@ -118,7 +118,7 @@ impl<'de> Deserialize<'de> for Pod {
     }
 }
 
-/// Source: `maxContainerRestarts`, `pkg/controller/controller_utils.go`.
+/// Upstream: `maxContainerRestarts`, `pkg/controller/controller_utils.go`.
 fn restarts(spec: &RawSpec<'_>, status: &RawStatus<'_>) -> Restarts {
     let is_sidecar = |name: &str| {
         let mut containers = spec.init_containers.iter().flatten();
