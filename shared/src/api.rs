@@ -9,6 +9,7 @@ pub mod int_or_percent;
 pub mod intern;
 pub mod labels;
 pub mod names;
+pub mod namespace;
 pub mod object;
 pub mod owner;
 pub mod pod;

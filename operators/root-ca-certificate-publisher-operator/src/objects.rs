@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::Meta;
-use shared::api::resource::{NAMESPACES, Resource};
+use shared::api::resource::Resource;
+
+pub use shared::api::namespace::Namespace;
 
 /// The ConfigMap that every namespace has. Upstream: `RootCACertConfigMapName`.
 pub const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";
@@ -23,15 +25,6 @@ pub const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify t
 
 /// `v1` `ConfigMap`.
 pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
-
-/// A namespace whose phase is `Active`.
-#[derive(Debug, Deserialize)]
-pub struct Namespace {
-    /// All that is read of it.
-    pub metadata: Meta,
-}
-
-shared::view!(Namespace, NAMESPACES);
 
 /// A ConfigMap called [`ROOT_CA_CONFIG_MAP`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]

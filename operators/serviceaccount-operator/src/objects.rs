@@ -4,22 +4,15 @@
 
 use serde::Deserialize;
 use shared::api::object::Meta;
-use shared::api::resource::{NAMESPACES, Resource};
+use shared::api::resource::Resource;
+
+pub use shared::api::namespace::Namespace;
 
 /// The ServiceAccount that every namespace has.
 pub const DEFAULT: &str = "default";
 
 /// `v1` `ServiceAccount`.
 pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts");
-
-/// A namespace whose phase is `Active`.
-#[derive(Debug, Deserialize)]
-pub struct Namespace {
-    /// All that is read of it.
-    pub metadata: Meta,
-}
-
-shared::view!(Namespace, NAMESPACES);
 
 /// A ServiceAccount called [`DEFAULT`].
 #[derive(Debug, Deserialize)]

@@ -4,6 +4,7 @@
 //! [`DeletionCost`], [`Restarts`]) read themselves from the served JSON and keep a few bytes each.
 //! Left out: conditions other than Ready, container states, and everything of the spec but the node.
 
+pub mod container;
 pub mod creation;
 pub mod ranking;
 

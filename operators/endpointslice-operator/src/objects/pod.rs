@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use shared::api::intern::{Interner, Text};
 use shared::api::object::Meta;
 use shared::api::pod::Phase;
+use shared::api::pod::container::is_sidecar;
 use shared::api::resource::PODS;
 use shared::api::time::Time;
 
@@ -159,7 +160,7 @@ impl<'de> Deserialize<'de> for Pod {
 }
 
 fn named_ports(spec: &RawSpec<'_>) -> PodPorts {
-    let sidecars = spec.init_containers.iter().flatten().filter(|container| container.restart_policy == "Always");
+    let sidecars = spec.init_containers.iter().flatten().filter(|container| is_sidecar(&container.restart_policy));
     let ports = spec.containers.iter().flatten().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
     let named = ports.filter(|port| !port.name.is_empty()).map(|port| NamedPort {
         name: port.name.clone(),
