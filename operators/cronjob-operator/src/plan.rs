@@ -130,6 +130,8 @@ pub enum Idle {
     NotDue,
     /// What is due was started before.
     Started(Timestamp),
+    /// What is due cannot be made from the job template.
+    InvalidTemplate(Timestamp),
     /// What is due must wait for the end of another Job.
     Forbidden(Timestamp),
 }
@@ -236,9 +238,16 @@ fn plan_due(cron_job: &CronJob, active: &[&JobReference], due: Due, notices: &mu
         notices.push(Notice { kind: EventType::Normal, reason: reasons::JOB_ALREADY_ACTIVE, message });
         return Run::Nothing(Idle::Forbidden(time));
     }
+    let body = match job::body(cron_job, time) {
+        Ok(body) => body,
+        Err(invalid) => {
+            notices.push(Notice::warning(reasons::FAILED_CREATE, format!("Error creating job: {invalid}")));
+            return Run::Nothing(Idle::InvalidTemplate(time));
+        }
+    };
     let replaced = active.iter().filter(|_| policy == ConcurrencyPolicy::Replace);
     let replace = replaced.map(|job| Deletion { key: job.key(), uid: job.uid }).collect();
-    Run::Start(Start { due: time, name, body: job::body(cron_job, time), replace })
+    Run::Start(Start { due: time, name, body, replace })
 }
 
 impl fmt::Display for Plan {
@@ -280,6 +289,9 @@ impl fmt::Display for Run {
             Self::Nothing(Idle::NeverDue) => f.write_str("nothing (the schedule is never due)"),
             Self::Nothing(Idle::NotDue) => f.write_str("nothing (not due)"),
             Self::Nothing(Idle::Started(due)) => write!(f, "nothing ({due} was started)"),
+            Self::Nothing(Idle::InvalidTemplate(due)) => {
+                write!(f, "nothing ({due} cannot be made from the job template)")
+            }
             Self::Nothing(Idle::Forbidden(due)) => write!(f, "nothing ({due} waits for a running job)"),
         }
     }

@@ -203,7 +203,9 @@ fn action(plan: &Plan) -> &'static str {
     match &plan.pods {
         Pods::Delete(_) => "pods_deleted",
         // As upstream also of a sync that would have made pods, but may not yet, or has no index for them.
-        Pods::Create(_) | Pods::Leave(Reason::Backoff(_) | Reason::NoIndexLeft { .. }) => "pods_created",
+        Pods::Create(_) | Pods::Leave(Reason::Backoff(_) | Reason::NoIndexLeft { .. } | Reason::InvalidTemplate(_)) => {
+            "pods_created"
+        }
         Pods::Leave(Reason::Active { .. }) => "tracking",
         Pods::Leave(_) | Pods::End(_) => "reconciling",
     }

@@ -9,9 +9,8 @@ pub mod status;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
-use shared::api::owner::Owner;
-use shared::api::resource::{JOBS, Resource};
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::JOBS;
 use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
 use shared::api::template::PodTemplate;
 
@@ -42,24 +41,9 @@ pub struct Job {
     pub status: JobStatus,
 }
 
-impl Object for Job {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Job {
-    const RESOURCE: Resource = JOBS;
-}
+shared::view!(Job, JOBS);
 
 impl Job {
-    /// Who claims pods in its name.
-    pub fn owner(&self) -> Owner {
-        let meta = &self.metadata;
-        Owner { resource: JOBS, key: meta.key.clone(), uid: meta.uid, being_deleted: meta.is_being_deleted() }
-    }
-
     /// Whether another controller looks after it.
     ///
     /// Upstream: `managedByExternalController`, `pkg/controller/job/job_controller.go`.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
 use shared::api::selector::InvalidSelector;
 use shared::runtime::expectations::Outstanding;
@@ -29,6 +30,7 @@ use crate::objects::CompletionMode;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 use ending::{Ending, active_deadline, next_ending};
+use new_pod::InvalidTemplate;
 use scale::{NewPod, PodRef, Surplus, scale};
 use tally::Tally;
 
@@ -87,6 +89,8 @@ pub enum Reason {
         /// How many should.
         wanted: usize,
     },
+    /// Pods are missing, and the template makes none.
+    InvalidTemplate(InvalidTemplate),
     /// Pods have failed: the next ones come later.
     Backoff(Duration),
     /// The cache has not seen the last writes yet.
@@ -209,6 +213,7 @@ impl fmt::Display for Reason {
             Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
             Self::Active { active, wanted } => write!(f, "{active} of {wanted} active"),
             Self::NoIndexLeft { active, wanted } => write!(f, "{active} of {wanted} active, no index left"),
+            Self::InvalidTemplate(invalid) => write!(f, "{invalid}"),
             Self::Backoff(wait) => write!(f, "waiting {}s after failures", wait.as_secs()),
             Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
             Self::BeingDeleted => f.write_str("being deleted"),

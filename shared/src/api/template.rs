@@ -65,7 +65,7 @@ impl PodTemplate {
     /// As upstream: an empty list or map equals none, quantities are equal by value and times by instant, and an empty
     /// object is something else than none (`emptyDir: {}`). Fields this build does not know count too.
     ///
-    /// Source: `EqualIgnoreHash`, `pkg/controller/deployment/util/deployment_util.go`, and `Semantic`,
+    /// Upstream: `EqualIgnoreHash`, `pkg/controller/deployment/util/deployment_util.go`, and `Semantic`,
     /// `staging/src/k8s.io/apimachinery/pkg/api/equality/semantic.go`.
     pub fn equals_ignoring_hash(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
@@ -74,8 +74,8 @@ impl PodTemplate {
 
     /// At most 10 characters for a name: the same for equal templates, another one after a collision.
     ///
-    /// Source: `ComputeHash`, `pkg/controller/controller_utils.go`. Upstream hashes a dump of Go structs, which differs
-    /// between its releases and even between its decoders; here it is the canonical text.
+    /// Upstream: `ComputeHash`, `pkg/controller/controller_utils.go`. It hashes a dump of Go structs, which differs between
+    /// its releases and even between its decoders; here it is the canonical text.
     pub fn hash(&self, collision_count: Option<i32>) -> String {
         hash::safe_hash(&self.canonical(), collision_count)
     }

@@ -170,7 +170,7 @@ impl SharedFlags {
 
     /// What no single flag can tell: all the contradictions between them.
     ///
-    /// Source: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
+    /// Upstream: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
     /// `ValidateLeaderElectionConfiguration`, staging/src/k8s.io/component-base/config/validation/validation.go;
     /// `SecureServingOptions.Validate`, staging/src/k8s.io/apiserver/pkg/server/options/serving.go.
     pub fn validate(&self) -> Result<(), Vec<String>> {

@@ -144,7 +144,9 @@ fn ending(plan: &Plan, tally: &Tally, outcome: &Outcome, active: usize) -> Optio
 /// Whether pods were allowed to be made or deleted.
 fn is_managed(plan: &Plan) -> bool {
     match &plan.pods {
-        Pods::Leave(Reason::Active { .. } | Reason::NoIndexLeft { .. } | Reason::Backoff(_))
+        Pods::Leave(
+            Reason::Active { .. } | Reason::NoIndexLeft { .. } | Reason::InvalidTemplate(_) | Reason::Backoff(_),
+        )
         | Pods::Delete(_)
         | Pods::Create(_) => true,
         Pods::Leave(_) | Pods::End(_) => false,

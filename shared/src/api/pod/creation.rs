@@ -20,7 +20,7 @@ pub struct NoLabels;
 /// The JSON of a pod that `owner` makes from `template`: its labels, annotations, finalizers and spec as served, a
 /// generateName and the controller's reference. Nothing else of the template's metadata.
 ///
-/// Source: `GetPodFromTemplate` and `createPods`, `pkg/controller/controller_utils.go`.
+/// Upstream: `GetPodFromTemplate` and `createPods`, `pkg/controller/controller_utils.go`.
 pub fn pod_body(owner: &Owner, template: &PodTemplate) -> Result<Bytes, NoLabels> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

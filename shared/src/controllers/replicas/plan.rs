@@ -20,7 +20,7 @@ use crate::runtime::expectations::Outstanding;
 
 /// The most pods that one sync creates or deletes; the next one waits until these were seen.
 ///
-/// Source: `BurstReplicas`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `BurstReplicas`, `pkg/controller/replicaset/replica_set.go`.
 pub const BURST_REPLICAS: usize = 500;
 
 /// The writes of one sync: first the claims, and only if none of them fails, the rest.
@@ -68,7 +68,7 @@ pub enum Reason {
 
 /// Decides what to do about the pods of an owner.
 ///
-/// Source: `syncReplicaSet` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `syncReplicaSet` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
 pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
     let owner = &*observed.owner;
     let selector = match &owner.spec().selector {
@@ -98,7 +98,7 @@ fn claim_active<T: ReplicaOwner>(observed: &Observed<T>, selector: &Selector) ->
     claim(&observed.owner.owner(), active, |pod| selector.matches(&pod.metadata.labels))
 }
 
-/// Source: `getPodsToDelete` and `getPodsRankedByRelatedPodsOnSameNode`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `getPodsToDelete` and `getPodsRankedByRelatedPodsOnSameNode`, `pkg/controller/replicaset/replica_set.go`.
 fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], surplus: usize, now: Timestamp) -> Vec<Deletion> {
     if surplus == 0 {
         return Vec::new();
