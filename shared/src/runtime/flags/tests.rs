@@ -102,7 +102,7 @@ fn a_misspelt_flag_names_its_neighbour() {
         let text = error(args);
         match expected {
             Some(flag) => {
-                assert!(text.ends_with(&format!(", did you mean --{flag}? (see --help)\n")), "{args}: {text}")
+                assert!(text.ends_with(&format!(", did you mean --{flag}? (see --help)\n")), "{args}: {text}");
             }
             None => assert!(!text.contains("did you mean"), "{args}: {text}"),
         }
