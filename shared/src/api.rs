@@ -8,6 +8,7 @@ pub mod hash;
 pub mod int_or_percent;
 pub mod intern;
 pub mod labels;
+pub mod list;
 pub mod names;
 pub mod namespace;
 pub mod object;

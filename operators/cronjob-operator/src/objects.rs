@@ -21,7 +21,7 @@ pub const SCHEDULED_TIMESTAMP: &str = "batch.kubernetes.io/cronjob-scheduled-tim
 
 /// Reasons of events.
 pub mod reasons {
-    /// A Job was deleted by nobody we know.
+    /// An active Job is gone, and this operator has not deleted it.
     pub const MISSING_JOB: &str = "MissingJob";
     /// A Job of ours that the status did not list.
     pub const UNEXPECTED_JOB: &str = "UnexpectedJob";
@@ -56,9 +56,9 @@ pub mod reasons {
 pub struct CronJob {
     /// Its metadata.
     pub metadata: Meta,
-    /// What it asks for.
+    /// When Jobs start, and how they are made.
     pub spec: CronJobSpec,
-    /// What was last written of it.
+    /// The runs so far, as last written.
     #[serde(default)]
     pub status: CronJobStatus,
 }
@@ -72,7 +72,7 @@ impl CronJob {
     }
 }
 
-/// What a CronJob asks for.
+/// `spec` of a CronJob.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
@@ -84,7 +84,7 @@ pub struct CronJobSpec {
     /// How late a run may start.
     #[serde(default)]
     pub starting_deadline_seconds: Option<i64>,
-    /// What becomes of a run while another one is not done.
+    /// How a run that is due treats one that is not done.
     #[serde(default)]
     pub concurrency_policy: ConcurrencyPolicy,
     /// Whether nothing is started for now.
@@ -101,7 +101,7 @@ pub struct CronJobSpec {
     pub job_template: Box<RawValue>,
 }
 
-/// What becomes of a run while another one is not done.
+/// How a run that is due treats one that is not done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum ConcurrencyPolicy {
     /// It waits for the end of the other, and is then late.
@@ -114,7 +114,7 @@ pub enum ConcurrencyPolicy {
     Allow,
 }
 
-/// What is written of a CronJob.
+/// `status` of a CronJob.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobStatus {
@@ -123,7 +123,7 @@ pub struct CronJobStatus {
     pub active: Vec<JobReference>,
     /// When the last one was due.
     pub last_schedule_time: Option<Time>,
-    /// When the last one that succeeded was done.
+    /// When the last Job that succeeded was done.
     pub last_successful_time: Option<Time>,
 }
 
@@ -172,7 +172,7 @@ impl JobReference {
     }
 }
 
-/// A Job: whose it is, and how it ended.
+/// A Job: its owner, and how it ended.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawJob")]
 pub struct Job {

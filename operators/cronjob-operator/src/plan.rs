@@ -1,4 +1,4 @@
-//! What one sync of a CronJob does, and why: a value made from an observation, and nothing else.
+//! Decides one sync of a CronJob, with its reasons, from one observation and the time.
 //!
 //! At most one Job is started, for the latest time that is due. Left out: the status, which is [`crate::status`]'s, and
 //! the warning `MissSchedule`: upstream has it, but never gets there, because a time beyond the deadline is not due.
@@ -29,11 +29,11 @@ use schedule::{Due, Missed};
 pub struct Plan {
     /// Finished Jobs beyond the history limits.
     pub cleanup: Vec<Deletion>,
-    /// What leaves the list of active Jobs.
+    /// The Jobs that leave the list of active ones.
     pub leave: Vec<Leave>,
-    /// What people are told besides.
+    /// Events besides those of the writes.
     pub notices: Vec<Notice>,
-    /// What is started, or why nothing is.
+    /// The Job that is started, or the reason why none is.
     pub run: Run,
     /// When to look again; none if only a change can make a difference.
     pub next: Option<Duration>,
@@ -81,7 +81,7 @@ pub struct Notice {
     pub kind: EventType,
     /// Its reason.
     pub reason: &'static str,
-    /// What people read.
+    /// The text for people.
     pub message: String,
 }
 
@@ -91,7 +91,7 @@ impl Notice {
     }
 }
 
-/// What is started, or why nothing is.
+/// The Job that is started, or the reason why none is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
     /// The Job of a time that is due.
@@ -105,7 +105,7 @@ pub enum Run {
 pub struct Start {
     /// When it was due.
     pub due: Timestamp,
-    /// Its name, which nobody else may have taken.
+    /// Its name, which no other Job may have.
     pub name: String,
     /// Its JSON.
     pub body: String,
@@ -128,11 +128,11 @@ pub enum Idle {
     NeverDue,
     /// Nothing is due yet, or no longer.
     NotDue,
-    /// What is due was started before.
+    /// The run that is due was started before.
     Started(Timestamp),
-    /// What is due cannot be made from the job template.
+    /// The job template cannot be read, so the run that is due has no Job.
     InvalidTemplate(Timestamp),
-    /// What is due must wait for the end of another Job.
+    /// The run that is due must wait for the end of another Job.
     Forbidden(Timestamp),
 }
 

@@ -1,6 +1,6 @@
 //! What one sync does about a Job's pods, and why.
 //!
-//! The second decision, which needs to know what came of this one, is [`tracking`]'s; the third is
+//! The second decision, which needs this one's outcome, is [`tracking`]'s; the third is
 //! [`crate::status`]'s. Reading order: [`tally`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are
 //! made or deleted) → [`tracking`] (what is counted). [`new_pod`] says what a pod looks like.
 //! Left out: the order of the requests, which is apply's.
@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use shared::api::list::list;
 use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
 use shared::api::selector::InvalidSelector;
@@ -39,15 +40,15 @@ use tally::Tally;
 pub struct Plan {
     /// Which pods are the Job's. Pods in any phase are claimed.
     pub claim: Claim<Pod>,
-    /// What to do about them.
+    /// The pods to make or delete.
     pub pods: Pods,
     /// Whether and why the Job is to end.
     pub ending: Option<Ending>,
-    /// What was asked for and not seen yet. It may change the numbers, so nothing is said to end before.
+    /// Creations and deletions that the cache has not shown yet. They may change the numbers, so no Job ends before.
     pub outstanding: Option<Outstanding>,
     /// When to look again, should nothing happen before.
     pub wake: Option<Duration>,
-    /// What it was decided on; none if there is nothing to do about this Job at all.
+    /// The numbers behind the decision; none if there is nothing to do about this Job at all.
     pub tally: Option<Tally>,
 }
 
@@ -71,9 +72,9 @@ pub enum Reason {
     Finished,
     /// Another controller looks after it.
     ManagedBy(Box<str>),
-    /// Nobody knows how its pods are meant.
+    /// Its completion mode is newer than this build.
     UnknownCompletionMode,
-    /// Nobody can say which pods are meant.
+    /// Its selector cannot be read.
     InvalidSelector(InvalidSelector),
     /// So many are active, and so many are wanted.
     Active {
@@ -189,18 +190,6 @@ impl fmt::Display for Plan {
             }
         }
         f.write_str(&steps.join("; "))
-    }
-}
-
-/// The most items of one step that are spelled out.
-const SHOWN: usize = 5;
-
-fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
-    let shown: Vec<String> = items.iter().take(SHOWN).map(show).collect();
-    let shown = shown.join(", ");
-    match items.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

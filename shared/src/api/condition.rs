@@ -73,7 +73,7 @@ pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Conditio
 }
 
 /// Sets a condition by the rule of Deployments: one of the same status and reason stays as it is, message and times
-/// included; one of the same status keeps its last transition. What is set goes to the end of the list.
+/// included; one of the same status keeps its last transition. The new condition goes to the end of the list.
 ///
 /// Upstream: `SetDeploymentCondition`, `deployment_util.go`.
 pub fn set(conditions: &mut Vec<Condition>, mut condition: Condition) {
@@ -86,7 +86,7 @@ pub fn set(conditions: &mut Vec<Condition>, mut condition: Condition) {
     replace(conditions, condition);
 }
 
-/// Puts a condition at the end of the list in place of what was there of its type.
+/// Puts a condition at the end of the list in place of any other of its type.
 pub fn replace(conditions: &mut Vec<Condition>, condition: Condition) {
     remove(conditions, &condition.type_);
     conditions.push(condition);

@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_text_never_changes() {
-        // Names of ReplicaSets are made of these: another value would give what exists a second name.
+        // ReplicaSets are named by these values: with others each would be created again under a new name.
         assert_eq!(safe_hash("", None), "65bb57b6b5");
         assert_eq!(safe_hash("foobar", None), safe_encode(&0xbf9c_f968_u32.to_string()));
         assert_eq!(safe_hash("template", Some(1)), "58bd6886fd");

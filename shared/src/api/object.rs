@@ -25,7 +25,7 @@ pub trait Object: DeserializeOwned + Send + Sync + 'static {
     fn meta(&self) -> &Meta<Self::Annotations>;
 }
 
-/// What can be followed without being cached: something with a key and a version.
+/// An object that can be followed without being cached: all it needs is a key and a version.
 pub trait Versioned: DeserializeOwned + Send + Sync + 'static {
     /// Namespace and name.
     fn key(&self) -> &Key;

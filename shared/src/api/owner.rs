@@ -13,7 +13,7 @@ use crate::api::json;
 use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
 
-/// Who claims: a controller's own object, such as one ReplicaSet.
+/// The object for which a controller claims others, such as one ReplicaSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Its kind.
@@ -73,7 +73,7 @@ impl<T> Default for Claim<T> {
 
 /// Sorts candidates into what is owned, to be adopted and to be released; keeps their order.
 ///
-/// `matches` is the owner's selector and whatever else upstream filters by.
+/// `matches` is the owner's selector and any other filter of upstream's.
 ///
 /// Upstream: `ClaimObject`, `pkg/controller/controller_ref_manager.go`.
 pub fn claim<T: Object>(

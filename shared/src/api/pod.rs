@@ -1,4 +1,4 @@
-//! What a pod's status means to a workload controller: active, ready, available, and who is deleted first.
+//! What a pod's status means to a workload controller: active, ready, available, and first to be deleted.
 //!
 //! An operator's own view of a Pod implements [`PodView`]; the parts it is made of ([`Phase`], [`Readiness`],
 //! [`DeletionCost`], [`Restarts`]) read themselves from the served JSON and keep a few bytes each.
@@ -143,7 +143,7 @@ impl DeletionCost {
     /// The annotation's key.
     pub const ANNOTATION: &'static str = "controller.kubernetes.io/pod-deletion-cost";
 
-    /// Reads the annotation's value; what is no number, or starts with `+` or a needless `0`, counts as 0.
+    /// Reads the annotation's value; a text that is no number, or starts with `+` or a needless `0`, counts as 0.
     ///
     /// Upstream: `GetDeletionCostFromPodAnnotations`, `pkg/apis/core/helper/helpers.go`.
     pub fn parse(text: &str) -> Self {
@@ -189,7 +189,7 @@ pub struct Restarts {
     pub sidecars: i32,
 }
 
-/// What a view must tell of a pod, and what follows from that.
+/// The fields that a view of a pod must have, and the questions they answer.
 pub trait PodView: Object {
     /// `status.phase`.
     fn phase(&self) -> Phase;

@@ -95,7 +95,7 @@ impl Quantity {
         i64::try_from(millis).unwrap_or(if millis < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// The sum; a zero takes over the format of what is added to it. `None` if it has more digits than can be kept.
+    /// The sum; a zero takes over the format of the other summand. `None` if it has more digits than fit.
     ///
     /// Upstream: `Quantity.Add`, `quantity.go`.
     pub fn checked_add(self, other: Self) -> Option<Self> {
@@ -117,7 +117,7 @@ impl Quantity {
         if self.mantissa == 0 { Some(0) } else { self.mantissa.checked_mul(10_i128.checked_pow(power)?) }
     }
 
-    /// Rounded away from zero to whole nanos: who asks for some of a resource gets some of it.
+    /// Rounded away from zero to whole nanos: a request for some of a resource never becomes a request for none.
     fn rounded_up_to_nano(self) -> Self {
         if self.scale >= NANO {
             return self;

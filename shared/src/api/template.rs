@@ -2,7 +2,7 @@
 //!
 //! Templates are most of what a workload controller would have in memory, and most of them are copies of each other: a
 //! Deployment and its ReplicaSet differ by one label. So that label is kept apart, and equal rest is one allocation.
-//! Left out: a typed template. Who needs a field of the spec reads it from [`PodTemplate::spec`].
+//! Left out: a typed template. A controller that needs a field of the spec reads it from [`PodTemplate::spec`].
 
 mod canonical;
 mod raw;
@@ -117,7 +117,7 @@ impl PodTemplate {
     }
 
     fn outline(&self) -> Outline<'_> {
-        // What was read once is read again.
+        // `from_json` has read the same text.
         serde_json::from_str(self.shared.json.get()).unwrap_or_default()
     }
 

@@ -1,6 +1,6 @@
 //! What a Pod is to a Job: how it ended and when, which index it worked on, whether it has been counted.
 //!
-//! Most pods of a cluster belong to no Job, so what only failed pods need is kept for those alone.
+//! Most pods of a cluster belong to no Job, so fields that only failed pods need are kept for those alone.
 //! Left out: everything else of the pod's spec and status.
 
 use std::borrow::Cow;
@@ -132,7 +132,7 @@ impl PodView for Pod {
 impl JobAnnotations {
     /// Upstream: `getCompletionIndex`, `pkg/controller/job/indexed_job_utils.go`.
     fn parse_index(text: &str) -> Option<i32> {
-        // What is no int32 is in no Job's range either.
+        // A number beyond int32 is in no Job's range either.
         let index: i64 = text.parse().ok()?;
         i32::try_from(index).map_or(Some(i32::MAX), Some).filter(|_| index >= 0)
     }
@@ -190,7 +190,7 @@ struct Raw<'a> {
     status: RawStatus<'a>,
 }
 
-/// What [`Meta`] does not keep.
+/// A field of the metadata that [`Meta`] does not keep.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawDeletion {
@@ -300,7 +300,7 @@ impl<'a> RawStatus<'a> {
         all.fold(0_i32, |sum, container| sum.saturating_add(container.restart_count))
     }
 
-    /// Whether there is more to look at than what every pod has that runs.
+    /// Whether the status has more than that of any running pod.
     fn tells_of_failure(&self) -> bool {
         let mut containers = self.containers().chain(self.init_containers());
         let mut conditions = self.conditions.iter().flatten();

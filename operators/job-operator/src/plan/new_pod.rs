@@ -1,8 +1,8 @@
 //! The JSON of a Job's new pod: the template's, with the tracking finalizer and, of an Indexed Job, all that tells a pod
 //! its index.
 //!
-//! What the template says stays the raw JSON it was served as; only what upstream changes is spliced in.
-//! Left out: what the apiserver adds to the template itself: the labels by which a Job's pods are found.
+//! The template stays the raw JSON it was served as; only upstream's changes are spliced in.
+//! Left out: the labels by which a Job's pods are found, which the apiserver adds to the template itself.
 //!
 //! Upstream: `manageJob`, `pkg/controller/job/job_controller.go`, and `GetPodFromTemplate`,
 //! `pkg/controller/controller_utils.go`.
@@ -45,7 +45,7 @@ pub enum InvalidTemplate {
     Unreadable {
         /// Its path in the template.
         field: &'static str,
-        /// What the JSON reader says.
+        /// The reason the JSON reader gives.
         error: String,
     },
 }

@@ -1,6 +1,7 @@
 //! The body of a request that creates a pod from a template: the same bytes for each of a thousand alike.
 //!
-//! Left out: what a single pod gets of its own (a Job's index, a DaemonSet's node); who needs that changes the template.
+//! Left out: fields that differ from pod to pod (a Job's index, a DaemonSet's node). A controller that needs them
+//! changes the template.
 
 use bytes::Bytes;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Which pods go first when there are too many, and which rule said so.
 //!
-//! Left out: how many go, and who may be asked; that is each controller's plan.
+//! Left out: how many pods go, and which ones may; each controller's plan decides that.
 
 use std::cmp::{Ordering, Reverse};
 use std::fmt;

@@ -14,7 +14,7 @@ pub(super) fn without_label(template: &RawValue, key: &str) -> Box<RawValue> {
     edited(template, &["metadata", "labels"], &|labels| labels.remove(key))
 }
 
-/// A label selector that also wants `key` to be `value`. What it has besides `matchLabels` stays as it is.
+/// A label selector that also wants `key` to be `value`. Its other fields stay as they are.
 ///
 /// Upstream: `CloneSelectorAndAddLabel`, `pkg/util/labels/labels.go`.
 pub fn with_match_label(selector: &RawValue, key: &str, value: &str) -> Box<RawValue> {

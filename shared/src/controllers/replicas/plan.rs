@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::pod::Pod;
 use super::{Observed, ReplicaOwner};
 use crate::api::intern::Text;
+use crate::api::list::list;
 use crate::api::object::{Key, Uid};
 use crate::api::owner::{Claim, claim};
 use crate::api::pod::PodView;
@@ -149,18 +150,6 @@ impl fmt::Display for Plan {
             steps.push(format!("delete {deletions}"));
         }
         if steps.is_empty() { write!(f, "nothing ({reason})") } else { f.write_str(&steps.join("; ")) }
-    }
-}
-
-/// The most items of one step that are spelled out.
-const SHOWN: usize = 5;
-
-fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
-    let shown: Vec<String> = items.iter().take(SHOWN).map(show).collect();
-    let shown = shown.join(", ");
-    match items.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 
