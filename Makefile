@@ -103,7 +103,7 @@ e2e-kind: images build-e2e ## The same suite on kind, where the operators' image
 	e2e/kind/run.sh $(OPERATORS)
 
 .PHONY: realnode
-realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode
+realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode; ONE_IMAGE=1 for the image that has all
 	scripts/realnode.sh $(OPERATORS)
 
 .PHONY: conformance
