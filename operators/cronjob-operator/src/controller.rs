@@ -9,18 +9,18 @@ use shared::runtime::cache::{Cache, Change};
 use shared::runtime::clock::Clock;
 use shared::runtime::consistency::{Consistency, Source};
 use shared::runtime::decisions::Decisions;
-use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::informer::InformerBuilder;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Writer, about};
+use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
-use crate::objects::{CRON_JOBS, CronJob, Job, reasons};
-use crate::observe::{Sources, controller_name};
-use crate::plan::{plan, schedule};
+use crate::objects::{CRON_JOBS, CronJob, Job};
+use crate::observe::schedules::Schedules;
+use crate::observe::{Observed, Sources, controller_name};
+use crate::plan::plan;
 use crate::status::next_status;
 
 /// The cronjob-operator.
@@ -41,23 +41,25 @@ impl Operator for CronJobOperator {
             }
         });
         let mut jobs = jobs.build();
-        cron_jobs.on_change(enqueue_cron_job(queue.clone(), setup.recorder(), setup.clock()));
+        cron_jobs.on_change(enqueue_cron_job(queue.clone()));
         jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
 
         let mut consistency = Consistency::default();
-        let skew = CreationSkew::new();
+        let (skew, schedules) = (CreationSkew::new(), Arc::new(Schedules::default()));
         setup.metrics().register(CreationSkew::NAME, CreationSkew::HELP, skew.histogram());
         let controller = CronJobController {
             sources: Sources {
                 cron_jobs: cron_jobs.cache(),
                 jobs: jobs.cache(),
                 by_controller_name,
+                schedules: Arc::clone(&schedules),
                 control: setup.control(),
             },
             writer: Writer { control: setup.control(), recorder: setup.recorder(), skew },
             cron_jobs_written: consistency.follow(cron_jobs.follow()),
             jobs_written: consistency.follow(jobs.follow()),
             consistency,
+            schedules,
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };
@@ -68,27 +70,14 @@ impl Operator for CronJobOperator {
 }
 
 /// Upstream: `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
-fn enqueue_cron_job(queue: Queue, recorder: Recorder, clock: Clock) -> impl Fn(Change<'_, CronJob>) {
+fn enqueue_cron_job(queue: Queue) -> impl Fn(Change<'_, CronJob>) {
     move |change| match change {
         Change::Added(cron_job) | Change::Deleted(cron_job) => queue.add(&cron_job.metadata.key, Cause::Event),
-        Change::Updated { old, new } if is_rescheduled(old, new) => {
-            let Ok(schedule) = schedule::read(new) else {
-                let message = format!("unparseable schedule for cronjob: {}", new.spec.schedule);
-                return recorder.event(&about(new), EventType::Warning, reasons::UNPARSEABLE_NEW_SCHEDULE, message);
-            };
-            // What the new schedule missed before it was set is not made up for.
-            let delay = schedule::next_delay(&schedule, schedule::since(new), clock.now());
-            queue.add_after(&new.metadata.key, delay.unwrap_or_default());
-        }
         Change::Updated { old, new } => {
             let is_edit = old.metadata.generation != new.metadata.generation;
             queue.add(&new.metadata.key, if is_edit { Cause::Edit } else { Cause::Event });
         }
     }
-}
-
-fn is_rescheduled(old: &CronJob, new: &CronJob) -> bool {
-    old.spec.schedule != new.spec.schedule || old.spec.time_zone != new.spec.time_zone
 }
 
 /// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
@@ -118,6 +107,7 @@ struct CronJobController {
     consistency: Consistency,
     cron_jobs_written: Source,
     jobs_written: Source,
+    schedules: Arc<Schedules>,
     clock: Clock,
     decisions: Decisions,
 }
@@ -126,19 +116,35 @@ impl Controller for CronJobController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.sources.observe(key).await? else {
             self.consistency.clear(key, None);
+            self.schedules.forget(key);
             return Ok(Requeue::Done);
         };
+        let outcome = self.carry_out(key, &observed).await;
+        // A new schedule stays new until a sync has gone by it.
+        if outcome.is_ok() || !observed.is_rescheduled {
+            self.schedules.remember(&observed.cron_job);
+        }
+        outcome
+    }
+
+    fn consistency(&self) -> Option<&Consistency> {
+        Some(&self.consistency)
+    }
+}
+
+impl CronJobController {
+    async fn carry_out(&self, key: &Key, observed: &Observed) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
-        let plan = plan(&observed, now);
+        let plan = plan(observed, now);
         self.decisions.record(now, key, &plan);
 
-        let outcome = self.writer.apply(&observed, &plan).await;
+        let outcome = self.writer.apply(observed, &plan).await;
 
         let uid = observed.cron_job.metadata.uid;
         if let Some(started) = &outcome.started {
             self.consistency.record(key, uid, self.jobs_written, started.job.resource_version);
         }
-        if let Some(status) = next_status(&observed, &outcome) {
+        if let Some(status) = next_status(observed, &outcome) {
             let version = self.writer.write_status(&observed.cron_job, &status).await?;
             self.consistency.record(key, uid, self.cron_jobs_written, version);
         }
@@ -146,9 +152,5 @@ impl Controller for CronJobController {
             Some(error) => Err(error),
             None => Ok(plan.next.map_or(Requeue::Done, Requeue::After)),
         }
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.consistency)
     }
 }

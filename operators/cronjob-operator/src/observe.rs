@@ -2,6 +2,8 @@
 //!
 //! Left out: the Jobs' pods.
 
+pub(crate) mod schedules;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::control::Control;
 
 use crate::objects::{CRON_JOBS, CronJob, Job};
+use schedules::Schedules;
 
 /// All that one sync decides on.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub struct Observed {
     pub jobs: Vec<Arc<Job>>,
     /// The active Jobs that are not there any more.
     pub missing: BTreeSet<Uid>,
+    /// Whether its schedule, or its time zone, has changed since its last sync.
+    pub is_rescheduled: bool,
 }
 
 impl Observed {
@@ -38,6 +43,7 @@ pub(crate) struct Sources {
     pub(crate) jobs: Arc<Cache<Job>>,
     /// The Jobs by [`controller_name`].
     pub(crate) by_controller_name: IndexId,
+    pub(crate) schedules: Arc<Schedules>,
     pub(crate) control: Control,
 }
 
@@ -55,7 +61,8 @@ impl Sources {
         let jobs = self.jobs.by_index(self.by_controller_name, &controller_name(key.namespace(), key.name()));
         let cron_job = self.newest(cached, &jobs).await?;
         let missing = self.missing(&cron_job, &jobs).await?;
-        Ok(Some(Observed { cron_job, jobs, missing }))
+        let is_rescheduled = self.schedules.have_changed(&cron_job);
+        Ok(Some(Observed { cron_job, jobs, missing, is_rescheduled }))
     }
 
     /// The CronJob as the cache has it, unless a Job of its own runs that this state does not list: then what the

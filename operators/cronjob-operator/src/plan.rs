@@ -126,6 +126,8 @@ pub enum Idle {
     Unparseable,
     /// The schedule is never due.
     NeverDue,
+    /// The schedule was just changed.
+    Rescheduled,
     /// Nothing is due yet, or no longer.
     NotDue,
     /// What is due was started before.
@@ -136,11 +138,29 @@ pub enum Idle {
 
 /// Decides one sync.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    if observed.is_rescheduled {
+        return plan_rescheduled(&observed.cron_job, now);
+    }
     let cleanup = history::surplus(observed);
     let leave = plan_leave(observed);
     let mut notices = unexpected(observed);
     let (run, next) = plan_run(observed, &leave, now, &mut notices);
     Plan { cleanup, leave, notices, run, next }
+}
+
+/// What the new schedule missed before it was set is not made up for: all waits for its next time.
+///
+/// Upstream: `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
+fn plan_rescheduled(cron_job: &CronJob, now: Timestamp) -> Plan {
+    let (notices, run, next) = if let Ok(schedule) = schedule::read(cron_job) {
+        let next = schedule::next_delay(&schedule, schedule::since(cron_job), now).unwrap_or_default();
+        (Vec::new(), Run::Nothing(Idle::Rescheduled), Some(next))
+    } else {
+        let message = format!("unparseable schedule for cronjob: {}", cron_job.spec.schedule);
+        let notice = Notice::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+        (vec![notice], Run::Nothing(Idle::Unparseable), None)
+    };
+    Plan { cleanup: Vec::new(), leave: Vec::new(), notices, run, next }
 }
 
 fn plan_leave(observed: &Observed) -> Vec<Leave> {
@@ -278,6 +298,7 @@ impl fmt::Display for Run {
             Self::Nothing(Idle::Suspended) => f.write_str("nothing (suspended)"),
             Self::Nothing(Idle::Unparseable) => f.write_str("nothing (the schedule cannot be read)"),
             Self::Nothing(Idle::NeverDue) => f.write_str("nothing (the schedule is never due)"),
+            Self::Nothing(Idle::Rescheduled) => f.write_str("nothing (the schedule has changed)"),
             Self::Nothing(Idle::NotDue) => f.write_str("nothing (not due)"),
             Self::Nothing(Idle::Started(due)) => write!(f, "nothing ({due} was started)"),
             Self::Nothing(Idle::Forbidden(due)) => write!(f, "nothing ({due} waits for a running job)"),

@@ -76,7 +76,7 @@ fn ended(job: ObjectBuilder, how: &str, start: Option<&str>, completion: Option<
 fn observed(cron_job: &ObjectBuilder, jobs: impl Fn(&CronJob) -> Vec<ObjectBuilder>) -> Observed {
     let cron_job: Arc<CronJob> = cron_job.build();
     let jobs = jobs(&cron_job).iter().map(ObjectBuilder::build).collect();
-    Observed { cron_job, jobs, missing: BTreeSet::new() }
+    Observed { cron_job, jobs, missing: BTreeSet::new(), is_rescheduled: false }
 }
 
 fn alone(cron_job: &ObjectBuilder) -> Observed {
@@ -105,6 +105,18 @@ fn the_first_run_starts_when_it_is_due_and_not_before() {
     let new_york = cron_job(HOURLY).set(&["spec", "timeZone"], "America/New_York");
     check(&alone(&new_york), "09:59", "nothing (not due); again in 1m0.1s");
     check(&alone(&new_york), "10:01", &started);
+}
+
+/// Upstream: `TestControllerV2UpdateCronJob`.
+#[test]
+fn a_schedule_that_was_just_changed_waits_for_its_next_time() {
+    let state = |schedule: &str| Observed { is_rescheduled: true, ..alone(&cron_job(schedule)) };
+    // The run of 10:00 was missed, but not by this schedule.
+    check(&state(HOURLY), "10:01", "nothing (the schedule has changed); again in 59m0.1s");
+    let unparseable = state("this is not valid");
+    check(&unparseable, "10:01", "tell UnParseableCronJobSchedule; nothing (the schedule cannot be read)");
+    let told = &plan(&unparseable, at("10:01")).notices[0].message;
+    assert_eq!(told, "unparseable schedule for cronjob: this is not valid");
 }
 
 /// Upstream: `TestControllerV2SyncCronJob`, "not valid schedule", "not valid time zone".
@@ -286,7 +298,8 @@ fn what_this_build_does_not_know_of_a_template_reaches_the_job_as_it_is() {
     let spec = r#"{"b":1e400,"template":{"spec":{"new":[12345678901234567890123,null]}},"a":1.0}"#;
     let text = cron_job(HOURLY).set(&["spec", "jobTemplate", "spec"], "SPEC").json().to_string();
     let read: CronJob = serde_json::from_str(&text.replace(r#""SPEC""#, spec)).unwrap();
-    let state = Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new() };
+    let state =
+        Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new(), is_rescheduled: false };
     assert!(body_of(&state).ends_with(&format!(r#""spec":{spec}}}"#)), "{}", body_of(&state));
 }
 
@@ -374,7 +387,7 @@ fn applied(state: &Observed, plan: &Plan) -> Observed {
     let missing = state.missing.difference(&outcome.left).copied().collect();
     jobs.retain(|job| gone.iter().all(|deletion| deletion.uid != job.metadata.uid));
     jobs.sort_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
-    Observed { cron_job: with_status(state, &status), jobs, missing }
+    Observed { cron_job: with_status(state, &status), jobs, missing, is_rescheduled: false }
 }
 
 /// A view is not to be cloned, so it is built anew from what the tests vary.
@@ -453,7 +466,7 @@ proptest! {
     fn the_order_of_jobs_makes_no_difference((state, now) in states()) {
         order_is_irrelevant(&state.jobs, |jobs| {
             let jobs = jobs.to_vec();
-            let mut decided = plan(&Observed { cron_job: Arc::clone(&state.cron_job), jobs, missing: state.missing.clone() }, now);
+            let mut decided = plan(&Observed { cron_job: Arc::clone(&state.cron_job), jobs, missing: state.missing.clone(), is_rescheduled: false }, now);
             // Notices are told in the order of the Jobs, which a cache gives by key.
             decided.notices.sort_by(|a, b| a.message.cmp(&b.message));
             decided
