@@ -18,8 +18,8 @@ use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, Job};
-use crate::observe::schedules::Schedules;
-use crate::observe::{Observed, Sources, controller_name};
+use crate::observe::edits::Edits;
+use crate::observe::{Sources, controller_name};
 use crate::plan::plan;
 use crate::status::next_status;
 
@@ -41,25 +41,28 @@ impl Operator for CronJobOperator {
             }
         });
         let mut jobs = jobs.build();
+        let (edits, clock) = (Arc::new(Edits::default()), setup.clock());
+        let noted = Arc::clone(&edits);
+        // A standby that takes over must know of edits that the leader has seen.
+        cron_jobs.on_change_at_any_time(move |change| noted.note(&change, clock.now()));
         cron_jobs.on_change(enqueue_cron_job(queue.clone()));
         jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
 
         let mut consistency = Consistency::default();
-        let (skew, schedules) = (CreationSkew::new(), Arc::new(Schedules::default()));
+        let skew = CreationSkew::new();
         setup.metrics().register(CreationSkew::NAME, CreationSkew::HELP, skew.histogram());
         let controller = CronJobController {
             sources: Sources {
                 cron_jobs: cron_jobs.cache(),
                 jobs: jobs.cache(),
                 by_controller_name,
-                schedules: Arc::clone(&schedules),
                 control: setup.control(),
+                edits,
             },
             writer: Writer { control: setup.control(), recorder: setup.recorder(), skew },
             cron_jobs_written: consistency.follow(cron_jobs.follow()),
             jobs_written: consistency.follow(jobs.follow()),
             consistency,
-            schedules,
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };
@@ -107,7 +110,6 @@ struct CronJobController {
     consistency: Consistency,
     cron_jobs_written: Source,
     jobs_written: Source,
-    schedules: Arc<Schedules>,
     clock: Clock,
     decisions: Decisions,
 }
@@ -116,35 +118,19 @@ impl Controller for CronJobController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.sources.observe(key).await? else {
             self.consistency.clear(key, None);
-            self.schedules.forget(key);
             return Ok(Requeue::Done);
         };
-        let outcome = self.carry_out(key, &observed).await;
-        // A new schedule stays new until a sync has gone by it.
-        if outcome.is_ok() || !observed.is_rescheduled {
-            self.schedules.remember(&observed.cron_job);
-        }
-        outcome
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.consistency)
-    }
-}
-
-impl CronJobController {
-    async fn carry_out(&self, key: &Key, observed: &Observed) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
-        let plan = plan(observed, now);
+        let plan = plan(&observed, now);
         self.decisions.record(now, key, &plan);
 
-        let outcome = self.writer.apply(observed, &plan).await;
+        let outcome = self.writer.apply(&observed, &plan).await;
 
         let uid = observed.cron_job.metadata.uid;
         if let Some(started) = &outcome.started {
             self.consistency.record(key, uid, self.jobs_written, started.job.resource_version);
         }
-        if let Some(status) = next_status(observed, &outcome) {
+        if let Some(status) = next_status(&observed, &outcome) {
             let version = self.writer.write_status(&observed.cron_job, &status).await?;
             self.consistency.record(key, uid, self.cron_jobs_written, version);
         }
@@ -152,5 +138,9 @@ impl CronJobController {
             Some(error) => Err(error),
             None => Ok(plan.next.map_or(Requeue::Done, Requeue::After)),
         }
+    }
+
+    fn consistency(&self) -> Option<&Consistency> {
+        Some(&self.consistency)
     }
 }

@@ -22,6 +22,7 @@ use shared::runtime::flags::GoDuration;
 
 use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, reasons};
 use crate::observe::Observed;
+use cron::InvalidCron;
 use schedule::{Due, Missed};
 
 /// One sync, decided.
@@ -126,8 +127,6 @@ pub enum Idle {
     Unparseable,
     /// The schedule is never due.
     NeverDue,
-    /// The schedule was just changed.
-    Rescheduled,
     /// Nothing is due yet, or no longer.
     NotDue,
     /// What is due was started before.
@@ -138,9 +137,6 @@ pub enum Idle {
 
 /// Decides one sync.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    if observed.is_rescheduled {
-        return plan_rescheduled(&observed.cron_job, now);
-    }
     let cleanup = history::surplus(observed);
     let leave = plan_leave(observed);
     let mut notices = unexpected(observed);
@@ -148,19 +144,14 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     Plan { cleanup, leave, notices, run, next }
 }
 
-/// What the new schedule missed before it was set is not made up for: all waits for its next time.
-///
-/// Upstream: `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
-fn plan_rescheduled(cron_job: &CronJob, now: Timestamp) -> Plan {
-    let (notices, run, next) = if let Ok(schedule) = schedule::read(cron_job) {
-        let next = schedule::next_delay(&schedule, schedule::since(cron_job), now).unwrap_or_default();
-        (Vec::new(), Run::Nothing(Idle::Rescheduled), Some(next))
-    } else {
-        let message = format!("unparseable schedule for cronjob: {}", cron_job.spec.schedule);
-        let notice = Notice::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
-        (vec![notice], Run::Nothing(Idle::Unparseable), None)
-    };
-    Plan { cleanup: Vec::new(), leave: Vec::new(), notices, run, next }
+/// Upstream has another event where the schedule was edited: `updateCronJob`,
+/// `pkg/controller/cronjob/cronjob_controllerv2.go`.
+fn unparseable(was_edited: bool, schedule: &str, error: &InvalidCron) -> Notice {
+    if was_edited {
+        let message = format!("unparseable schedule for cronjob: {schedule}");
+        return Notice::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+    }
+    Notice::warning(reasons::UNPARSEABLE_SCHEDULE, format!("unparseable schedule: {schedule:?} : {error}"))
 }
 
 fn plan_leave(observed: &Observed) -> Vec<Leave> {
@@ -212,12 +203,11 @@ fn plan_run(
     let schedule = match schedule::read(cron_job) {
         Ok(schedule) => schedule,
         Err(error) => {
-            let message = format!("unparseable schedule: {text:?} : {error}");
-            notices.push(Notice::warning(reasons::UNPARSEABLE_SCHEDULE, message));
+            notices.push(unparseable(observed.edited_at.is_some(), text, &error));
             return idle(Idle::Unparseable);
         }
     };
-    let due = match schedule::most_recent(&schedule, schedule::since_in_time(cron_job, now), now) {
+    let due = match schedule::most_recent(&schedule, schedule::since_in_time(cron_job, observed.edited_at, now), now) {
         Ok(due) => due,
         Err(error) => {
             notices.push(Notice::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {error}")));
@@ -227,7 +217,7 @@ fn plan_run(
     let run = plan_due(cron_job, &active_after(cron_job, leave), due, notices);
     let since = match &run {
         Run::Start(start) => start.due,
-        Run::Nothing(_) => schedule::since(cron_job),
+        Run::Nothing(_) => schedule::since(cron_job, observed.edited_at),
     };
     let next = schedule::next_delay(&schedule, since, now);
     (run, next)
@@ -298,7 +288,6 @@ impl fmt::Display for Run {
             Self::Nothing(Idle::Suspended) => f.write_str("nothing (suspended)"),
             Self::Nothing(Idle::Unparseable) => f.write_str("nothing (the schedule cannot be read)"),
             Self::Nothing(Idle::NeverDue) => f.write_str("nothing (the schedule is never due)"),
-            Self::Nothing(Idle::Rescheduled) => f.write_str("nothing (the schedule has changed)"),
             Self::Nothing(Idle::NotDue) => f.write_str("nothing (not due)"),
             Self::Nothing(Idle::Started(due)) => write!(f, "nothing ({due} was started)"),
             Self::Nothing(Idle::Forbidden(due)) => write!(f, "nothing ({due} waits for a running job)"),
