@@ -22,6 +22,7 @@ use shared::runtime::flags::GoDuration;
 
 use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, reasons};
 use crate::observe::Observed;
+use cron::InvalidCron;
 use schedule::{Due, Missed};
 
 /// One sync, decided.
@@ -145,6 +146,16 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     Plan { cleanup, leave, notices, run, next }
 }
 
+/// Upstream has another event where the schedule was edited: `updateCronJob`,
+/// `pkg/controller/cronjob/cronjob_controllerv2.go`.
+fn unparseable(was_edited: bool, schedule: &str, error: &InvalidCron) -> Notice {
+    if was_edited {
+        let message = format!("unparseable schedule for cronjob: {schedule}");
+        return Notice::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+    }
+    Notice::warning(reasons::UNPARSEABLE_SCHEDULE, format!("unparseable schedule: {schedule:?} : {error}"))
+}
+
 fn plan_leave(observed: &Observed) -> Vec<Leave> {
     let why = |uid: Uid| {
         if observed.missing.contains(&uid) {
@@ -194,8 +205,7 @@ fn plan_run(
     let schedule = match schedule::read(cron_job) {
         Ok(schedule) => schedule,
         Err(error) => {
-            let message = format!("unparseable schedule: {text:?} : {error}");
-            notices.push(Notice::warning(reasons::UNPARSEABLE_SCHEDULE, message));
+            notices.push(unparseable(observed.edited_at.is_some(), text, &error));
             return idle(Idle::Unparseable);
         }
     };

@@ -107,6 +107,14 @@ fn the_first_run_starts_when_it_is_due_and_not_before() {
     check(&alone(&new_york), "10:01", &started);
 }
 
+#[test]
+fn a_schedule_that_was_edited_and_cannot_be_read_is_told_in_other_words() {
+    let edited = Observed { edited_at: Some(at("10:00")), ..alone(&cron_job("this is not valid")) };
+    check(&edited, "10:01", "tell UnParseableCronJobSchedule; nothing (the schedule cannot be read)");
+    let told = &plan(&edited, at("10:01")).notices[0].message;
+    assert_eq!(told, "unparseable schedule for cronjob: this is not valid");
+}
+
 /// Upstream: `TestControllerV2SyncCronJob`, "not valid schedule", "not valid time zone".
 #[test]
 fn what_cannot_be_read_is_told_once_and_waits_for_a_change() {

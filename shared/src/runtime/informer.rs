@@ -63,8 +63,15 @@ pub struct Informer<T> {
 }
 
 struct Handlers<T> {
+    at_any_time: Vec<Handler<T>>,
     of_all: Vec<Handler<T>>,
     of_later: Vec<Handler<T>>,
+}
+
+impl<T> Default for Handlers<T> {
+    fn default() -> Self {
+        Self { at_any_time: Vec::new(), of_all: Vec::new(), of_later: Vec::new() }
+    }
 }
 
 /// A cache, and what is told of its changes once work has started. Until then nobody would do anything about them, and
@@ -77,8 +84,9 @@ struct Cached<T> {
 
 impl<T: Object> Cached<T> {
     fn notify(&self, change: Change<'_, T>) {
+        self.handlers.at_any_time.iter().for_each(|handler| handler(change));
         if self.has_started.load(Ordering::Relaxed) {
-            let Handlers { of_all, of_later } = &self.handlers;
+            let Handlers { at_any_time: _, of_all, of_later } = &self.handlers;
             of_all.iter().chain(of_later).for_each(|handler| handler(change));
         }
     }
@@ -198,7 +206,7 @@ impl<T: Object> InformerBuilder<T> {
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
         let source = Source { resource, accept, field_selector, label_selector, health };
-        Informer { source, cache, handlers: Handlers { of_all: Vec::new(), of_later: Vec::new() } }
+        Informer { source, cache, handlers: Handlers::default() }
     }
 }
 
@@ -221,6 +229,11 @@ impl<T: Object> Informer<T> {
     /// To follow how far the cache has come.
     pub fn follow(&self) -> Follow {
         Follow { progress: self.cache.subscribe(), health: self.health() }
+    }
+
+    /// Adds a handler of changes that is told of them on a standby too: of those that say more than what is there.
+    pub fn on_change_at_any_time(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
+        self.handlers.at_any_time.push(Box::new(handler));
     }
 
     /// What is known of this informer's health.
@@ -373,13 +386,18 @@ mod tests {
         };
         informer.on_change(tell(&told, "all"));
         informer.on_later_change(tell(&told, "later"));
+        let ever = Arc::new(Mutex::new(Vec::new()));
+        informer.on_change_at_any_time(tell(&ever, "ever"));
         let (_, cached) = informer.asleep();
         cached.apply(at("gone", 1));
         cached.apply(at("a", 1));
         cached.apply(at("a", 2));
         cached.delete(at("gone", 1));
         assert_eq!(*told.lock().unwrap(), [""; 0]);
+        let before = ["ever: gone added", "ever: a added", "ever: a updated", "ever: gone deleted"];
+        assert_eq!(*ever.lock().unwrap(), before);
         cached.start();
+        assert_eq!(*ever.lock().unwrap(), before, "it knows of them");
         assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["all: a added"]);
         cached.apply(at("a", 3));
         cached.apply(at("b", 1));

@@ -40,7 +40,7 @@ impl Edits {
 }
 
 /// Whether the same CronJob has another schedule.
-pub fn is_rescheduled(old: &CronJob, new: &CronJob) -> bool {
+fn is_rescheduled(old: &CronJob, new: &CronJob) -> bool {
     let same = old.metadata.uid == new.metadata.uid;
     same && (old.spec.schedule != new.spec.schedule || old.spec.time_zone != new.spec.time_zone)
 }
