@@ -90,8 +90,8 @@ async fn start_standbys(scene: &Scene, operators: &[&str]) -> Result<Vec<Operato
 
 /// Each life in a namespace of its own, all at the same time.
 async fn live_all(scene: &Scene, lives: &[Life]) -> Result<()> {
-    let lived = lives.iter().map(async |Life { operator, live, .. }| {
-        let own = scene.beside(operator.trim_end_matches("-operator")).await?;
+    let lived = lives.iter().enumerate().map(async |(number, Life { operator, live, .. })| {
+        let own = scene.beside(&number.to_string()).await?;
         live(&own).await.with_context(|| format!("the life of {operator}"))
     });
     try_join_all(lived).await.map(drop)
