@@ -1,7 +1,7 @@
 //! All that the operators of the cluster itself do: what begins and ends with a namespace, with an owner, with a node.
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
@@ -30,20 +30,26 @@ async fn change_ca(scene: &Scene) -> Result<()> {
         .await
 }
 
+/// The dependents are of several kinds, because a role for every kind is not justified by one.
 async fn delete_owners(scene: &Scene) -> Result<()> {
     for policy in ["orphan", "background"] {
-        let config_map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
-        let owner = scene.apply(&config_map("owner")).await?;
-        let mut dependent = config_map("dependent");
-        dependent["metadata"]["ownerReferences"] =
-            json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid}]);
-        scene.apply(&dependent).await?;
+        let object = |kind: &str, name: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}});
+        let owner = scene.apply(&object("ConfigMap", "owner")).await?;
+        for kind in ["ConfigMap", "Secret"] {
+            let mut dependent = object(kind, "dependent");
+            dependent["metadata"]["ownerReferences"] =
+                json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid}]);
+            scene.apply(&dependent).await?;
+        }
         scene.kubectl(&format!("delete configmap/owner --cascade={policy}")).await?;
         scene
-            .wait_until("its dependent is nobody's or gone", DEADLINE, async || {
-                let dependent = scene.api::<ConfigMap>().get_opt("dependent").await?;
-                let owners = dependent.and_then(|dependent| dependent.metadata.owner_references);
-                ensure!(owners.is_none(), "{owners:?}");
+            .wait_until("its dependents are nobody's or gone", DEADLINE, async || {
+                let config_map = scene.api::<ConfigMap>().get_opt("dependent").await?;
+                let secret = scene.api::<Secret>().get_opt("dependent").await?;
+                let metadata = [config_map.map(|found| found.metadata), secret.map(|found| found.metadata)];
+                let owners: Vec<_> =
+                    metadata.into_iter().flatten().filter_map(|metadata| metadata.owner_references).collect();
+                ensure!(owners.is_empty(), "{owners:?}");
                 Ok(())
             })
             .await?;
