@@ -1,5 +1,5 @@
-//! The one HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many watches, as
-//! client-go's.
+//! The HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many requests at once
+//! and many watches, as client-go's.
 //!
 //! kube's configuration, authentication and TLS under our own stack, for three reasons: kube's connector speaks
 //! HTTP/1.1 only (a burst of 500 creates would open 500 TLS connections), its default retries POST on 504 (which
@@ -9,6 +9,7 @@
 mod ca;
 mod connections;
 mod limiter;
+mod reach;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,15 +27,20 @@ use k8s_openapi as _;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tower::ServiceBuilder;
 
 use crate::runtime::api_error::{ApiError, Status, chain};
+use crate::runtime::clock::jitter;
+use crate::runtime::leader::Term;
 pub use ca::load_ca;
-use connections::Connections;
+use connections::{Connections, Place, Purpose};
 use limiter::Limiter;
+use reach::Reach;
 
-/// How long a request may take, its answer included; a watch may go on for longer once it has started.
+/// How long a request may take, its answer included; a watch may go on for longer once it has started. Waiting for a
+/// token or for a place in a connection does not count: nothing was sent, and so no answer is lost.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// client-go's: how long an idle HTTP/2 connection waits before it pings, and how long the answer may take.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -44,6 +50,12 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// client-go gives up after as many answers 429 to one request.
 const MAX_WAITS: u32 = 10;
+/// Over how long everything that waits for [`Client::came_back`] should begin again.
+pub const RETURN_SPREAD: Duration = Duration::from_secs(1);
+/// While the server cannot be reached, how often it is asked for a sign of life, and how long that may take.
+const PROBE_PERIOD: Duration = Duration::from_millis(1500);
+/// What everybody may read.
+const PROBE_PATH: &str = "/version";
 
 /// The content type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,13 +201,14 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
 /// Sends requests; cheap to clone, all clones have the same connections.
 #[derive(Clone)]
 pub struct Client {
-    inner: kube::Client,
     config: Arc<kube::Config>,
-    watches: Arc<Connections<kube::Client>>,
+    connections: Arc<Connections<kube::Client>>,
     host: Arc<str>,
     user_agent: HeaderValue,
     limiter: Option<Arc<Limiter>>,
     observer: Option<RequestObserver>,
+    reach: Arc<Reach>,
+    term: Option<Term>,
 }
 
 impl Client {
@@ -210,16 +223,67 @@ impl Client {
             cause: chain(cause),
         };
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|cause| error(&cause))?;
-        let inner = connect(config).map_err(|cause| error(&cause))?;
+        let first = connect(config).map_err(|cause| error(&cause))?;
         Ok(Self {
-            watches: Arc::new(Connections::new(inner.clone())),
-            inner,
+            connections: Arc::new(Connections::new(first)),
             config: Arc::new(config.clone()),
             host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
             observer: options.observer,
+            reach: Arc::default(),
+            term: None,
         })
+    }
+
+    /// The same client with connections of its own and no limit: for what must not wait behind bulk requests.
+    ///
+    /// # Errors
+    /// When the credentials or the CA cannot be used any more.
+    pub fn apart(&self) -> Result<Self, ConfigError> {
+        let first = connect(&self.config).map_err(|cause| ConfigError::Connection {
+            url: self.config.cluster_url.to_string(),
+            cause: chain(&cause),
+        })?;
+        Ok(Self { connections: Arc::new(Connections::new(first)), limiter: None, ..self.clone() })
+    }
+
+    /// The same client for writes of this term only: none is sent once the term is over, however long it had to wait.
+    #[must_use]
+    pub fn with_term(&self, term: Term) -> Self {
+        Self { term: Some(term), ..self.clone() }
+    }
+
+    /// Changes each time the server answers again after it could not be reached for a while.
+    pub fn came_back(&self) -> watch::Receiver<u64> {
+        self.reach.came_back()
+    }
+
+    /// Tells everybody who waits for it that the server is back, where something else than a request's end shows it.
+    pub(crate) fn note_return(&self) {
+        self.reach.returns();
+    }
+
+    /// Whenever a request has failed on its way, asks until an answer comes whether the server is there, so that its
+    /// return is noticed although everybody waits out a back-off.
+    pub(crate) async fn probe(self) {
+        let mut failing = self.reach.failing_since();
+        // The sender is this client's own: it does not go away.
+        while failing.wait_for(Option::is_some).await.is_ok() {
+            // The connections there are may be dead and not know it yet.
+            let Ok(probe) = self.apart() else {
+                sleep(PROBE_PERIOD).await;
+                continue;
+            };
+            while failing.borrow_and_update().is_some() {
+                // Only an answer of success ends this; a refusal is logged by those whom it concerns.
+                let _ = timeout(PROBE_PERIOD, probe.get_bytes(PROBE_PATH, Accept::Object)).await;
+                tokio::select! {
+                    _ = failing.wait_for(Option::is_none) => {}
+                    () = sleep(jitter(PROBE_PERIOD, 1.0)) => {}
+                }
+            }
+        }
     }
 
     /// The apiserver's host and port, as the `host` label of `rest_client_*` has it.
@@ -274,13 +338,11 @@ impl Client {
         accept: Accept,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
-        let (connection, seat) = self.watches.seat(|| connect(&self.config)).map_err(|cause| call.broken(&cause))?;
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.answer(&connection, &call));
-        let answer = answer.await.map_err(|_| call.timed_out())??;
+        let Answer { response, place, .. } = self.answer(&call, Purpose::Watch).await?;
         let (method, path) = (call.method.to_string(), path.to_owned());
-        Ok(answer.into_body().into_data_stream().map_err(move |cause| {
+        Ok(response.into_body().into_data_stream().map_err(move |cause| {
             // It keeps its place for as long as there is this closure.
-            let _ = &seat;
+            let _ = &place;
             ApiError::Transport { method: method.clone(), path: path.clone(), cause: chain(&cause) }
         }))
     }
@@ -296,37 +358,59 @@ impl Client {
 
     /// One answer of success with all its body.
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, async {
-            let answer = self.answer(&self.inner, call).await?;
-            let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
-            Ok(collected.to_bytes())
-        });
-        answer.await.map_err(|_| call.timed_out())?
+        let Answer { response, deadline, place: _place } = self.answer(call, Purpose::Request).await?;
+        let body = timeout_at(deadline, response.into_body().collect()).await.map_err(|_| self.timed_out(call))?;
+        Ok(body.map_err(|cause| self.broken(call, &cause))?.to_bytes())
     }
 
     /// One answer of success, or the error that the server's status tells.
-    async fn answer(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-        let (started, mut waits) = (Instant::now(), 0);
+    async fn answer(&self, call: &Call<'_>, purpose: Purpose) -> Result<Answer, ApiError> {
+        let (mut left, mut waits) = (REQUEST_TIMEOUT, 0);
         loop {
             if let Some(limiter) = &self.limiter {
                 limiter.acquire().await;
             }
-            let answer = self.send(connection, call).await?;
-            if answer.status().is_success() {
-                return Ok(answer);
+            let place = self.connections.place(purpose, || connect(&self.config)).await;
+            let (connection, place) = place.map_err(|cause| call.broken(&cause))?;
+            self.check_term(call)?;
+            let deadline = Instant::now() + left;
+            let response = timeout_at(deadline, self.send(&connection, call)).await;
+            let response = response.map_err(|_| self.timed_out(call))??;
+            if response.status().is_success() {
+                self.reach.answers();
+                return Ok(Answer { response, place, deadline });
             }
+            left = deadline.saturating_duration_since(Instant::now());
             // Where the time does not suffice for another try the refusal is the answer: nothing was done.
-            let has_time = |pause: &Duration| started.elapsed().saturating_add(*pause) < REQUEST_TIMEOUT;
-            let pause = retry_after(&answer).filter(|_| waits < MAX_WAITS).filter(has_time);
+            let pause = retry_after(&response).filter(|_| waits < MAX_WAITS).filter(|pause| *pause < left);
             if let Some(pause) = pause {
                 waits += 1;
-                tokio::time::sleep(pause).await;
+                left -= pause;
+                drop((response, place));
+                sleep(pause).await;
                 continue;
             }
-            let code = answer.status().as_u16();
-            let body = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?.to_bytes();
+            let code = response.status().as_u16();
+            let body = timeout_at(deadline, response.into_body().collect()).await.map_err(|_| self.timed_out(call))?;
+            let body = body.map_err(|cause| self.broken(call, &cause))?.to_bytes();
             return Err(ApiError::Status(Box::new(Status::from_body(code, &body))));
         }
+    }
+
+    /// Refuses a write that another replica may be doing, too. To be asked after every wait.
+    fn check_term(&self, call: &Call<'_>) -> Result<(), ApiError> {
+        let is_over = call.method != Method::GET && self.term.as_ref().is_some_and(Term::is_over);
+        if is_over { Err(ApiError::NotLeading) } else { Ok(()) }
+    }
+
+    fn broken(&self, call: &Call<'_>, cause: &(dyn std::error::Error + 'static)) -> ApiError {
+        self.reach.fails();
+        call.broken(cause)
+    }
+
+    fn timed_out(&self, call: &Call<'_>) -> ApiError {
+        self.reach.fails();
+        call.timed_out()
     }
 
     async fn send(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -344,8 +428,17 @@ impl Client {
         if let Some(observer) = &self.observer {
             observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
         }
-        answer.map_err(|cause| call.broken(&cause))
+        answer.map_err(|cause| self.broken(call, &cause))
     }
+}
+
+/// An answer whose body is still to come.
+struct Answer {
+    response: Response<Body>,
+    /// To be kept until the body is read.
+    place: Place,
+    /// When the time of the whole request is over.
+    deadline: Instant,
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -433,6 +526,38 @@ mod tests {
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
         assert!(error.is_too_many_requests() && !error.is_outcome_unknown(), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_token_is_no_lost_answer() {
+        // Nobody listens there.
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let options = ClientOptions { qps: Some(0.01), burst: 1, ..ClientOptions::default() };
+        let client = Client::new(&config, options).unwrap();
+        for _ in 0..3 {
+            let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
+            assert!(matches!(error, ApiError::Transport { .. }), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_servers_return_is_noticed_while_everybody_waits() {
+        let paths = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let asked = Arc::clone(&paths);
+        let address = crate::runtime::serving::loopback::serve(move |request| {
+            asked.lock().unwrap().push(request.uri().path().to_owned());
+            crate::runtime::serving::loopback::answer(200, "{}")
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let mut failing = client.reach.failing_since();
+        let probing = tokio::spawn(client.clone().probe());
+        client.reach.fails();
+        let noticed = failing.wait_for(Option::is_none);
+        timeout(Duration::from_secs(20), noticed).await.expect("it is noticed in time").unwrap();
+        assert_eq!(*paths.lock().unwrap(), [PROBE_PATH]);
+        assert!(!probing.is_finished());
     }
 
     #[tokio::test]

@@ -15,19 +15,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::object::Object;
 use crate::runtime::cache::Progress;
-use crate::runtime::client::{self, Client, ClientOptions};
+use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::Follow;
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::events::{Events, Recorder};
 use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
-use crate::runtime::informer::{Feeder, Informer};
+use crate::runtime::informer::{Feeder, Followed, Informer};
 use crate::runtime::leader::{Election, Elector, Lost, Term};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::{Backoff, Queue};
@@ -73,6 +73,8 @@ pub struct Setup {
     panics: Arc<AtomicU64>,
     informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
     progress: Vec<Receiver<Progress>>,
+    followed: Followed,
+    on_restore: Vec<OnRestore>,
     queues: Vec<Queue>,
     workers: Vec<BoxFuture<'static, ()>>,
     pages: Vec<OwnPage>,
@@ -80,6 +82,9 @@ pub struct Setup {
 
 /// Path, content type, and what reads it.
 type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
+
+/// Starts over after a restore.
+type OnRestore = Box<dyn Fn() + Send + Sync>;
 
 impl Setup {
     /// The flags every operator has.
@@ -89,7 +94,8 @@ impl Setup {
 
     /// The writer; it writes nothing while another replica may be at work.
     pub fn control(&self) -> Control {
-        Control::new(self.client.clone(), self.term.clone())
+        let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
+        Control::new(client, self.term.clone())
     }
 
     /// The event recorder, under the operator's event source.
@@ -127,6 +133,7 @@ impl Setup {
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
+        self.followed.add(informer.collection());
         self.informers.push(Box::pin(informer.run(self.client.clone()).map(Ok)));
     }
 
@@ -136,6 +143,7 @@ impl Setup {
         let (broken, mut reports) = mpsc::unbounded_channel();
         let feeder = Feeder::new(self.client.clone(), self.metrics.clone(), broken);
         self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
+        self.followed.add_feeder(feeder.clone());
         let feeds = feeder.clone();
         self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
         feeder
@@ -164,6 +172,12 @@ impl Setup {
         self.checks.add(&[Probe::Readyz], name, check);
         self.progress.push(ready);
         self.informers.push(Box::pin(task.map(Ok)));
+    }
+
+    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is remembered
+    /// of versions and of objects under way belongs to a history that is no more.
+    pub fn on_restore(&mut self, start_over: impl Fn() + Send + Sync + 'static) {
+        self.on_restore.push(Box::new(start_over));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
@@ -226,6 +240,8 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         panics: Arc::default(),
         informers: Vec::new(),
         progress: Vec::new(),
+        followed: Followed::default(),
+        on_restore: Vec::new(),
         queues: Vec::new(),
         workers: Vec::new(),
         pages: Vec::new(),
@@ -271,7 +287,7 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
     let metrics = setup.metrics.leader(names.operator);
-    let elector = Elector::new(election, setup.client.clone(), setup.clock(), setup.recorder(), metrics);
+    let elector = Elector::new(election, setup.client.apart()?, setup.clock(), setup.recorder(), metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
     Ok(Some(elector))
@@ -293,11 +309,57 @@ async fn serve(
 
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
-    let Setup { informers, progress, queues, workers, .. } = setup;
+    let Setup { client, informers, progress, followed, on_restore, queues, workers, .. } = setup;
     let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
+    following.spawn(client.clone().probe().map(Ok));
+    following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
+    if let Some(elector) = &elector {
+        following.spawn(start_over(elector.restores(), followed.clone(), on_restore, queues.clone()).map(Ok));
+    }
+    let caches = Caches { client, progress, followed };
     tokio::select! {
-        outcome = lead(progress, queues, workers, elector, shutdown_limit) => outcome,
+        outcome = lead(caches, queues, workers, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
+    }
+}
+
+/// Tries again what failed while the server was away.
+async fn retry_after_returns(mut came_back: Receiver<u64>, queues: Vec<Queue>) {
+    while came_back.changed().await.is_ok() {
+        for queue in &queues {
+            queue.retry_all_spread(RETURN_SPREAD);
+        }
+    }
+}
+
+/// After etcd was restored from a backup: lists everything anew, and forgets what is not in the lists.
+async fn start_over(mut restores: Receiver<u64>, followed: Followed, on_restore: Vec<OnRestore>, queues: Vec<Queue>) {
+    while restores.changed().await.is_ok() {
+        followed.relist().await;
+        for start_over in &on_restore {
+            start_over();
+        }
+        for queue in &queues {
+            queue.add_all_spread(RETURN_SPREAD);
+        }
+        tracing::warn!("etcd was restored: everything was listed anew");
+    }
+}
+
+/// What must be up to date before work begins.
+struct Caches {
+    client: Client,
+    progress: Vec<Receiver<Progress>>,
+    followed: Followed,
+}
+
+impl Caches {
+    /// Ends when all are synced and, after an acquisition at this moment, know what the former leader wrote.
+    async fn ready(self, acquired: Option<Instant>) {
+        all_synced(self.progress).await;
+        if let Some(acquired) = acquired {
+            self.followed.catch_up(&self.client, acquired).await;
+        }
     }
 }
 
@@ -316,7 +378,7 @@ async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
 
 /// Waits to lead, and works.
 async fn lead(
-    progress: Vec<Receiver<Progress>>,
+    caches: Caches,
     queues: Vec<Queue>,
     workers: Vec<BoxFuture<'static, ()>>,
     mut elector: Option<Elector>,
@@ -329,8 +391,9 @@ async fn lead(
             () = &mut stopped => return Ok(()),
         }
     }
+    let acquired = elector.as_ref().map(|_| Instant::now());
     tokio::select! {
-        () = all_synced(progress) => tracing::info!("caches are synced, workers start"),
+        () = caches.ready(acquired) => tracing::info!("caches are synced, workers start"),
         () = &mut stopped => return end(elector).await,
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
