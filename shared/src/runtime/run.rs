@@ -3,6 +3,8 @@
 //! Every replica keeps its caches warm; only the leader works. Left out: what is watched and synced, which the
 //! operator's `controller.rs` says in [`Operator::set_up`].
 
+mod restore;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,6 +36,7 @@ use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::serving::{Checks, Probe, Query, Server, Site};
 use crate::runtime::telemetry::{self, Telemetry};
 use crate::runtime::worker::{self, Controller};
+use restore::{OnRestore, StartOver};
 
 /// How long the last events and traces may take to leave.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -82,9 +85,6 @@ pub struct Setup {
 
 /// Path, content type, and what reads it.
 type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
-
-/// Starts over after a restore.
-type OnRestore = Box<dyn Fn() + Send + Sync>;
 
 impl Setup {
     /// The flags every operator has.
@@ -176,8 +176,8 @@ impl Setup {
 
     /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is remembered
     /// of versions and of objects under way belongs to a history that is no more.
-    pub fn on_restore(&mut self, start_over: impl Fn() + Send + Sync + 'static) {
-        self.on_restore.push(Box::new(start_over));
+    pub fn on_restore(&mut self, forget: impl Fn() + Send + Sync + 'static) {
+        self.on_restore.push(Box::new(forget));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
@@ -313,9 +313,11 @@ async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) 
     let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
     following.spawn(client.clone().probe().map(Ok));
     following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
-    if let Some(elector) = &elector {
-        following.spawn(start_over(elector.restores(), followed.clone(), on_restore, queues.clone()).map(Ok));
-    }
+    let start_over = StartOver { followed: followed.clone(), on_restore, queues: queues.clone() };
+    match &elector {
+        Some(elector) => following.spawn(start_over.with_lease(elector.restores()).map(Ok)),
+        None => following.spawn(start_over.without_lease(client.clone()).map(Ok)),
+    };
     let caches = Caches { client, progress, followed };
     tokio::select! {
         outcome = lead(caches, queues, workers, elector, shutdown_limit) => outcome,
@@ -329,20 +331,6 @@ async fn retry_after_returns(mut came_back: Receiver<u64>, queues: Vec<Queue>) {
         for queue in &queues {
             queue.retry_all_spread(RETURN_SPREAD);
         }
-    }
-}
-
-/// After etcd was restored from a backup: lists everything anew, and forgets what is not in the lists.
-async fn start_over(mut restores: Receiver<u64>, followed: Followed, on_restore: Vec<OnRestore>, queues: Vec<Queue>) {
-    while restores.changed().await.is_ok() {
-        followed.relist().await;
-        for start_over in &on_restore {
-            start_over();
-        }
-        for queue in &queues {
-            queue.add_all_spread(RETURN_SPREAD);
-        }
-        tracing::warn!("etcd was restored: everything was listed anew");
     }
 }
 

@@ -55,6 +55,23 @@ impl Followed {
         join(caches, feeds).await;
     }
 
+    /// Whether a cache knows a version that the apiserver does not have yet.
+    pub(crate) async fn is_ahead_of(&self, client: &Client) -> bool {
+        for collection in self.caches.iter().cloned().chain(self.feeds()) {
+            let known = collection.follow.progress.borrow().resource_version;
+            if known == ResourceVersion::default() {
+                continue;
+            }
+            match collection.version(client).await {
+                // No number: another resource tells more.
+                Ok(ResourceVersion(0)) => {}
+                Ok(version) => return version < known,
+                Err(error) => tracing::warn!(resource = collection.resource(), %error, "cannot be read"),
+            }
+        }
+        false
+    }
+
     /// Lists everything anew, and ends when the lists of all caches are in.
     pub(crate) async fn relist(&self) {
         for feed in self.feeds() {

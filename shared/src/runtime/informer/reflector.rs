@@ -179,7 +179,12 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         } else {
             query.push(("resourceVersion", &version));
         }
-        let stream = self.client.stream(&self.source.path(&query), self.source.accept).await;
+        let path = self.source.path(&query);
+        let stream = tokio::select! {
+            stream = self.client.stream(&path, self.source.accept) => stream,
+            // Nothing may come for long where the server has not reached our version.
+            () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
+        };
         let stream = stream.map_err(|error| match error {
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),

@@ -127,6 +127,10 @@ async fn after_a_restore_everything_is_listed_anew() {
     let scene = Scene::at(5).await;
     let mut followed = Followed::default();
     followed.add(scene.cache.clone());
+    for (version, is_restored) in [(5, false), (6, false), (4, true)] {
+        scene.server.lock().unwrap().version = version;
+        assert_eq!(followed.is_ahead_of(&scene.client).await, is_restored, "{version}");
+    }
     timeout(LIMIT, followed.relist()).await.expect("it is listed in time");
     assert_eq!((scene.server.lock().unwrap().lists, scene.health.lists()), (2, 2));
 }
