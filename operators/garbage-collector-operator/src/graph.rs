@@ -12,6 +12,7 @@ mod identity;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use shared::api::intern::Text;
@@ -98,6 +99,12 @@ impl Graph {
     /// All nodes, by uid.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
+    }
+
+    /// The nodes whose uids come after this one, or all, by uid.
+    pub fn nodes_after(&self, uid: Option<Uid>) -> impl Iterator<Item = &Node> {
+        let after = uid.map_or(Bound::Unbounded, Bound::Excluded);
+        self.nodes.range((after, Bound::Unbounded)).map(|(_, node)| node)
     }
 
     /// Whether this owner is known not to exist.

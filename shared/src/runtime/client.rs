@@ -6,8 +6,10 @@
 //! duplicates objects), and it sets no limit on how long a request may take.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
+mod bounded;
 mod ca;
 mod connections;
+mod credentials;
 mod limiter;
 mod reach;
 
@@ -34,8 +36,10 @@ use tower::ServiceBuilder;
 use crate::runtime::api_error::{ApiError, Status, chain};
 use crate::runtime::clock::jitter;
 use crate::runtime::leader::Term;
+use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::load_ca;
 use connections::{Connections, Place, Purpose};
+use credentials::{Connection, Refusals, Renewing};
 use limiter::Limiter;
 use reach::Reach;
 
@@ -128,6 +132,15 @@ pub struct ClientOptions {
     pub observer: Option<RequestObserver>,
 }
 
+/// How many requests may be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// A second, on average.
+    pub qps: f32,
+    /// At once.
+    pub burst: u32,
+}
+
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -207,6 +220,7 @@ pub struct Client {
     user_agent: HeaderValue,
     limiter: Option<Arc<Limiter>>,
     observer: Option<RequestObserver>,
+    refusals: Arc<Refusals>,
     reach: Arc<Reach>,
     term: Option<Term>,
 }
@@ -231,21 +245,33 @@ impl Client {
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
             observer: options.observer,
+            refusals: Arc::default(),
             reach: Arc::default(),
             term: None,
         })
     }
 
-    /// The same client with connections of its own and no limit: for what must not wait behind bulk requests.
+    /// Fails once the apiserver has said for minutes that the credentials are not valid: they are read again whenever
+    /// they change, so that a new process is all that may help.
+    pub fn check_credentials(&self) -> Result<(), String> {
+        self.refusals.check()
+    }
+
+    /// A client with the same credentials on connections of its own, under a limit of its own or none: what goes over it
+    /// waits behind nothing else.
     ///
     /// # Errors
-    /// When the credentials or the CA cannot be used any more.
-    pub fn apart(&self) -> Result<Self, ConfigError> {
+    /// When the connection cannot be set up any more, such as when the file of a certificate is gone.
+    pub fn beside(&self, limit: Option<Limit>) -> Result<Self, ConfigError> {
         let first = connect(&self.config).map_err(|cause| ConfigError::Connection {
             url: self.config.cluster_url.to_string(),
             cause: chain(&cause),
         })?;
-        Ok(Self { connections: Arc::new(Connections::new(first)), limiter: None, ..self.clone() })
+        Ok(Self {
+            connections: Arc::new(Connections::new(first)),
+            limiter: limit.map(|limit| Arc::new(Limiter::new(limit.qps, limit.burst))),
+            ..self.clone()
+        })
     }
 
     /// The same client for writes of this term only: none is sent once the term is over, however long it had to wait.
@@ -271,7 +297,7 @@ impl Client {
         // The sender is this client's own: it does not go away.
         while failing.wait_for(Option::is_some).await.is_ok() {
             // The connections there are may be dead and not know it yet.
-            let Ok(probe) = self.apart() else {
+            let Ok(probe) = self.beside(None) else {
                 sleep(PROBE_PERIOD).await;
                 continue;
             };
@@ -359,8 +385,8 @@ impl Client {
     /// One answer of success with all its body.
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
         let Answer { response, deadline, place: _place } = self.answer(call, Purpose::Request).await?;
-        let body = timeout_at(deadline, response.into_body().collect()).await.map_err(|_| self.timed_out(call))?;
-        Ok(body.map_err(|cause| self.broken(call, &cause))?.to_bytes())
+        let body = timeout_at(deadline, collect(response.into_body(), ANSWER_BYTES_MAX)).await;
+        body.map_err(|_| self.timed_out(call))?.map_err(|unread| self.unread(call, unread, ANSWER_BYTES_MAX))
     }
 
     /// One answer of success, or the error that the server's status tells.
@@ -391,8 +417,12 @@ impl Client {
                 continue;
             }
             let code = response.status().as_u16();
-            let body = timeout_at(deadline, response.into_body().collect()).await.map_err(|_| self.timed_out(call))?;
-            let body = body.map_err(|cause| self.broken(call, &cause))?.to_bytes();
+            let body = timeout_at(deadline, collect(response.into_body(), REFUSAL_BYTES_MAX)).await;
+            let body = match body.map_err(|_| self.timed_out(call))? {
+                // The code says what happened.
+                Err(Unread::TooLarge) => Bytes::new(),
+                body => body.map_err(|unread| self.unread(call, unread, REFUSAL_BYTES_MAX))?,
+            };
             return Err(ApiError::Status(Box::new(Status::from_body(code, &body))));
         }
     }
@@ -406,6 +436,13 @@ impl Client {
     fn broken(&self, call: &Call<'_>, cause: &(dyn std::error::Error + 'static)) -> ApiError {
         self.reach.fails();
         call.broken(cause)
+    }
+
+    fn unread(&self, call: &Call<'_>, unread: Unread, limit: usize) -> ApiError {
+        match unread {
+            Unread::Broken(cause) => self.broken(call, &*cause),
+            Unread::TooLarge => call.too_large(limit),
+        }
     }
 
     fn timed_out(&self, call: &Call<'_>) -> ApiError {
@@ -428,7 +465,9 @@ impl Client {
         if let Some(observer) = &self.observer {
             observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
         }
-        answer.map_err(|cause| self.broken(call, &cause))
+        let answer = answer.map_err(|cause| self.broken(call, &cause))?;
+        self.refusals.note(answer.status());
+        Ok(answer)
     }
 }
 
@@ -456,6 +495,10 @@ impl Call<'_> {
         ApiError::Transport { method: self.method.to_string(), path: self.path.to_owned(), cause: chain(cause) }
     }
 
+    fn too_large(&self, limit: usize) -> ApiError {
+        ApiError::TooLarge { method: self.method.to_string(), path: self.path.to_owned(), limit }
+    }
+
     fn timed_out(&self) -> ApiError {
         ApiError::Timeout { method: self.method.to_string(), path: self.path.to_owned(), limit: REQUEST_TIMEOUT }
     }
@@ -471,6 +514,11 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
 }
 
 fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
+    Ok(kube::Client::new(Renewing::new(config, connection)?, config.default_namespace.clone()))
+}
+
+/// A connection with the credentials as they are now.
+fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
     // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut tcp = HttpConnector::new();
@@ -499,12 +547,13 @@ fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
         .layer(config.extra_headers_layer()?)
         .map_err(tower::BoxError::from)
         .service(http);
-    Ok(kube::Client::new(service, config.default_namespace.clone()))
+    Ok(Connection::new(service))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::serving::loopback;
 
     #[test]
     fn master_is_a_url_or_a_host() {
@@ -515,9 +564,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_that_asks_for_too_long_a_pause_is_an_answer() {
-        let address = crate::runtime::serving::loopback::serve(|_| {
-            let mut answer =
-                crate::runtime::serving::loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
+        let address = loopback::serve(|_| {
+            let mut answer = loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(REQUEST_TIMEOUT.as_secs()));
             answer
         })
@@ -544,9 +592,9 @@ mod tests {
     async fn the_servers_return_is_noticed_while_everybody_waits() {
         let paths = Arc::new(std::sync::Mutex::new(Vec::new()));
         let asked = Arc::clone(&paths);
-        let address = crate::runtime::serving::loopback::serve(move |request| {
+        let address = loopback::serve(move |request| {
             asked.lock().unwrap().push(request.uri().path().to_owned());
-            crate::runtime::serving::loopback::answer(200, "{}")
+            loopback::answer(200, "{}")
         })
         .await;
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
@@ -558,6 +606,23 @@ mod tests {
         timeout(Duration::from_secs(20), noticed).await.expect("it is noticed in time").unwrap();
         assert_eq!(*paths.lock().unwrap(), [PROBE_PATH]);
         assert!(!probing.is_finished());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_not_read() {
+        let address = loopback::serve(|request| {
+            let code = if request.uri().path() == "/refused" { 409 } else { 200 };
+            let mut answer = loopback::stream(futures::stream::pending());
+            *answer.status_mut() = StatusCode::from_u16(code).unwrap();
+            answer.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from(ANSWER_BYTES_MAX + 1));
+            answer
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let error = client.get_bytes("/list", Accept::Object).await.unwrap_err();
+        assert_eq!(error.to_string(), "GET /list: the answer has more than 268435456 bytes");
+        assert_eq!(client.get_bytes("/refused", Accept::Object).await.unwrap_err().code(), Some(409));
     }
 
     #[tokio::test]

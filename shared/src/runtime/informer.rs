@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use crate::api::object::{Key, Kind, Object, ResourceVersion};
 use crate::api::resource::Resource;
+use crate::api::url::with_query;
 use crate::runtime::cache::{Cache, Change, IndexId, IndexValue, Indices};
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::consistency::Follow;
@@ -60,15 +61,8 @@ impl Source {
     /// The path of what is followed, with these parameters and the selectors.
     fn path(&self, query: &[(&str, &str)]) -> String {
         let selectors = [("fieldSelector", &*self.field_selector), ("labelSelector", &*self.label_selector)];
-        let pairs = query.iter().copied().chain(selectors).filter(|(_, value)| !value.is_empty());
-        let mut path = self.resource.collection_path("");
-        for (at, (name, value)) in pairs.enumerate() {
-            path.push(if at == 0 { '?' } else { '&' });
-            path.push_str(name);
-            path.push('=');
-            percent_encode(value, &mut path);
-        }
-        path
+        let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
+        with_query(&self.resource.collection_path(""), &pairs)
     }
 }
 
@@ -352,19 +346,5 @@ impl Health {
 
     pub(crate) fn wanted_list(&self) -> u64 {
         self.wanted_list.load(Ordering::Relaxed)
-    }
-}
-
-fn percent_encode(text: &str, into: &mut String) {
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => into.push(char::from(byte)),
-            _ => {
-                into.push('%');
-                for digit in [byte >> 4, byte & 15] {
-                    into.push(char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase());
-                }
-            }
-        }
     }
 }

@@ -171,7 +171,7 @@ enum Attempt {
 }
 
 impl Elector {
-    /// A candidate; nothing is asked yet. The client's requests should wait behind nobody else's: see [`Client::apart`].
+    /// A candidate; nothing is asked yet. The client's requests should wait behind nobody else's: see [`Client::beside`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
         let watchdog = Watchdog {
             lease: election.lease.clone(),

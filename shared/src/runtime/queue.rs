@@ -42,7 +42,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    fn after(self, failures: u32) -> Duration {
+    /// How long to wait after so many failures in a row.
+    pub fn after(self, failures: u32) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         self.first.saturating_mul(doubled).min(self.max)
     }

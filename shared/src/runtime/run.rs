@@ -83,8 +83,9 @@ pub struct Setup {
     pages: Vec<OwnPage>,
 }
 
-/// Path, content type, and what reads it.
-type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
+/// Path, content type, and what reads it, in pieces.
+type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> Pieces + Send + Sync>);
+type Pieces = Box<dyn Iterator<Item = String> + Send>;
 
 impl Setup {
     /// The flags every operator has.
@@ -149,14 +150,15 @@ impl Setup {
         feeder
     }
 
-    /// Serves a page of the operator's own, to those who may GET its path.
-    pub fn page(
+    /// Serves a page of the operator's own, to those who may GET its path. Each piece is made once the visitor has taken
+    /// those before, so that a long page needs no more memory than a short one.
+    pub fn page<P: Iterator<Item = String> + Send + 'static>(
         &mut self,
         path: &'static str,
         content_type: &'static str,
-        read: impl Fn(&Query) -> String + Send + Sync + 'static,
+        read: impl Fn(&Query) -> P + Send + Sync + 'static,
     ) {
-        self.pages.push((path, content_type, Box::new(read)));
+        self.pages.push((path, content_type, Box::new(move |query| Box::new(read(query)))));
     }
 
     /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
@@ -246,6 +248,8 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         workers: Vec::new(),
         pages: Vec::new(),
     };
+    let client = setup.client.clone();
+    setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
@@ -287,7 +291,7 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
     let metrics = setup.metrics.leader(names.operator);
-    let elector = Elector::new(election, setup.client.apart()?, setup.clock(), setup.recorder(), metrics);
+    let elector = Elector::new(election, setup.client.beside(None)?, setup.clock(), setup.recorder(), metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
     Ok(Some(elector))
@@ -303,8 +307,9 @@ async fn serve(
     let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
-    let site = pages.into_iter().fold(site, |site, (path, content_type, read)| site.page(path, content_type, read));
-    Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
+    let site =
+        pages.into_iter().fold(site, |site, (path, content_type, read)| site.page_in_pieces(path, content_type, read));
+    Ok(Server::start(&shared.serving, site, &setup.client).await?)
 }
 
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.

@@ -1,6 +1,7 @@
 //! What one event after another is worth.
 
-use garbage_collector_operator::graph::{Event, Graph, Stage, dot};
+use garbage_collector_operator::graph::dot::Drawing;
+use garbage_collector_operator::graph::{Event, Graph, Stage};
 use garbage_collector_operator::objects::{ObjectKind, PartialObject};
 use shared::api::object::Uid;
 
@@ -367,10 +368,36 @@ fn a_drawing_shows_what_hangs_together() {
     scene.observe(&thing("Pod", "ns/alone"));
     let (a, rs) = (uid("a"), uid("rs"));
     let drawn = format!("\"{a}\" -> \"{rs}\";");
+    let draw = |scene: &Scene, of: &[Uid]| {
+        let mut drawing = Drawing::new(&scene.graph, of);
+        std::iter::from_fn(|| drawing.piece(&scene.graph)).collect::<String>()
+    };
     for of in [&[][..], &[rs]] {
-        let text = dot::dot(&scene.graph, of);
+        let text = draw(&scene, of);
+        assert!(text.starts_with("strict digraph full {") && text.ends_with(";\n}\n"), "{text}");
         assert!(text.contains(&drawn) && text.contains("v1/ReplicaSet\\nns/rs\\nVirtual"), "{text}");
         assert!(!text.contains("alone"), "{text}");
     }
-    assert!(dot::dot(&scene.graph, &[uid("alone")]).contains("ns/alone"));
+    assert!(draw(&scene, &[uid("alone")]).contains("ns/alone"));
+}
+
+#[test]
+fn a_drawing_of_many_comes_in_small_pieces_and_shows_each_once() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    for at in 0..1000 {
+        scene.observe(&thing("Pod", &format!("ns/pod-{at}")).owned_by(&owner));
+    }
+    let mut drawing = Drawing::new(&scene.graph, &[]);
+    let mut pieces = Vec::new();
+    while let Some(piece) = drawing.piece(&scene.graph) {
+        // What goes meanwhile is left out, and nothing else.
+        if pieces.is_empty() {
+            scene.delete(&thing("Pod", "ns/pod-7").owned_by(&owner));
+        }
+        pieces.push(piece);
+    }
+    assert!(pieces.iter().all(|piece| piece.len() < 64 * 1024));
+    let text = pieces.concat();
+    assert_eq!((text.matches("[label=").count(), text.matches(" -> ").count()), (1000, 999));
 }

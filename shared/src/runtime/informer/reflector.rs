@@ -16,7 +16,7 @@ use futures::{Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity, Page};
 use super::{Health, Sink, Source};
@@ -32,8 +32,12 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
-/// How long the next line of a streamed list may take.
+/// How long a streamed list may bring no new object, nor its end.
 const LIST_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a streamed list may take: less than the watch that it is part of, which the server ends by itself.
+const LIST_MAX: Duration = Duration::from_secs(240);
+/// An apiserver takes no object of more than 3 MB; an aggregated one may have larger ones.
+const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner, and without a word, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 const PAGE: usize = 500;
@@ -203,10 +207,14 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
         let (started, mut was_told) = (Instant::now(), false);
+        let (mut grown, mut listed) = (started, 0);
         loop {
-            let patience = if listing.is_some() { LIST_PATIENCE } else { limit + WATCH_GRACE };
+            let deadline = match &listing {
+                Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
+                None => Instant::now() + limit + WATCH_GRACE,
+            };
             let line = tokio::select! {
-                line = timeout(patience, lines.next()) => line,
+                line = timeout_at(deadline, lines.next()) => line,
                 // Not in the middle of a list: who asks again and again would never let one come to its end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
@@ -226,6 +234,10 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             };
             let is_listed = listing.is_none();
             self.event(&line, &mut listing)?;
+            // Bookmarks, and events of what is listed already, bring no list closer to its end.
+            if let Some(live) = listing.as_ref().filter(|live| live.len() > listed) {
+                (grown, listed) = (Instant::now(), live.len());
+            }
             *backoff = BACKOFF_FIRST;
             was_told = true;
             self.expired &= !is_listed;
@@ -350,7 +362,7 @@ struct Lines<S> {
 }
 
 impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
-    async fn next(&mut self) -> Result<Option<BytesMut>, ApiError> {
+    async fn next(&mut self) -> Result<Option<BytesMut>, Stop> {
         let mut searched = 0;
         loop {
             if let Some(end) = memchr(b'\n', &self.buffer[searched..]) {
@@ -362,6 +374,9 @@ impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
                 return Ok(Some(line));
             }
             searched = self.buffer.len();
+            if searched > LINE_BYTES_MAX {
+                return Err(Stop::Failed(format!("the watch sent an event of more than {LINE_BYTES_MAX} bytes")));
+            }
             match self.stream.next().await {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk?),
                 None => return Ok(None),
