@@ -60,6 +60,8 @@ impl Operator for GarbageCollectorOperator {
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector), errors);
         setup.run("monitors", ready, monitors.run());
 
+        let resumed = Arc::clone(&collector);
+        setup.at_start(move || resumed.resume());
         let shown = Arc::clone(&collector);
         setup.page("/debug/controllers/garbage-collector-controller/graph", dot::CONTENT_TYPE, move |query| {
             let (shown, of): (_, Vec<Uid>) = (Arc::clone(&shown), query.values("uid").map(Uid::parse).collect());

@@ -85,6 +85,24 @@ impl Graph {
         effects
     }
 
+    /// What all that is known is worth, as if it were observed now for the first time. An owner that has gone since then,
+    /// and still has dependents, becomes a virtual node.
+    pub fn resume(&mut self) -> Effects {
+        let mut effects = Effects::default();
+        let uids: Vec<Uid> = self.nodes.keys().copied().collect();
+        for uid in uids {
+            let Some(node) = self.nodes.get(&uid) else { continue };
+            if node.is_virtual() {
+                effects.attempt_to_delete.push(uid);
+                continue;
+            }
+            let (owners, was) = (node.owners.clone(), node.was);
+            self.add_to_owners(uid, &owners, &mut effects);
+            self.start_deleting(uid, Deleting::default(), was, &mut effects);
+        }
+        effects
+    }
+
     /// The node of this uid.
     pub fn node(&self, uid: Uid) -> Option<&Node> {
         self.nodes.get(&uid)
@@ -310,6 +328,10 @@ impl Graph {
             owner.dependents.remove(uid);
             if owner.stage == Stage::DeletingDependents {
                 effects.attempt_to_delete.push(reference.owner.uid);
+            }
+            // Where nobody works, nobody ever looks for it.
+            if owner.is_virtual() && owner.dependents.is_empty() && owner.owners.is_empty() {
+                self.nodes.remove(&reference.owner.uid);
             }
         }
     }

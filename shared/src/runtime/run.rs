@@ -79,9 +79,13 @@ pub struct Setup {
     followed: Followed,
     on_restore: Vec<OnRestore>,
     queues: Vec<Queue>,
+    starters: Vec<Starter>,
     workers: Vec<BoxFuture<'static, ()>>,
     pages: Vec<OwnPage>,
 }
+
+/// What is called once, when work starts.
+type Starter = Box<dyn FnOnce() + Send>;
 
 /// Path, content type, and what reads it, in pieces.
 type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> Pieces + Send + Sync>);
@@ -135,7 +139,9 @@ impl Setup {
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
         self.followed.add(informer.collection());
-        self.informers.push(Box::pin(informer.run(self.client.clone()).map(Ok)));
+        let (following, starter) = informer.run(self.client.clone());
+        self.informers.push(Box::pin(following.map(Ok)));
+        self.at_start(starter);
     }
 
     /// To discover resources and to start and stop following them while the operator runs.
@@ -180,6 +186,12 @@ impl Setup {
     /// of versions and of objects under way belongs to a history that is no more.
     pub fn on_restore(&mut self, forget: impl Fn() + Send + Sync + 'static) {
         self.on_restore.push(Box::new(forget));
+    }
+
+    /// Calls this once, when work starts: from then on queues take keys, and this adds those of what is there already.
+    /// Informers do so by themselves.
+    pub fn at_start(&mut self, starter: impl FnOnce() + Send + 'static) {
+        self.starters.push(Box::new(starter));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
@@ -245,6 +257,7 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         followed: Followed::default(),
         on_restore: Vec::new(),
         queues: Vec::new(),
+        starters: vec![Box::new(events.starter())],
         workers: Vec::new(),
         pages: Vec::new(),
     };
@@ -291,7 +304,8 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
     let metrics = setup.metrics.leader(names.operator);
-    let elector = Elector::new(election, setup.client.beside(None)?, setup.clock(), setup.recorder(), metrics);
+    let (client, recorder) = (setup.client.beside(None)?, setup.recorder().at_any_time());
+    let elector = Elector::new(election, client, setup.clock(), recorder, metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
     Ok(Some(elector))
@@ -314,7 +328,7 @@ async fn serve(
 
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
-    let Setup { client, informers, progress, followed, on_restore, queues, workers, .. } = setup;
+    let Setup { client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
     following.spawn(client.clone().probe().map(Ok));
     following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
@@ -325,7 +339,7 @@ async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) 
     };
     let caches = Caches { client, progress, followed };
     tokio::select! {
-        outcome = lead(caches, queues, workers, elector, shutdown_limit) => outcome,
+        outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
     }
 }
@@ -369,11 +383,17 @@ async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
     error.context("a resource is not followed any more")
 }
 
+/// What sleeps until this replica works.
+struct Work {
+    queues: Vec<Queue>,
+    starters: Vec<Starter>,
+    workers: Vec<BoxFuture<'static, ()>>,
+}
+
 /// Waits to lead, and works.
 async fn lead(
     caches: Caches,
-    queues: Vec<Queue>,
-    workers: Vec<BoxFuture<'static, ()>>,
+    Work { queues, starters, workers }: Work,
     mut elector: Option<Elector>,
     shutdown_limit: Duration,
 ) -> anyhow::Result<()> {
@@ -390,6 +410,7 @@ async fn lead(
         () = &mut stopped => return end(elector).await,
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
+    Queue::start(&queues, || starters.into_iter().for_each(|starter| starter()));
     let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}

@@ -65,20 +65,32 @@ impl Collector {
     /// Takes an event, and enqueues what it is worth.
     pub fn update(&self, event: Event<'_>) -> Followed {
         self.with_graph(|graph| {
-            let Effects { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } =
-                graph.update(event);
-            for uid in attempt_to_delete {
-                self.attempt_to_delete.add(&key_of(graph, uid), Cause::Event);
-            }
-            for uid in attempt_to_orphan {
-                self.attempt_to_orphan.add(&Key::new("", &uid.to_string()), Cause::Event);
-            }
-            for (dependent, owner) in invalid_namespace {
-                self.report(&dependent, &owner);
-            }
-            // The one who is told is the one who asked, and whose queue waits for the answer.
-            if attempt_to_delete_later.is_empty() { Followed::Enqueued } else { Followed::LookAgain }
+            let effects = graph.update(event);
+            self.enqueue(graph, effects)
         })
+    }
+
+    /// Enqueues what all that is known is worth: while another replica was at work, nobody here has kept that.
+    pub fn resume(&self) {
+        self.with_graph(|graph| {
+            let effects = graph.resume();
+            self.enqueue(graph, effects);
+        });
+    }
+
+    fn enqueue(&self, graph: &Graph, effects: Effects) -> Followed {
+        let Effects { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } = effects;
+        for uid in attempt_to_delete {
+            self.attempt_to_delete.add(&key_of(graph, uid), Cause::Event);
+        }
+        for uid in attempt_to_orphan {
+            self.attempt_to_orphan.add(&Key::new("", &uid.to_string()), Cause::Event);
+        }
+        for (dependent, owner) in invalid_namespace {
+            self.report(&dependent, &owner);
+        }
+        // The one who is told is the one who asked, and whose queue waits for the answer.
+        if attempt_to_delete_later.is_empty() { Followed::Enqueued } else { Followed::LookAgain }
     }
 
     /// Enqueues objects for an attempt.

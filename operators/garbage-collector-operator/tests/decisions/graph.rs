@@ -19,6 +19,31 @@ fn a_deleted_owner_is_worth_an_attempt_on_each_dependent() {
     assert_eq!(scene.delete(&owner), "", "a second time there is nothing left to do");
 }
 
+/// What was worth an attempt while nobody here worked, and still is.
+#[test]
+fn work_that_starts_late_misses_nothing() {
+    let mut scene = Scene::default();
+    let gone = thing("ReplicaSet", "ns/gone");
+    scene.observe(&gone);
+    scene.observe(&thing("Pod", "ns/left-behind").owned_by(&gone));
+    scene.delete(&gone);
+    scene.observe(&thing("Pod", "ns/unseen-owner").owned_by(&thing("ReplicaSet", "ns/unseen")));
+    let foreground = thing("ReplicaSet", "ns/foreground");
+    scene.observe(&foreground);
+    scene.observe(&thing("Pod", "ns/dependent").blocking(&foreground));
+    scene.observe(&foreground.deleting(&["foregroundDeletion"]).version(2));
+    scene.observe(&thing("ReplicaSet", "ns/orphaning").deleting(&["orphan"]));
+    let live = thing("ReplicaSet", "ns/live");
+    scene.observe(&live);
+    scene.observe(&thing("Pod", "ns/well").owned_by(&live));
+    scene.observe(&thing("Pod", "other/elsewhere").owned_by(&live));
+    assert_eq!(
+        scene.resume(),
+        "delete: dependent elsewhere foreground gone unseen; orphan: orphaning; invalid: Pod other/elsewhere of live"
+    );
+    assert_eq!(scene.graph.dependents(gone.uid).count(), 1, "its dependent is told once it is known to be absent");
+}
+
 #[test]
 fn an_owner_that_was_never_seen_is_looked_for() {
     let mut scene = Scene::default();
@@ -29,6 +54,20 @@ fn an_owner_that_was_never_seen_is_looked_for() {
     assert_eq!(scene.observe(&owner), "");
     assert_eq!(scene.nodes(), "Pod ns/a, Pod ns/b, ReplicaSet ns/rs");
     assert_eq!(scene.graph.dependents(owner.uid).count(), 2);
+}
+
+/// On a standby nobody looks for it, and what refers to such owners may come and go for weeks.
+#[test]
+fn an_owner_that_was_never_seen_goes_with_the_last_that_refers_to_it() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    let (a, b) = (thing("Pod", "ns/a").owned_by(&owner), thing("Pod", "ns/b").owned_by(&owner));
+    scene.observe(&a);
+    scene.observe(&b);
+    scene.delete(&a);
+    assert_eq!(scene.nodes(), "(ReplicaSet ns/rs), Pod ns/b");
+    scene.delete(&b);
+    assert_eq!(scene.nodes(), "");
 }
 
 #[test]

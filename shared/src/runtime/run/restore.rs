@@ -68,6 +68,7 @@ mod tests {
     async fn after_a_restore_all_is_forgotten_and_keys_that_wait_are_looked_at() {
         let (queue, forgotten) = (Queue::new("test", Backoff::default(), None), Arc::new(AtomicU64::new(0)));
         let key = Key::new("ns", "web");
+        Queue::start(std::slice::from_ref(&queue), || {});
         queue.add_after(&key, Duration::from_secs(300));
         let counted = Arc::clone(&forgotten);
         let forget = move || {

@@ -64,7 +64,7 @@ impl Scene {
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let informer: Informer<Written> = InformerBuilder::of(PODS).build();
         let (cache, health) = (informer.collection(), informer.health());
-        tokio::spawn(informer.run(client.clone()));
+        tokio::spawn(informer.run(client.clone()).0);
         let mut progress = cache.follow.progress.clone();
         let listed = progress.wait_for(|progress| progress.synced);
         timeout(LIMIT, listed).await.expect("it is listed in time").unwrap();

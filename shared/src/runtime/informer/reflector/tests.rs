@@ -13,7 +13,7 @@ use crate::api::object::{Meta, NoAnnotations, Object};
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Change, Progress};
 use crate::runtime::client::ClientOptions;
-use crate::runtime::informer::{Cached, Informer, InformerBuilder};
+use crate::runtime::informer::{Cached, InformerBuilder};
 use crate::runtime::serving::loopback;
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ impl Object for Thing {
 }
 
 struct Scene {
-    reflector: Reflector<Thing, Cached<Thing>>,
+    reflector: Reflector<Thing, Arc<Cached<Thing>>>,
     listing: Option<Listed<Thing>>,
     changes: Arc<Mutex<Vec<String>>>,
 }
@@ -63,7 +63,8 @@ impl Scene {
             let meta = &change.latest().metadata;
             seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
         });
-        let Informer { source, cached: sink } = informer;
+        let (source, sink) = informer.asleep();
+        sink.start();
         Self { reflector: Reflector::new(source, sink, client), listing: Some(Listed::new()), changes }
     }
 
