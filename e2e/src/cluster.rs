@@ -3,6 +3,7 @@
 //! somebody asks for it: to hand over to or from it, or to be measured beside.
 //! Left out: containers, kubelets, networking between pods. What needs them belongs to a kind cluster.
 
+mod backup;
 mod nodes;
 mod parts;
 mod run_dir;

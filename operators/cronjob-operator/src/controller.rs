@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use shared::api::object::{Key, Kind};
+use shared::api::object::Key;
 use shared::runtime::cache::{Cache, Change};
 use shared::runtime::clock::Clock;
 use shared::runtime::consistency::{Consistency, Source};

@@ -6,6 +6,7 @@
 //! Left out: periodic resyncs. What upstream's resync heals (a lost timer, an expectation that expired) has its own
 //! wake-up here.
 
+mod catch_up;
 mod feed;
 mod reflector;
 
@@ -15,12 +16,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::api::object::{Key, Kind, Object, ResourceVersion};
 use crate::api::resource::Resource;
+use crate::api::url::with_query;
 use crate::runtime::cache::{Cache, Change, IndexId, IndexValue, Indices};
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::consistency::Follow;
+pub(crate) use catch_up::{Collection, Followed};
 pub use feed::{Feeder, Running};
 
 /// Told of each change after the cache has it, from the start of work on, and then of all that is there as added; it only
@@ -52,6 +56,15 @@ pub(crate) struct Source {
     pub(crate) field_selector: Cow<'static, str>,
     pub(crate) label_selector: Cow<'static, str>,
     pub(crate) health: Arc<Health>,
+}
+
+impl Source {
+    /// The path of what is followed, with these parameters and the selectors.
+    fn path(&self, query: &[(&str, &str)]) -> String {
+        let selectors = [("fieldSelector", &*self.field_selector), ("labelSelector", &*self.label_selector)];
+        let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
+        with_query(&self.resource.collection_path(""), &pairs)
+    }
 }
 
 /// One resource to follow: declare indices, take the cache, add handlers, then hand it to
@@ -236,6 +249,11 @@ impl<T: Object> Informer<T> {
         self.handlers.at_any_time.push(Box::new(handler));
     }
 
+    /// To bring the cache up to a moment.
+    pub(crate) fn collection(&self) -> Collection {
+        Collection::new(&self.source, self.follow())
+    }
+
     /// What is known of this informer's health.
     pub fn health(&self) -> Arc<Health> {
         Arc::clone(&self.source.health)
@@ -261,8 +279,12 @@ pub struct Health {
     lists: AtomicU64,
     unreadable: Mutex<BTreeMap<Key, String>>,
     failing: Mutex<Option<String>>,
+    /// Ends a running watch.
     reconnect: Notify,
+    /// Ends a back-off.
+    retry: Notify,
     wanted_list: AtomicU64,
+    listed_from: Mutex<Option<Instant>>,
 }
 
 impl Health {
@@ -274,7 +296,9 @@ impl Health {
             unreadable: Mutex::default(),
             failing: Mutex::default(),
             reconnect: Notify::new(),
+            retry: Notify::new(),
             wanted_list: AtomicU64::new(0),
+            listed_from: Mutex::default(),
         }
     }
 
@@ -298,16 +322,38 @@ impl Health {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Drops the running watch and starts it again where it stopped: what breaks a silent stall.
+    /// Drops the running watch and starts it again where it stopped: what breaks a silent stall. A back-off goes on.
     pub fn reconnect(&self) {
         self.reconnect.notify_one();
     }
 
-    /// Lists everything anew; gives the number that [`crate::runtime::cache::Progress::list`] has reached once that is done.
+    /// Lists everything anew, after a back-off; gives the number that [`crate::runtime::cache::Progress::list`] has reached
+    /// once that is done.
     pub fn relist(&self) -> u64 {
         let wanted = self.wanted_list.fetch_add(1, Ordering::Relaxed) + 1;
         self.reconnect.notify_one();
         wanted
+    }
+
+    /// As [`Self::relist`], at once even in a back-off: for what all work waits for.
+    pub(crate) fn relist_now(&self) -> u64 {
+        let wanted = self.relist();
+        self.retry();
+        wanted
+    }
+
+    /// Ends a back-off.
+    fn retry(&self) {
+        self.retry.notify_one();
+    }
+
+    /// When the last list that is in was asked for.
+    fn listed_from(&self) -> Option<Instant> {
+        *self.listed_from.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_listed_from(&self, begun: Instant) {
+        *self.listed_from.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
     }
 
     /// Notes an error; gives whether it is another one than before, and so worth a log line.

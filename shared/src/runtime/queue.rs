@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::object::Key;
+use crate::runtime::clock::part_of;
 
 /// Why a key is added, which decides whether it may overtake others or end a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -314,6 +315,18 @@ impl Queue {
         self.shared.wake.notify_one();
     }
 
+    /// Tries again what has failed, each key at its own moment within `window`: what it failed for may be over.
+    pub fn retry_all_spread(&self, window: Duration) {
+        self.state().hasten(Instant::now(), || part_of(window), |entry| entry.failures > 0);
+        self.shared.wake.notify_one();
+    }
+
+    /// As [`Self::retry_all_spread`], and all keys that were added with a delay, too: what they waited for may never come.
+    pub fn add_all_spread(&self, window: Duration) {
+        self.state().hasten(Instant::now(), || part_of(window), |_| true);
+        self.shared.wake.notify_one();
+    }
+
     /// How often the key has failed in a row.
     pub fn failures(&self, key: &Key) -> u32 {
         self.state().keys.get(key).map_or(0, |entry| entry.failures)
@@ -402,6 +415,23 @@ impl State {
             Cause::Event => self.events.push_back(key.clone()),
         }
         is_new
+    }
+
+    /// Lets none of these keys wait longer than `delay` says for each.
+    fn hasten(&mut self, now: Instant, delay: impl Fn() -> Duration, is_meant: impl Fn(&Entry) -> bool) {
+        let mut due = Vec::new();
+        for (key, entry) in self.keys.iter_mut().filter(|(_, entry)| is_meant(entry)) {
+            let earlier = now + delay();
+            if entry.timer.is_some_and(|timer| timer > earlier) {
+                if let Some(retry) = entry.pause.as_mut().and_then(|pause| pause.retry.as_mut()) {
+                    *retry = earlier.min(*retry);
+                }
+                due.push((key.clone(), earlier));
+            }
+        }
+        for (key, earlier) in due {
+            self.set_timer(&key, earlier);
+        }
     }
 
     fn set_timer(&mut self, key: &Key, due: Instant) {

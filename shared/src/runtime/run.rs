@@ -3,6 +3,8 @@
 //! Every replica keeps its caches warm; only the leader works. Left out: what is watched and synced, which the
 //! operator's `controller.rs` says in [`Operator::set_up`].
 
+mod restore;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -15,25 +17,26 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::object::Object;
 use crate::runtime::cache::Progress;
-use crate::runtime::client::{self, Client, ClientOptions};
+use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::Follow;
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::events::{Events, Recorder};
 use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
-use crate::runtime::informer::{Feeder, Informer};
+use crate::runtime::informer::{Feeder, Followed, Informer};
 use crate::runtime::leader::{Election, Elector, Lost, Term};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::serving::{Checks, Probe, Query, Server, Site};
 use crate::runtime::telemetry::{self, Telemetry};
 use crate::runtime::worker::{self, Controller};
+use restore::{OnRestore, StartOver};
 
 /// How long the last events and traces may take to leave.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -73,6 +76,8 @@ pub struct Setup {
     panics: Arc<AtomicU64>,
     informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
     progress: Vec<Receiver<Progress>>,
+    followed: Followed,
+    on_restore: Vec<OnRestore>,
     queues: Vec<Queue>,
     starters: Vec<Starter>,
     workers: Vec<BoxFuture<'static, ()>>,
@@ -94,7 +99,8 @@ impl Setup {
 
     /// The writer; it writes nothing while another replica may be at work.
     pub fn control(&self) -> Control {
-        Control::new(self.client.clone(), self.term.clone())
+        let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
+        Control::new(client, self.term.clone())
     }
 
     /// The event recorder, under the operator's event source.
@@ -132,6 +138,7 @@ impl Setup {
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
+        self.followed.add(informer.collection());
         let (following, starter) = informer.run(self.client.clone());
         self.informers.push(Box::pin(following.map(Ok)));
         self.at_start(starter);
@@ -143,6 +150,7 @@ impl Setup {
         let (broken, mut reports) = mpsc::unbounded_channel();
         let feeder = Feeder::new(self.client.clone(), self.metrics.clone(), broken);
         self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
+        self.followed.add_feeder(feeder.clone());
         let feeds = feeder.clone();
         self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
         feeder
@@ -172,6 +180,12 @@ impl Setup {
         self.checks.add(&[Probe::Readyz], name, check);
         self.progress.push(ready);
         self.informers.push(Box::pin(task.map(Ok)));
+    }
+
+    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is remembered
+    /// of versions and of objects under way belongs to a history that is no more.
+    pub fn on_restore(&mut self, forget: impl Fn() + Send + Sync + 'static) {
+        self.on_restore.push(Box::new(forget));
     }
 
     /// Calls this once, when work starts: from then on queues take keys, and this adds those of what is there already.
@@ -240,6 +254,8 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         panics: Arc::default(),
         informers: Vec::new(),
         progress: Vec::new(),
+        followed: Followed::default(),
+        on_restore: Vec::new(),
         queues: Vec::new(),
         starters: vec![Box::new(events.starter())],
         workers: Vec::new(),
@@ -288,7 +304,8 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
     let metrics = setup.metrics.leader(names.operator);
-    let elector = Elector::new(election, setup.client.clone(), setup.clock(), setup.recorder().at_any_time(), metrics);
+    let (client, recorder) = (setup.client.beside(None)?, setup.recorder().at_any_time());
+    let elector = Elector::new(election, client, setup.clock(), recorder, metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
     Ok(Some(elector))
@@ -311,11 +328,45 @@ async fn serve(
 
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
-    let Setup { informers, progress, queues, starters, workers, .. } = setup;
+    let Setup { client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
+    following.spawn(client.clone().probe().map(Ok));
+    following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
+    let start_over = StartOver { followed: followed.clone(), on_restore, queues: queues.clone() };
+    match &elector {
+        Some(elector) => following.spawn(start_over.with_lease(elector.restores()).map(Ok)),
+        None => following.spawn(start_over.without_lease(client.clone()).map(Ok)),
+    };
+    let caches = Caches { client, progress, followed };
     tokio::select! {
-        outcome = lead(progress, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
+        outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
+    }
+}
+
+/// Tries again what failed while the server was away.
+async fn retry_after_returns(mut came_back: Receiver<u64>, queues: Vec<Queue>) {
+    while came_back.changed().await.is_ok() {
+        for queue in &queues {
+            queue.retry_all_spread(RETURN_SPREAD);
+        }
+    }
+}
+
+/// What must be up to date before work begins.
+struct Caches {
+    client: Client,
+    progress: Vec<Receiver<Progress>>,
+    followed: Followed,
+}
+
+impl Caches {
+    /// Ends when all are synced and, after an acquisition at this moment, know what the former leader wrote.
+    async fn ready(self, acquired: Option<Instant>) {
+        all_synced(self.progress).await;
+        if let Some(acquired) = acquired {
+            self.followed.catch_up(&self.client, acquired).await;
+        }
     }
 }
 
@@ -341,7 +392,7 @@ struct Work {
 
 /// Waits to lead, and works.
 async fn lead(
-    progress: Vec<Receiver<Progress>>,
+    caches: Caches,
     Work { queues, starters, workers }: Work,
     mut elector: Option<Elector>,
     shutdown_limit: Duration,
@@ -353,8 +404,9 @@ async fn lead(
             () = &mut stopped => return Ok(()),
         }
     }
+    let acquired = elector.as_ref().map(|_| Instant::now());
     tokio::select! {
-        () = all_synced(progress) => tracing::info!("caches are synced, workers start"),
+        () = caches.ready(acquired) => tracing::info!("caches are synced, workers start"),
         () = &mut stopped => return end(elector).await,
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }

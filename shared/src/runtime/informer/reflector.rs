@@ -15,15 +15,15 @@ use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity, Page};
 use super::{Health, Sink, Source};
 use crate::api::object::{Key, ResourceVersion, Versioned};
-use crate::api::url::with_query;
 use crate::runtime::api_error::{ApiError, Status};
-use crate::runtime::client::Client;
-use crate::runtime::clock::jitter;
+use crate::runtime::client::{Client, RETURN_SPREAD};
+use crate::runtime::clock::{jitter, part_of};
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
 const BACKOFF_FIRST: Duration = Duration::from_millis(800);
@@ -62,6 +62,7 @@ impl From<ApiError> for Stop {
 
 pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client: Client) {
     let mut reflector = Reflector::new(source, sink, client);
+    let mut came_back = reflector.client.came_back();
     let mut backoff = BACKOFF_FIRST;
     loop {
         if reflector.list < reflector.source.health.wanted_list() {
@@ -72,11 +73,23 @@ pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client
         if reflector.source.health.fails(&error) {
             tracing::warn!(resource = %reflector.source.resource, error, "cannot list or watch");
         }
-        tokio::select! {
-            () = sleep(jitter(backoff, 1.0)) => {}
-            () = reflector.source.health.reconnect.notified() => {}
-        }
-        backoff = (backoff * 2).min(BACKOFF_MAX);
+        backoff = wait_out(backoff, &reflector.source.health, &mut came_back).await;
+    }
+}
+
+/// Waits for the next try after a failure; gives the back-off after the next one.
+async fn wait_out(backoff: Duration, health: &Health, came_back: &mut watch::Receiver<u64>) -> Duration {
+    tokio::select! {
+        () = sleep(jitter(backoff, 1.0)) => (backoff * 2).min(BACKOFF_MAX),
+        () = health.retry.notified() => backoff,
+        () = soon_after(came_back) => BACKOFF_FIRST,
+    }
+}
+
+/// Waits until the server is back, and a little longer: everything that waits for it does.
+async fn soon_after(came_back: &mut watch::Receiver<u64>) {
+    if came_back.changed().await.is_ok() {
+        sleep(part_of(RETURN_SPREAD)).await;
     }
 }
 
@@ -94,6 +107,8 @@ struct Reflector<T, S> {
     version: Option<ResourceVersion>,
     /// The newest wish for a list that the last begun list fulfils.
     list: u64,
+    /// When that list was asked for.
+    list_begun: Instant,
     /// The version was too old, and nothing was told since.
     expired: bool,
 }
@@ -101,7 +116,8 @@ struct Reflector<T, S> {
 impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     fn new(source: Source, sink: S, client: Client) -> Self {
         let objects = PhantomData;
-        Self { source, sink, objects, client, streaming: true, version: None, list: 0, expired: false }
+        let list_begun = Instant::now();
+        Self { source, sink, objects, client, streaming: true, version: None, list: 0, list_begun, expired: false }
     }
 
     /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
@@ -133,20 +149,17 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         stop
     }
 
-    fn path(&self, query: &[(&str, &str)]) -> String {
-        let selectors =
-            [("fieldSelector", &*self.source.field_selector), ("labelSelector", &*self.source.label_selector)];
-        let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
-        with_query(&self.source.resource.collection_path(""), &pairs)
+    fn begin_list(&mut self) {
+        (self.list, self.list_begun) = (self.source.health.begins_list(), Instant::now());
     }
 
     /// A whole list in pages.
     async fn list(&mut self) -> Result<(), Stop> {
-        self.list = self.source.health.begins_list();
+        self.begin_list();
         let limit = PAGE.to_string();
         let (mut live, mut token) = (Vec::new(), String::new());
         loop {
-            let path = self.path(&[("limit", &limit), ("continue", &token)]);
+            let path = self.source.path(&[("limit", &limit), ("continue", &token)]);
             let body = self.client.get_bytes(&path, self.source.accept.of_list()).await?;
             let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
@@ -165,12 +178,17 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         let (version, timeout_seconds) = (self.version.unwrap_or_default().to_string(), seconds.to_string());
         let mut query = vec![("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", &timeout_seconds)];
         if initial {
-            self.list = self.source.health.begins_list();
+            self.begin_list();
             query.extend([("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]);
         } else {
             query.push(("resourceVersion", &version));
         }
-        let stream = self.client.stream(&self.path(&query), self.source.accept).await;
+        let path = self.source.path(&query);
+        let stream = tokio::select! {
+            stream = self.client.stream(&path, self.source.accept) => stream,
+            // Nothing may come for long where the server has not reached our version.
+            () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
+        };
         let stream = stream.map_err(|error| match error {
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
@@ -298,6 +316,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
         self.sink.reset(live, &self.source.health.unreadable());
         self.version = Some(version);
+        self.source.health.is_listed_from(self.list_begun);
         self.sink.listed(version, self.list);
         if self.source.health.works() {
             tracing::info!(resource = %self.source.resource, "lists again");

@@ -408,3 +408,27 @@ proptest! {
         });
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_has_failed_is_tried_again_within_the_window_and_what_was_delayed_only_where_all_are() {
+    let backoff = Backoff { first: Duration::from_secs(30), max: Duration::from_secs(30) };
+    let queue = started(Queue::new("test", backoff, None));
+    let window = Duration::from_secs(1);
+    for round in ["the first", "the second"] {
+        queue.add(&key("failed"), Cause::Event);
+        pass(1001).await;
+        assert_eq!(poll(&queue).as_deref(), Some("failed"), "{round}");
+        queue.finish(&key("failed"), Finish::Retry);
+        queue.retry_all_spread(window);
+    }
+    pass(1001).await;
+    assert_eq!(poll(&queue).as_deref(), Some("failed"));
+    queue.finish(&key("failed"), Finish::Done);
+    queue.add_after(&key("delayed"), Duration::from_secs(300));
+    queue.retry_all_spread(window);
+    pass(1001).await;
+    assert_eq!(poll(&queue), None);
+    queue.add_all_spread(window);
+    pass(1001).await;
+    assert_eq!(poll(&queue).as_deref(), Some("delayed"));
+}

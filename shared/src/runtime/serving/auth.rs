@@ -150,7 +150,7 @@ impl Auth {
     pub(super) fn new(client: &Client, always_allowed: Vec<String>) -> Result<Self, ServingError> {
         Ok(Self {
             reviewer: Arc::new(Reviewer {
-                client: client.beside(REVIEWS)?,
+                client: client.beside(Some(REVIEWS))?,
                 at_once: Arc::new(Semaphore::new(REVIEWS_AT_ONCE)),
             }),
             always_allowed,

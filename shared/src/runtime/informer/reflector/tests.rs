@@ -281,6 +281,28 @@ async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
     .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordinary_wish() {
+    let scene = Scene::new();
+    let (client, health) = (&scene.reflector.client, &scene.reflector.source.health);
+    let mut came_back = client.came_back();
+    let begun = Instant::now();
+    health.reconnect();
+    health.relist();
+    assert_eq!(wait_out(BACKOFF_MAX / 2, health, &mut came_back).await, BACKOFF_MAX);
+    assert!(begun.elapsed() >= BACKOFF_MAX / 2, "who waits for a write does not shorten it");
+
+    let begun = Instant::now();
+    client.note_return();
+    assert_eq!(wait_out(BACKOFF_MAX, health, &mut came_back).await, BACKOFF_FIRST);
+    assert!(begun.elapsed() <= RETURN_SPREAD + Duration::from_millis(1), "{:?}", begun.elapsed());
+
+    let begun = Instant::now();
+    health.relist_now();
+    assert_eq!(wait_out(BACKOFF_MAX, health, &mut came_back).await, BACKOFF_MAX);
+    assert!(begun.elapsed().is_zero(), "all work waits for this list");
+}
+
 #[tokio::test]
 async fn a_watch_that_ends_as_soon_as_it_began_is_a_failure_and_an_unfinished_list_too() {
     let mut scene = Scene::served(|_| loopback::stream(stream::empty())).await;
@@ -298,7 +320,7 @@ async fn paths_carry_selectors_in_the_form_of_a_query() {
     let mut scene = Scene::new();
     scene.reflector.source.field_selector = "spec.nodeName=a b,status.phase!=Failed".into();
     assert_eq!(
-        scene.reflector.path(&[("watch", "1"), ("continue", "")]),
+        scene.reflector.source.path(&[("watch", "1"), ("continue", "")]),
         "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Da%20b%2Cstatus.phase%21%3DFailed"
     );
 }
