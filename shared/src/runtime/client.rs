@@ -186,11 +186,14 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
     Ok(uri)
 }
 
+/// Makes one connection more.
+type Connect = dyn Fn() -> Result<kube::Client, kube::Error> + Send + Sync;
+
 /// Sends requests; cheap to clone, all clones have the same connections.
 #[derive(Clone)]
 pub struct Client {
     inner: kube::Client,
-    config: Arc<kube::Config>,
+    connect: Arc<Connect>,
     watches: Arc<Connections<kube::Client>>,
     host: Arc<str>,
     user_agent: HeaderValue,
@@ -214,12 +217,30 @@ impl Client {
         Ok(Self {
             watches: Arc::new(Connections::new(inner.clone())),
             inner,
-            config: Arc::new(config.clone()),
+            connect: Arc::new({
+                let config = config.clone();
+                move || connect(&config)
+            }),
             host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
             observer: options.observer,
         })
+    }
+
+    /// Sends requests to a service in this process instead of an apiserver.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn of_service(connect: impl Fn() -> kube::Client + Send + Sync + 'static) -> Self {
+        let inner = connect();
+        Self {
+            watches: Arc::new(Connections::new(inner.clone())),
+            inner,
+            connect: Arc::new(move || Ok(connect())),
+            host: "in-process".into(),
+            user_agent: HeaderValue::from_static("test"),
+            limiter: None,
+            observer: None,
+        }
     }
 
     /// The apiserver's host and port, as the `host` label of `rest_client_*` has it.
@@ -274,7 +295,7 @@ impl Client {
         accept: Accept,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
-        let (connection, seat) = self.watches.seat(|| connect(&self.config)).map_err(|cause| call.broken(&cause))?;
+        let (connection, seat) = self.watches.seat(&*self.connect).map_err(|cause| call.broken(&cause))?;
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.answer(&connection, &call));
         let answer = answer.await.map_err(|_| call.timed_out())??;
         let (method, path) = (call.method.to_string(), path.to_owned());

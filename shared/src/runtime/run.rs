@@ -82,6 +82,25 @@ pub struct Setup {
 type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
 
 impl Setup {
+    fn new(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, recorder: Recorder) -> Self {
+        Self {
+            flags: flags.clone(),
+            client,
+            term: None,
+            clock,
+            recorder,
+            decisions: Decisions::default(),
+            metrics,
+            checks: Checks::default(),
+            panics: Arc::default(),
+            informers: Vec::new(),
+            progress: Vec::new(),
+            queues: Vec::new(),
+            workers: Vec::new(),
+            pages: Vec::new(),
+        }
+    }
+
     /// The flags every operator has.
     pub fn flags(&self) -> &SharedFlags {
         &self.flags
@@ -214,22 +233,7 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     let metrics = Metrics::new(O::NAMES.operator);
     let client = connect::<O>(shared, &metrics).await?;
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
-    let mut setup = Setup {
-        flags: shared.clone(),
-        client,
-        term: None,
-        clock,
-        recorder: events.recorder(O::NAMES.event_source),
-        decisions: Decisions::default(),
-        metrics,
-        checks: Checks::default(),
-        panics: Arc::default(),
-        informers: Vec::new(),
-        progress: Vec::new(),
-        queues: Vec::new(),
-        workers: Vec::new(),
-        pages: Vec::new(),
-    };
+    let mut setup = Setup::new(shared, client, clock, metrics, events.recorder(O::NAMES.event_source));
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
@@ -299,6 +303,37 @@ async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) 
         outcome = lead(progress, queues, workers, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
     }
+}
+
+/// An operator that runs in a test.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) struct Alone {
+    /// How far its caches have come.
+    pub(crate) progress: Vec<Receiver<Progress>>,
+    /// Its queues.
+    pub(crate) queues: Vec<Queue>,
+    /// Its work, until this is dropped.
+    pub(crate) work: BoxFuture<'static, anyhow::Error>,
+}
+
+/// What [`run`] does without election, serving and telemetry; called inside the tokio runtime.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
+    let metrics = Metrics::new(O::NAMES.operator);
+    let events = Events::start(client.clone(), clock.clone(), metrics.events());
+    let mut setup = Setup::new(&flags.shared, client, clock, metrics, events.recorder(O::NAMES.event_source));
+    O::set_up(&flags.own, &mut setup);
+    let Setup { informers, progress, queues, workers, .. } = setup;
+    let caches = progress.clone();
+    let work = async move {
+        let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
+        let working = all_synced(caches).then(|()| join_all(workers));
+        tokio::select! {
+            _ = working => anyhow!("the workers have ended"),
+            error = broken(&mut following) => error,
+        }
+    };
+    Alone { progress, queues, work: Box::pin(work) }
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.
