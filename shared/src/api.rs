@@ -17,6 +17,7 @@ pub mod resource;
 pub mod selector;
 pub mod template;
 pub mod time;
+pub mod url;
 
 /// The JSON of a request.
 pub fn json(body: &impl serde::Serialize) -> bytes::Bytes {

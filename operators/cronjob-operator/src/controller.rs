@@ -19,6 +19,7 @@ use crate::apply::{Writer, about};
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, Job, reasons};
+use crate::observe::edits::{Edits, is_rescheduled};
 use crate::observe::{Sources, controller_name};
 use crate::plan::{plan, schedule};
 use crate::status::next_status;
@@ -41,6 +42,9 @@ impl Operator for CronJobOperator {
             }
         });
         let mut jobs = jobs.build();
+        let (edits, clock) = (Arc::new(Edits::default()), setup.clock());
+        let noted = Arc::clone(&edits);
+        cron_jobs.on_change(move |change| noted.note(&change, clock.now()));
         cron_jobs.on_change(enqueue_cron_job(queue.clone(), setup.recorder(), setup.clock()));
         jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
 
@@ -53,6 +57,7 @@ impl Operator for CronJobOperator {
                 jobs: jobs.cache(),
                 by_controller_name,
                 control: setup.control(),
+                edits,
             },
             writer: Writer { control: setup.control(), recorder: setup.recorder(), skew },
             cron_jobs_written: consistency.follow(cron_jobs.follow()),
@@ -77,7 +82,8 @@ fn enqueue_cron_job(queue: Queue, recorder: Recorder, clock: Clock) -> impl Fn(C
                 return recorder.event(&about(new), EventType::Warning, reasons::UNPARSEABLE_NEW_SCHEDULE, message);
             };
             // What the new schedule missed before it was set is not made up for.
-            let delay = schedule::next_delay(&schedule, schedule::since(new), clock.now());
+            let now = clock.now();
+            let delay = schedule::next_delay(&schedule, schedule::since(new, Some(now)), now);
             queue.add_after(&new.metadata.key, delay.unwrap_or_default());
         }
         Change::Updated { old, new } => {
@@ -85,10 +91,6 @@ fn enqueue_cron_job(queue: Queue, recorder: Recorder, clock: Clock) -> impl Fn(C
             queue.add(&new.metadata.key, if is_edit { Cause::Edit } else { Cause::Event });
         }
     }
-}
-
-fn is_rescheduled(old: &CronJob, new: &CronJob) -> bool {
-    old.spec.schedule != new.spec.schedule || old.spec.time_zone != new.spec.time_zone
 }
 
 /// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.

@@ -197,7 +197,7 @@ fn plan_run(
             return idle(Idle::Unparseable);
         }
     };
-    let due = match schedule::most_recent(&schedule, schedule::since_in_time(cron_job, now), now) {
+    let due = match schedule::most_recent(&schedule, schedule::since_in_time(cron_job, observed.edited_at, now), now) {
         Ok(due) => due,
         Err(error) => {
             notices.push(Notice::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {error}")));
@@ -207,7 +207,7 @@ fn plan_run(
     let run = plan_due(cron_job, &active_after(cron_job, leave), due, notices);
     let since = match &run {
         Run::Start(start) => start.due,
-        Run::Nothing(_) => schedule::since(cron_job),
+        Run::Nothing(_) => schedule::since(cron_job, observed.edited_at),
     };
     let next = schedule::next_delay(&schedule, since, now);
     (run, next)

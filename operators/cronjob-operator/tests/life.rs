@@ -27,7 +27,7 @@ fn cron_job(schedule: &str, zone: &str) -> ObjectBuilder {
 fn with_last_run(cron_job: &ObjectBuilder, last: Option<Timestamp>) -> Observed {
     let last = last.map(|last| Value::from(last.to_string()));
     let cron_job = last.into_iter().fold(cron_job.clone(), |it, last| it.set(&["status", "lastScheduleTime"], last));
-    Observed { cron_job: cron_job.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new() }
+    Observed { cron_job: cron_job.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None }
 }
 
 /// What a CronJob starts from its creation until `end`, and after how many syncs. Each of its Jobs is gone at once.
@@ -122,7 +122,7 @@ proptest! {
             .set(&["spec", "successfulJobsHistoryLimit"], limits[0])
             .set(&["spec", "failedJobsHistoryLimit"], limits[1])
             .set(&["status", "lastScheduleTime"], last);
-        let state = Observed { cron_job: built.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new() };
+        let state = Observed { cron_job: built.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None };
         let decided = plan(&state, at(now));
         prop_assert!(decided.next.is_none_or(|next| next >= Duration::from_millis(100)), "{}", decided);
     }

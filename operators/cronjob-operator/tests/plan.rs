@@ -76,7 +76,7 @@ fn ended(job: ObjectBuilder, how: &str, start: Option<&str>, completion: Option<
 fn observed(cron_job: &ObjectBuilder, jobs: impl Fn(&CronJob) -> Vec<ObjectBuilder>) -> Observed {
     let cron_job: Arc<CronJob> = cron_job.build();
     let jobs = jobs(&cron_job).iter().map(ObjectBuilder::build).collect();
-    Observed { cron_job, jobs, missing: BTreeSet::new() }
+    Observed { cron_job, jobs, missing: BTreeSet::new(), edited_at: None }
 }
 
 fn alone(cron_job: &ObjectBuilder) -> Observed {
@@ -157,6 +157,18 @@ fn a_week_of_missed_runs_is_one_run_and_a_warning() {
     check(&alone(&long), "10:00", &format!("tell TooManyMissedTimes; {start}"));
     // A short deadline leaves few missed runs to count, and what is due right now is in time.
     check(&alone(&deadline(overdue, 10)), "10:00", &start);
+}
+
+/// Unlike upstream, which starts the run of 10:00.
+#[test]
+fn a_run_that_the_schedule_would_have_had_before_it_was_edited_is_not_started() {
+    let edited = |time| Observed { edited_at: Some(time), ..alone(&last_run(cron_job(HOURLY), at("08:00"))) };
+    check(&edited(at("10:30")), "10:30:01", "nothing (not due); again in 29m59.1s");
+    let start = format!("start {} (due 2016-05-19T11:00:00Z); again in 59m59.1s", name("11:00"));
+    check(&edited(at("10:30")), "11:00:01", &start);
+    // A day of times before the edit is not missed.
+    let old = Observed { edited_at: Some(at("10:30")), ..alone(&last_run(cron_job(HOURLY), at("2016-05-12T09:00"))) };
+    check(&old, "11:00:01", &start);
 }
 
 /// Upstream: `TestControllerV2SyncCronJob`, "@every".
@@ -286,7 +298,7 @@ fn what_this_build_does_not_know_of_a_template_reaches_the_job_as_it_is() {
     let spec = r#"{"b":1e400,"template":{"spec":{"new":[12345678901234567890123,null]}},"a":1.0}"#;
     let text = cron_job(HOURLY).set(&["spec", "jobTemplate", "spec"], "SPEC").json().to_string();
     let read: CronJob = serde_json::from_str(&text.replace(r#""SPEC""#, spec)).unwrap();
-    let state = Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new() };
+    let state = Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None };
     assert!(body_of(&state).ends_with(&format!(r#""spec":{spec}}}"#)), "{}", body_of(&state));
 }
 
@@ -374,7 +386,7 @@ fn applied(state: &Observed, plan: &Plan) -> Observed {
     let missing = state.missing.difference(&outcome.left).copied().collect();
     jobs.retain(|job| gone.iter().all(|deletion| deletion.uid != job.metadata.uid));
     jobs.sort_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
-    Observed { cron_job: with_status(state, &status), jobs, missing }
+    Observed { cron_job: with_status(state, &status), jobs, missing, edited_at: state.edited_at }
 }
 
 /// A view is not to be cloned, so it is built anew from what the tests vary.
@@ -453,7 +465,7 @@ proptest! {
     fn the_order_of_jobs_makes_no_difference((state, now) in states()) {
         order_is_irrelevant(&state.jobs, |jobs| {
             let jobs = jobs.to_vec();
-            let mut decided = plan(&Observed { cron_job: Arc::clone(&state.cron_job), jobs, missing: state.missing.clone() }, now);
+            let mut decided = plan(&Observed { cron_job: Arc::clone(&state.cron_job), jobs, missing: state.missing.clone(), edited_at: None }, now);
             // Notices are told in the order of the Jobs, which a cache gives by key.
             decided.notices.sort_by(|a, b| a.message.cmp(&b.message));
             decided

@@ -179,8 +179,19 @@ impl Writer {
 
     async fn update(&self, deployment: &Deployment, update: ReplicaSetUpdate) -> Result<ResourceVersion, Failure> {
         let body = json(&UpdateBody::new(&update));
-        // What is left out here is in the body.
-        let ReplicaSetUpdate { key, event, before_status, .. } = update;
+        let ReplicaSetUpdate {
+            key,
+            event,
+            before_status,
+            // In the body.
+            uid: _,
+            resource_version: _,
+            annotations: _,
+            min_ready_seconds: _,
+            scale: _,
+            // Recorded with the plan.
+            reason: _,
+        } = update;
         let patched = self.control.patch(&REPLICA_SETS, &key, "", PatchType::Merge, body).await;
         let written = self
             .noted(deployment, self.replica_sets, patched)
@@ -205,12 +216,13 @@ impl Writer {
 
     async fn roll_back(&self, deployment: &Deployment, rollback: Rollback) -> Result<ResourceVersion, Failure> {
         let body = json(&rollback_patch(deployment, &rollback));
+        let Rollback { to: _, event } = rollback;
         let patched = self.control.patch(&DEPLOYMENTS, &deployment.meta.key, "", PatchType::Json, body).await;
         let written = self
             .noted(deployment, self.deployments, patched)
             .context("cannot roll back")
             .map_err(|error| Failure { error, before_status: true })?;
-        if let Some(event) = rollback.event {
+        if let Some(event) = event {
             self.tell(deployment, event);
         }
         Ok(written.metadata.resource_version)
@@ -229,6 +241,7 @@ impl Writer {
 
 /// The new ReplicaSet as it is known before the cache has it.
 fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
+    let NewReplicaSet { name: _, annotations, replicas, min_ready_seconds, selector: _, template } = new;
     let Written { metadata } = written;
     ReplicaSet {
         meta: Meta {
@@ -239,15 +252,11 @@ fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
             creation: metadata.creation,
             deletion: metadata.deletion,
             labels: metadata.labels,
-            annotations: new.annotations.clone(),
+            annotations: annotations.clone(),
             controller: metadata.controller,
             finalizers: metadata.finalizers,
         },
-        spec: ReplicaSetSpec {
-            replicas: new.replicas,
-            min_ready_seconds: new.min_ready_seconds,
-            template: new.template.clone(),
-        },
+        spec: ReplicaSetSpec { replicas: *replicas, min_ready_seconds: *min_ready_seconds, template: template.clone() },
         status: ReplicaSetStatus::default(),
     }
 }

@@ -12,7 +12,7 @@ use shared::api::intern::Text;
 use shared::api::object::{ResourceVersion, Uid};
 use shared::api::time::Time;
 
-use crate::objects::{DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
+use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;
 use crate::plan::StatusScope;
 use crate::plan::deployment_util::{max_unavailable, replica_count, to_i32};
@@ -59,7 +59,7 @@ fn counted(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp) -> Deplo
         ready_replicas: sum(|set| set.status.ready_replicas),
         available_replicas: available,
         unavailable_replicas: to_i32(unavailable),
-        terminating_replicas: terminating_replicas(sets),
+        terminating_replicas: terminating_replicas(&observed.deployment, sets),
         collision_count: observed.status.collision_count,
         conditions: observed.status.conditions.clone(),
     };
@@ -75,13 +75,22 @@ fn counted(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp) -> Deplo
     next
 }
 
-/// The sum, if every ReplicaSet that was synced says its part.
+/// The sum, if every ReplicaSet that was synced says its part; none says it where the server drops this field.
+///
+/// Where no ReplicaSet was synced the sum is 0, and a server that has no sum although this generation was synced before
+/// drops that, too. Upstream asks its own feature gate, and where that is on and the server's off, writes at each sync.
 ///
 /// Upstream: `GetTerminatingReplicaCountForReplicaSets`, `pkg/controller/deployment/util/deployment_util.go`.
-fn terminating_replicas(sets: &ReplicaSets<'_>) -> Option<i32> {
-    let synced =
-        sets.all().filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some());
-    synced.map(|set| set.status.terminating_replicas.map(i64::from)).sum::<Option<i64>>().map(to_i32)
+fn terminating_replicas(deployment: &Deployment, sets: &ReplicaSets<'_>) -> Option<i32> {
+    let synced: Vec<&ReplicaSet> = sets
+        .all()
+        .filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some())
+        .collect();
+    let was_told = deployment.status.observed_generation == deployment.meta.generation;
+    if synced.is_empty() && was_told {
+        return deployment.status.terminating_replicas.map(|_| 0);
+    }
+    synced.iter().map(|set| set.status.terminating_replicas.map(i64::from)).sum::<Option<i64>>().map(to_i32)
 }
 
 /// The failure of the new ReplicaSet, or else the first of any.

@@ -21,17 +21,17 @@ use crate::graph::Event;
 use crate::objects::Identity;
 use crate::observe::{Got, get, key_in};
 use crate::plan::patches::{Patch, remove_finalizer};
-use crate::plan::{Action, Conflict, Delete, Plan, judge_conflict};
+use crate::plan::{Action, Conflict, Delete, LookAgain, Plan, judge_conflict};
 
 /// client-go's `DefaultBackoff`: four tries in all.
 const CONFLICT_WAITS: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
-/// Gives whether the object is to be looked at again.
+/// Gives when the object is to be looked at again.
 ///
 /// # Errors
 /// When a write failed, or met another state.
-pub async fn apply(collector: &Collector, control: &Control, plan: Plan) -> anyhow::Result<bool> {
+pub async fn apply(collector: &Collector, control: &Control, plan: Plan) -> anyhow::Result<LookAgain> {
     let Plan { identity, action, reason: _, look_again } = plan;
     match action {
         Action::Nothing => {}
@@ -55,9 +55,12 @@ pub async fn apply(collector: &Collector, control: &Control, plan: Plan) -> anyh
     Ok(look_again)
 }
 
-/// Gives whether another claim about the same uid is to be looked into, later.
-fn tell_absent(collector: &Collector, identity: &Identity) -> bool {
-    collector.update(Event::Absent(identity)) == Followed::LookAgain
+/// Another claim about the same uid may have to be looked into.
+fn tell_absent(collector: &Collector, identity: &Identity) -> LookAgain {
+    match collector.update(Event::Absent(identity)) {
+        Followed::Enqueued => LookAgain::No,
+        Followed::LookAgain => LookAgain::Later,
+    }
 }
 
 #[derive(PartialEq, Eq)]
@@ -108,9 +111,10 @@ async fn delete(
 
 /// Upstream: `patch`, `pkg/controller/garbagecollector/patch.go`.
 async fn patch_either(control: &Control, resource: &Resource, key: &Key, patch: &Patch) -> Result<(), ApiError> {
-    match send(control, resource, key, PatchType::StrategicMerge, &patch.strategic).await {
+    let Patch { strategic, merge } = patch;
+    match send(control, resource, key, PatchType::StrategicMerge, strategic).await {
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {
-            send(control, resource, key, PatchType::Merge, &patch.merge).await
+            send(control, resource, key, PatchType::Merge, merge).await
         }
         outcome => outcome,
     }

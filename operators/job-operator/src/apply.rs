@@ -254,7 +254,8 @@ impl Writer {
     /// Upstream: `recordJobFinished`.
     fn tell_end(&self, job: &Job, status: &JobStatus, ended: &Ending) {
         let about = reference(job);
-        match ended.result {
+        let Ending { result, reason, message, is_announced: _ } = ended;
+        match result {
             JobResult::Succeeded => {
                 if job.spec.completions.is_some_and(|completions| status.succeeded > completions) {
                     let message = "Too many succeeded pods running after completion count reached".to_owned();
@@ -263,7 +264,7 @@ impl Writer {
                 self.recorder.event(&about, EventType::Normal, events::COMPLETED, "Job completed".to_owned());
             }
             JobResult::Failed => {
-                self.recorder.event(&about, EventType::Warning, &ended.reason, ended.message.to_string());
+                self.recorder.event(&about, EventType::Warning, reason, message.to_string());
             }
         }
     }

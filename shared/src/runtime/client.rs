@@ -6,8 +6,10 @@
 //! duplicates objects), and it sets no limit on how long a request may take.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
+mod bounded;
 mod ca;
 mod connections;
+mod credentials;
 mod limiter;
 
 use std::path::Path;
@@ -30,8 +32,10 @@ use tokio::time::Instant;
 use tower::ServiceBuilder;
 
 use crate::runtime::api_error::{ApiError, Status, chain};
+use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::load_ca;
 use connections::Connections;
+use credentials::{Connection, Refusals, Renewing};
 use limiter::Limiter;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started.
@@ -114,6 +118,15 @@ pub struct ClientOptions {
     pub burst: u32,
     /// Told of every request.
     pub observer: Option<RequestObserver>,
+}
+
+/// How many requests may be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// A second, on average.
+    pub qps: f32,
+    /// At once.
+    pub burst: u32,
 }
 
 /// Why there is no client.
@@ -199,6 +212,7 @@ pub struct Client {
     user_agent: HeaderValue,
     limiter: Option<Arc<Limiter>>,
     observer: Option<RequestObserver>,
+    refusals: Arc<Refusals>,
 }
 
 impl Client {
@@ -225,6 +239,28 @@ impl Client {
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
             observer: options.observer,
+            refusals: Arc::default(),
+        })
+    }
+
+    /// Fails once the apiserver has said for minutes that the credentials are not valid: they are read again whenever
+    /// they change, so that a new process is all that may help.
+    pub fn check_credentials(&self) -> Result<(), String> {
+        self.refusals.check()
+    }
+
+    /// A client with the same credentials on a connection of its own, under a limit of its own.
+    ///
+    /// # Errors
+    /// When the connection cannot be set up any more, such as when the file of a certificate is gone.
+    pub fn beside(&self, limit: Limit) -> Result<Self, ConfigError> {
+        let inner = (self.connect)()
+            .map_err(|cause| ConfigError::Connection { url: self.host.to_string(), cause: chain(&cause) })?;
+        Ok(Self {
+            watches: Arc::new(Connections::new(inner.clone())),
+            inner,
+            limiter: Some(Arc::new(Limiter::new(limit.qps, limit.burst))),
+            ..self.clone()
         })
     }
 
@@ -240,6 +276,7 @@ impl Client {
             user_agent: HeaderValue::from_static("test"),
             limiter: None,
             observer: None,
+            refusals: Arc::default(),
         }
     }
 
@@ -319,8 +356,8 @@ impl Client {
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, async {
             let answer = self.answer(&self.inner, call).await?;
-            let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
-            Ok(collected.to_bytes())
+            let body = collect(answer.into_body(), ANSWER_BYTES_MAX).await;
+            body.map_err(|unread| call.unread(unread, ANSWER_BYTES_MAX))
         });
         answer.await.map_err(|_| call.timed_out())?
     }
@@ -345,7 +382,11 @@ impl Client {
                 continue;
             }
             let code = answer.status().as_u16();
-            let body = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?.to_bytes();
+            let body = match collect(answer.into_body(), REFUSAL_BYTES_MAX).await {
+                // The code says what happened.
+                Err(Unread::TooLarge) => Bytes::new(),
+                body => body.map_err(|unread| call.unread(unread, REFUSAL_BYTES_MAX))?,
+            };
             return Err(ApiError::Status(Box::new(Status::from_body(code, &body))));
         }
     }
@@ -365,7 +406,9 @@ impl Client {
         if let Some(observer) = &self.observer {
             observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
         }
-        answer.map_err(|cause| call.broken(&cause))
+        let answer = answer.map_err(|cause| call.broken(&cause))?;
+        self.refusals.note(answer.status());
+        Ok(answer)
     }
 }
 
@@ -384,6 +427,15 @@ impl Call<'_> {
         ApiError::Transport { method: self.method.to_string(), path: self.path.to_owned(), cause: chain(cause) }
     }
 
+    fn unread(&self, unread: Unread, limit: usize) -> ApiError {
+        match unread {
+            Unread::Broken(cause) => self.broken(&*cause),
+            Unread::TooLarge => {
+                ApiError::TooLarge { method: self.method.to_string(), path: self.path.to_owned(), limit }
+            }
+        }
+    }
+
     fn timed_out(&self) -> ApiError {
         ApiError::Timeout { method: self.method.to_string(), path: self.path.to_owned(), limit: REQUEST_TIMEOUT }
     }
@@ -399,6 +451,11 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
 }
 
 fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
+    Ok(kube::Client::new(Renewing::new(config, connection)?, config.default_namespace.clone()))
+}
+
+/// A connection with the credentials as they are now.
+fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
     // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut tcp = HttpConnector::new();
@@ -427,12 +484,13 @@ fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
         .layer(config.extra_headers_layer()?)
         .map_err(tower::BoxError::from)
         .service(http);
-    Ok(kube::Client::new(service, config.default_namespace.clone()))
+    Ok(Connection::new(service))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::serving::loopback;
 
     #[test]
     fn master_is_a_url_or_a_host() {
@@ -443,9 +501,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_that_asks_for_too_long_a_pause_is_an_answer() {
-        let address = crate::runtime::serving::loopback::serve(|_| {
-            let mut answer =
-                crate::runtime::serving::loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
+        let address = loopback::serve(|_| {
+            let mut answer = loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(REQUEST_TIMEOUT.as_secs()));
             answer
         })
@@ -454,6 +511,23 @@ mod tests {
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
         assert!(error.is_too_many_requests() && !error.is_outcome_unknown(), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_not_read() {
+        let address = loopback::serve(|request| {
+            let code = if request.uri().path() == "/refused" { 409 } else { 200 };
+            let mut answer = loopback::stream(futures::stream::pending());
+            *answer.status_mut() = StatusCode::from_u16(code).unwrap();
+            answer.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from(ANSWER_BYTES_MAX + 1));
+            answer
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let error = client.get_bytes("/list", Accept::Object).await.unwrap_err();
+        assert_eq!(error.to_string(), "GET /list: the answer has more than 268435456 bytes");
+        assert_eq!(client.get_bytes("/refused", Accept::Object).await.unwrap_err().code(), Some(409));
     }
 
     #[tokio::test]

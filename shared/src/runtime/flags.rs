@@ -6,6 +6,7 @@
 //! already, and a limit on this side only makes a queue nobody sees.
 
 mod go;
+mod neighbour;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -288,7 +289,7 @@ fn one_line(text: &str) -> String {
 pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<Flags<Own>, Exit> {
     let own = Own::augment_args(Command::new(operator));
     let about = own.get_about().cloned().unwrap_or_default();
-    let command = SharedFlags::augment_args(own)
+    let mut command = SharedFlags::augment_args(own)
         .about(about)
         .bin_name(operator)
         .version(VERSION_TEXT)
@@ -297,21 +298,27 @@ pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = O
         .mut_arg("leader_elect_resource_name", |arg| arg.default_value(operator))
         // A number below zero is a value that may be wrong, and no flag that nobody knows.
         .mut_args(|arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg });
-    let matches = command.try_get_matches_from(args).map_err(|error| exit(&error))?;
-    let own = Own::from_arg_matches(&matches).map_err(|error| exit(&error))?;
-    let shared = SharedFlags::from_arg_matches(&matches).map_err(|error| exit(&error))?;
+    let args: Vec<OsString> = args.into_iter().collect();
+    let exit = |error: &clap::Error, command: &Command| {
+        let written: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        exit(error, neighbour::of(error, command, &written))
+    };
+    let matches = command.try_get_matches_from_mut(&args).map_err(|error| exit(&error, &command))?;
+    let own = Own::from_arg_matches(&matches).map_err(|error| exit(&error, &command))?;
+    let shared = SharedFlags::from_arg_matches(&matches).map_err(|error| exit(&error, &command))?;
     shared.validate().map_err(|wrong| Exit::of_errors(&wrong))?;
     Ok(Flags { own, shared })
 }
 
 /// Help and the version as they are; of an error what is wrong, without the usage that every error has in common.
-fn exit(error: &clap::Error) -> Exit {
+fn exit(error: &clap::Error, meant: Option<String>) -> Exit {
     let text = error.render().to_string();
     if !error.use_stderr() {
         return Exit { text, asked_for: true };
     }
     let wrong = text.split("\n\n").next().unwrap_or_default();
-    Exit::of_errors(&[format!("{} (see --help)", wrong.trim_start_matches("error: "))])
+    let meant = meant.map(|flag| format!(", did you mean --{flag}?")).unwrap_or_default();
+    Exit::of_errors(&[format!("{}{meant} (see --help)", wrong.trim_start_matches("error: "))])
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod reflector;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
@@ -23,7 +23,8 @@ use crate::runtime::client::{Accept, Client};
 use crate::runtime::consistency::Follow;
 pub use feed::{Feeder, Running};
 
-/// Told of each change after the cache has it; it only enqueues keys, so it must be quick and must not block.
+/// Told of each change after the cache has it, from the start of work on, and then of all that is there as added; it only
+/// enqueues keys, so it must be quick and must not block.
 pub type Handler<T> = Box<dyn Fn(Change<'_, T>) + Send + Sync>;
 
 /// Where what is listed and watched goes: a [`Cache`] with its handlers, or an operator's own structure.
@@ -57,23 +58,41 @@ pub(crate) struct Source {
 /// [`crate::runtime::run::Setup::watch`].
 pub struct Informer<T> {
     source: Source,
-    cached: Cached<T>,
+    cache: Arc<Cache<T>>,
+    handlers: Handlers<T>,
 }
 
+struct Handlers<T> {
+    of_all: Vec<Handler<T>>,
+    of_later: Vec<Handler<T>>,
+}
+
+/// A cache, and what is told of its changes once work has started. Until then nobody would do anything about them, and
+/// what they are worth is in the cache.
 struct Cached<T> {
     cache: Arc<Cache<T>>,
-    handlers: Vec<Handler<T>>,
+    handlers: Handlers<T>,
+    has_started: AtomicBool,
 }
 
 impl<T: Object> Cached<T> {
     fn notify(&self, change: Change<'_, T>) {
-        for handler in &self.handlers {
-            handler(change);
+        if self.has_started.load(Ordering::Relaxed) {
+            let Handlers { of_all, of_later } = &self.handlers;
+            of_all.iter().chain(of_later).for_each(|handler| handler(change));
+        }
+    }
+
+    /// All of it is one step of the process's only thread: no change comes in between.
+    fn start(&self) {
+        self.has_started.store(true, Ordering::Relaxed);
+        for object in self.cache.all() {
+            self.handlers.of_all.iter().for_each(|handler| handler(Change::Added(&object)));
         }
     }
 }
 
-impl<T: Object> Sink<T> for Cached<T> {
+impl<T: Object> Sink<T> for Arc<Cached<T>> {
     fn apply(&self, object: Arc<T>) {
         self.cache.apply(&object, |change| self.notify(change));
     }
@@ -179,24 +198,29 @@ impl<T: Object> InformerBuilder<T> {
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
         let source = Source { resource, accept, field_selector, label_selector, health };
-        Informer { source, cached: Cached { cache, handlers: Vec::new() } }
+        Informer { source, cache, handlers: Handlers { of_all: Vec::new(), of_later: Vec::new() } }
     }
 }
 
 impl<T: Object> Informer<T> {
     /// The cache that this informer fills.
     pub fn cache(&self) -> Arc<Cache<T>> {
-        Arc::clone(&self.cached.cache)
+        Arc::clone(&self.cache)
     }
 
-    /// Adds a handler of changes.
+    /// Adds a handler of changes. When work starts it is told of all that is there.
     pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
-        self.cached.handlers.push(Box::new(handler));
+        self.handlers.of_all.push(Box::new(handler));
+    }
+
+    /// Adds a handler of changes that come after the start of work.
+    pub fn on_later_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
+        self.handlers.of_later.push(Box::new(handler));
     }
 
     /// To follow how far the cache has come.
     pub fn follow(&self) -> Follow {
-        Follow { progress: self.cached.cache.subscribe(), health: self.health() }
+        Follow { progress: self.cache.subscribe(), health: self.health() }
     }
 
     /// What is known of this informer's health.
@@ -204,9 +228,15 @@ impl<T: Object> Informer<T> {
         Arc::clone(&self.source.health)
     }
 
-    /// Follows the resource for as long as the future is polled.
-    pub async fn run(self, client: Client) {
-        reflector::run(self.source, self.cached, client).await;
+    /// Follows the resource for as long as the future is polled; the other part is called once, when work starts.
+    pub fn run(self, client: Client) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
+        let (source, cached) = self.asleep();
+        (reflector::run(source, Arc::clone(&cached), client), move || cached.start())
+    }
+
+    fn asleep(self) -> (Source, Arc<Cached<T>>) {
+        let Self { source, cache, handlers } = self;
+        (source, Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) }))
     }
 }
 
@@ -300,5 +330,70 @@ impl Health {
 
     pub(crate) fn wanted_list(&self) -> u64 {
         self.wanted_list.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::object::{Meta, NoAnnotations};
+    use crate::api::resource::PODS;
+
+    #[derive(serde::Deserialize)]
+    struct Pod {
+        metadata: Meta,
+    }
+
+    impl Object for Pod {
+        type Annotations = NoAnnotations;
+        fn meta(&self) -> &Meta {
+            &self.metadata
+        }
+    }
+
+    fn at(name: &str, version: u64) -> Arc<Pod> {
+        let meta = format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#);
+        Arc::new(serde_json::from_str(&meta).unwrap())
+    }
+
+    #[test]
+    fn handlers_sleep_until_work_starts_and_are_then_told_of_what_is_there() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut informer = InformerBuilder::<Pod>::of(PODS).build();
+        let tell = |told: &Arc<Mutex<Vec<String>>>, handler: &'static str| {
+            let told = Arc::clone(told);
+            move |change: Change<'_, Pod>| {
+                let what = match change {
+                    Change::Added(_) => "added",
+                    Change::Updated { .. } => "updated",
+                    Change::Deleted(_) => "deleted",
+                };
+                told.lock().unwrap().push(format!("{handler}: {} {what}", change.latest().metadata.name()));
+            }
+        };
+        informer.on_change(tell(&told, "all"));
+        informer.on_later_change(tell(&told, "later"));
+        let (_, cached) = informer.asleep();
+        cached.apply(at("gone", 1));
+        cached.apply(at("a", 1));
+        cached.apply(at("a", 2));
+        cached.delete(at("gone", 1));
+        assert_eq!(*told.lock().unwrap(), [""; 0]);
+        cached.start();
+        assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["all: a added"]);
+        cached.apply(at("a", 3));
+        cached.apply(at("b", 1));
+        cached.delete(at("a", 3));
+        assert_eq!(
+            *told.lock().unwrap(),
+            [
+                "all: a updated",
+                "later: a updated",
+                "all: b added",
+                "later: b added",
+                "all: a deleted",
+                "later: a deleted"
+            ]
+        );
     }
 }

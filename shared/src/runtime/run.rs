@@ -74,21 +74,26 @@ pub struct Setup {
     informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
+    starters: Vec<Starter>,
     workers: Vec<BoxFuture<'static, ()>>,
     pages: Vec<OwnPage>,
 }
 
-/// Path, content type, and what reads it.
-type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
+/// What is called once, when work starts.
+type Starter = Box<dyn FnOnce() + Send>;
+
+/// Path, content type, and what reads it, in pieces.
+type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> Pieces + Send + Sync>);
+type Pieces = Box<dyn Iterator<Item = String> + Send>;
 
 impl Setup {
-    fn new(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, recorder: Recorder) -> Self {
+    fn new<O: Operator>(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, events: &Events) -> Self {
         Self {
             flags: flags.clone(),
             client,
             term: None,
             clock,
-            recorder,
+            recorder: events.recorder(O::NAMES.event_source),
             decisions: Decisions::default(),
             metrics,
             checks: Checks::default(),
@@ -96,6 +101,7 @@ impl Setup {
             informers: Vec::new(),
             progress: Vec::new(),
             queues: Vec::new(),
+            starters: vec![Box::new(events.starter())],
             workers: Vec::new(),
             pages: Vec::new(),
         }
@@ -146,7 +152,9 @@ impl Setup {
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
-        self.informers.push(Box::pin(informer.run(self.client.clone()).map(Ok)));
+        let (following, starter) = informer.run(self.client.clone());
+        self.informers.push(Box::pin(following.map(Ok)));
+        self.at_start(starter);
     }
 
     /// To discover resources and to start and stop following them while the operator runs.
@@ -160,14 +168,15 @@ impl Setup {
         feeder
     }
 
-    /// Serves a page of the operator's own, to those who may GET its path.
-    pub fn page(
+    /// Serves a page of the operator's own, to those who may GET its path. Each piece is made once the visitor has taken
+    /// those before, so that a long page needs no more memory than a short one.
+    pub fn page<P: Iterator<Item = String> + Send + 'static>(
         &mut self,
         path: &'static str,
         content_type: &'static str,
-        read: impl Fn(&Query) -> String + Send + Sync + 'static,
+        read: impl Fn(&Query) -> P + Send + Sync + 'static,
     ) {
-        self.pages.push((path, content_type, Box::new(read)));
+        self.pages.push((path, content_type, Box::new(move |query| Box::new(read(query)))));
     }
 
     /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
@@ -183,6 +192,12 @@ impl Setup {
         self.checks.add(&[Probe::Readyz], name, check);
         self.progress.push(ready);
         self.informers.push(Box::pin(task.map(Ok)));
+    }
+
+    /// Calls this once, when work starts: from then on queues take keys, and this adds those of what is there already.
+    /// Informers do so by themselves.
+    pub fn at_start(&mut self, starter: impl FnOnce() + Send + 'static) {
+        self.starters.push(Box::new(starter));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
@@ -233,7 +248,9 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     let metrics = Metrics::new(O::NAMES.operator);
     let client = connect::<O>(shared, &metrics).await?;
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
-    let mut setup = Setup::new(shared, client, clock, metrics, events.recorder(O::NAMES.event_source));
+    let mut setup = Setup::new::<O>(shared, client, clock, metrics, &events);
+    let client = setup.client.clone();
+    setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
@@ -275,7 +292,7 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
     let metrics = setup.metrics.leader(names.operator);
-    let elector = Elector::new(election, setup.client.clone(), setup.clock(), setup.recorder(), metrics);
+    let elector = Elector::new(election, setup.client.clone(), setup.clock(), setup.recorder().at_any_time(), metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
     Ok(Some(elector))
@@ -291,16 +308,17 @@ async fn serve(
     let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
-    let site = pages.into_iter().fold(site, |site, (path, content_type, read)| site.page(path, content_type, read));
-    Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
+    let site =
+        pages.into_iter().fold(site, |site, (path, content_type, read)| site.page_in_pieces(path, content_type, read));
+    Ok(Server::start(&shared.serving, site, &setup.client).await?)
 }
 
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
-    let Setup { informers, progress, queues, workers, .. } = setup;
+    let Setup { informers, progress, queues, starters, workers, .. } = setup;
     let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
     tokio::select! {
-        outcome = lead(progress, queues, workers, elector, shutdown_limit) => outcome,
+        outcome = lead(progress, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
     }
 }
@@ -321,13 +339,16 @@ pub(crate) struct Alone {
 pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
     let metrics = Metrics::new(O::NAMES.operator);
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
-    let mut setup = Setup::new(&flags.shared, client, clock, metrics, events.recorder(O::NAMES.event_source));
+    let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
     O::set_up(&flags.own, &mut setup);
-    let Setup { informers, progress, queues, workers, .. } = setup;
-    let caches = progress.clone();
+    let Setup { informers, progress, queues, starters, workers, .. } = setup;
+    let (caches, woken) = (progress.clone(), queues.clone());
     let work = async move {
         let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
-        let working = all_synced(caches).then(|()| join_all(workers));
+        let working = all_synced(caches).then(|()| {
+            Queue::start(&woken, || starters.into_iter().for_each(|starter| starter()));
+            join_all(workers)
+        });
         tokio::select! {
             _ = working => anyhow!("the workers have ended"),
             error = broken(&mut following) => error,
@@ -349,11 +370,17 @@ async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
     error.context("a resource is not followed any more")
 }
 
+/// What sleeps until this replica works.
+struct Work {
+    queues: Vec<Queue>,
+    starters: Vec<Starter>,
+    workers: Vec<BoxFuture<'static, ()>>,
+}
+
 /// Waits to lead, and works.
 async fn lead(
     progress: Vec<Receiver<Progress>>,
-    queues: Vec<Queue>,
-    workers: Vec<BoxFuture<'static, ()>>,
+    Work { queues, starters, workers }: Work,
     mut elector: Option<Elector>,
     shutdown_limit: Duration,
 ) -> anyhow::Result<()> {
@@ -369,6 +396,7 @@ async fn lead(
         () = &mut stopped => return end(elector).await,
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
+    Queue::start(&queues, || starters.into_iter().for_each(|starter| starter()));
     let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}

@@ -27,6 +27,8 @@ pub enum Requeue {
     After(Duration),
     /// When an event says so, but those of this time together: for what changes in bursts and is written whole.
     Rest(Duration),
+    /// After the queue's back-off, as after a failure, for something was left out; an event waits for this time only.
+    Partly(Duration),
     /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
     RateLimited,
 }
@@ -37,6 +39,7 @@ impl From<Requeue> for Finish {
             Requeue::Done => Self::Done,
             Requeue::After(delay) => Self::After(delay),
             Requeue::Rest(delay) => Self::Rest(delay),
+            Requeue::Partly(apart) => Self::Partly(apart),
             Requeue::RateLimited => Self::Retry,
         }
     }
@@ -152,6 +155,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
         let queue = Queue::new("test", Backoff::default(), None);
+        Queue::start(std::slice::from_ref(&queue), || {});
         let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
         let running =
             tokio::spawn(run(Arc::clone(&controller), queue.clone(), 2, Arc::clone(&panics), Decisions::default()));

@@ -3,13 +3,14 @@
 //! Left out: deciding anything. What fails is told by events, by the outcome, or as an error; the queue tries again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::future::join_all;
 
 use super::plan::{Deletion, Plan};
-use super::status::ReplicaStatus;
+use super::status::{ReplicaStatus, drops_terminating, is_news};
 use super::{Outcome, ReplicaOwner};
 use crate::api::object::{Key, ResourceVersion};
 use crate::api::pod::creation::pod_body;
@@ -38,6 +39,8 @@ pub struct Writer {
     pub owners_source: Source,
     /// For how long to expect something.
     pub clock: Clock,
+    /// Whether writes have shown that the server drops terminatingReplicas.
+    pub drops_terminating: AtomicBool,
 }
 
 impl Writer {
@@ -126,17 +129,23 @@ impl Writer {
         failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
     }
 
-    /// Writes the status if it differs from the cached one. Whatever goes wrong at first, it is tried once more on the
+    /// Writes the status if it is news beside the cached one. Whatever goes wrong at first, it is tried once more on the
     /// live state: the counts are from now, whoever wrote in between. An owner that is gone needs no status.
     ///
     /// Source: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
     pub async fn write_status<T: ReplicaOwner>(&self, owner: &T, status: &ReplicaStatus) -> anyhow::Result<()> {
-        if status == owner.status() {
+        let known = self.drops_terminating.load(Ordering::Relaxed);
+        if !is_news(owner.status(), status, known) {
             return Ok(());
         }
         let meta = owner.meta();
         let written = match self.patch_status(owner, meta.resource_version, status).await {
-            Ok(written) => Ok(written),
+            Ok(written) => {
+                let (before, after) = (meta.resource_version, written.metadata.resource_version);
+                let drops = drops_terminating(known, (before, owner.status()), (after, status));
+                self.drops_terminating.store(drops, Ordering::Relaxed);
+                Ok(written)
+            }
             Err(error) if error.is_not_found() => Err(error),
             Err(error) => {
                 tracing::debug!(%error, "status not written, trying on the live state");

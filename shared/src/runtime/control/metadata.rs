@@ -9,6 +9,7 @@ use super::{Control, DeleteOptions, Propagation};
 use crate::api::json;
 use crate::api::object::{Key, Uid};
 use crate::api::resource::Resource;
+use crate::api::url::with_query;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
 
@@ -36,14 +37,15 @@ impl Control {
         mut each: impl FnMut(T),
     ) -> Result<(), ApiError> {
         let collection = resource.collection_path(namespace);
-        let mut path = format!("{collection}?limit={PAGE}");
+        let (limit, mut token) = (PAGE.to_string(), String::new());
         loop {
+            let path = with_query(&collection, &[("limit", &limit), ("continue", &token)]);
             let page: Page<T> = read(&path, &self.client.get_bytes(&path, accept.of_list()).await?)?;
             page.items.into_iter().flatten().for_each(&mut each);
-            if page.metadata.token.is_empty() {
+            token = page.metadata.token;
+            if token.is_empty() {
                 return Ok(());
             }
-            path = format!("{collection}?limit={PAGE}&continue={}", page.metadata.token);
         }
     }
 
@@ -80,4 +82,32 @@ struct Page<T> {
 struct PageMeta {
     #[serde(default, rename = "continue")]
     token: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::api::resource::PODS;
+    use crate::runtime::client::{Client, ClientOptions};
+    use crate::runtime::serving::loopback;
+
+    #[tokio::test]
+    async fn a_list_goes_on_where_the_token_says_whatever_it_is_made_of() {
+        let address = loopback::serve(|request| match request.uri().query() {
+            Some("limit=500") => {
+                loopback::answer(200, r#"{"metadata":{"continue":"a+b/c=&x"},"items":[{"at":1},{"at":2}]}"#)
+            }
+            Some("limit=500&continue=a%2Bb%2Fc%3D%26x") => loopback::answer(200, r#"{"items":[{"at":3}]}"#),
+            _ => loopback::answer(400, "the token is not valid"),
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let control = Control::new(Client::new(&config, ClientOptions::default()).unwrap(), None);
+        let mut listed = Vec::new();
+        let each = |item: Value| listed.push(item["at"].clone());
+        control.list_each(&PODS, "ns", Accept::Object, each).await.unwrap();
+        assert_eq!(listed, [1, 2, 3]);
+    }
 }

@@ -94,7 +94,7 @@ impl Correlator {
     pub(super) fn correlate(&mut self, occurrence: &Occurrence) -> Option<Event> {
         let (event, key) = self.aggregate(occurrence);
         let event = self.observe(event, key);
-        let spam_key = self.hash(&("spam", source(occurrence)));
+        let spam_key = self.hash(&("spam", about(occurrence)));
         self.spam.entry(spam_key, || Bucket { full_at: 0 }).take(occurrence.at).then_some(event)
     }
 
@@ -164,8 +164,15 @@ impl Correlator {
 
 /// What tells an event's source, object and type from all others.
 fn source(occurrence: &Occurrence) -> impl Hash {
+    (about(occurrence), occurrence.kind)
+}
+
+/// What tells an event's source and object from all others.
+///
+/// Upstream: `getSpamKey`, staging/src/k8s.io/client-go/tools/record/events_cache.go.
+fn about(occurrence: &Occurrence) -> impl Hash {
     let ObjectReference { resource, key, uid, resource_version: _ } = &occurrence.about;
-    (occurrence.component, resource, key, uid, occurrence.kind)
+    (occurrence.component, resource, key, uid)
 }
 
 /// Source: `IsDNS1123Subdomain`, staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go.
@@ -289,9 +296,9 @@ mod tests {
         assert_eq!(at(300 + 2 * 300), "30x A m");
         assert_eq!(at(300 + 2 * 300), "31x A m");
         assert_eq!(at(300 + 2 * 300), "-");
-        let mut warning = occurrence(900, "web", "A", "m");
+        let mut warning = occurrence(900, "web", "B", "n");
         warning.kind = EventType::Warning;
-        assert_eq!(shown(correlator.correlate(&warning)), "1x A m");
+        assert_eq!(shown(correlator.correlate(&warning)), "-", "it is about the same object");
         assert_eq!(shown(correlator.correlate(&occurrence(900, "other", "A", "m"))), "1x A m");
     }
 

@@ -86,6 +86,30 @@ fn what_is_wrong_is_named_and_exits_with_1() {
 }
 
 #[test]
+fn a_misspelt_flag_names_its_neighbour() {
+    for (args, expected) in [
+        ("--leader-elec=false", Some("leader-elect")),
+        ("--laeder-elect", Some("leader-elect")),
+        ("--leader_elect_lease_duration=15s", Some("leader-elect-lease-duration")),
+        ("--Kubeconfig /a", Some("kubeconfig")),
+        ("--concurrent-replicasets-syncs 5", Some("concurrent-replicaset-syncs")),
+        ("--v=2 -leader-elect=false", Some("leader-elect")),
+        ("-kubeconfg /a", Some("kubeconfig")),
+        ("--no-such-flag", None),
+        ("--x", None),
+        ("surplus", None),
+    ] {
+        let text = error(args);
+        match expected {
+            Some(flag) => {
+                assert!(text.ends_with(&format!(", did you mean --{flag}? (see --help)\n")), "{args}: {text}");
+            }
+            None => assert!(!text.contains("did you mean"), "{args}: {text}"),
+        }
+    }
+}
+
+#[test]
 fn flags_that_contradict_each_other_are_refused_together() {
     for (args, expected) in [
         (

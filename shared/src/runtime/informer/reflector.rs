@@ -15,11 +15,12 @@ use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity, Page};
 use super::{Health, Sink, Source};
 use crate::api::object::{Key, ResourceVersion, Versioned};
+use crate::api::url::with_query;
 use crate::runtime::api_error::{ApiError, Status};
 use crate::runtime::client::Client;
 use crate::runtime::clock::jitter;
@@ -31,8 +32,12 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
-/// How long the next line of a streamed list may take.
+/// How long a streamed list may bring no new object, nor its end.
 const LIST_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a streamed list may take: less than the watch that it is part of, which the server ends by itself.
+const LIST_MAX: Duration = Duration::from_secs(240);
+/// An apiserver takes no object of more than 3 MB; an aggregated one may have larger ones.
+const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner, and without a word, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 const PAGE: usize = 500;
@@ -131,15 +136,8 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     fn path(&self, query: &[(&str, &str)]) -> String {
         let selectors =
             [("fieldSelector", &*self.source.field_selector), ("labelSelector", &*self.source.label_selector)];
-        let pairs = query.iter().copied().chain(selectors).filter(|(_, value)| !value.is_empty());
-        let mut path = self.source.resource.collection_path("");
-        for (at, (name, value)) in pairs.enumerate() {
-            path.push(if at == 0 { '?' } else { '&' });
-            path.push_str(name);
-            path.push('=');
-            percent_encode(value, &mut path);
-        }
-        path
+        let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
+        with_query(&self.source.resource.collection_path(""), &pairs)
     }
 
     /// A whole list in pages.
@@ -191,10 +189,14 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
         let (started, mut was_told) = (Instant::now(), false);
+        let (mut grown, mut listed) = (started, 0);
         loop {
-            let patience = if listing.is_some() { LIST_PATIENCE } else { limit + WATCH_GRACE };
+            let deadline = match &listing {
+                Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
+                None => Instant::now() + limit + WATCH_GRACE,
+            };
             let line = tokio::select! {
-                line = timeout(patience, lines.next()) => line,
+                line = timeout_at(deadline, lines.next()) => line,
                 // Not in the middle of a list: who asks again and again would never let one come to its end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
@@ -214,6 +216,10 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             };
             let is_listed = listing.is_none();
             self.event(&line, &mut listing)?;
+            // Bookmarks, and events of what is listed already, bring no list closer to its end.
+            if let Some(live) = listing.as_ref().filter(|live| live.len() > listed) {
+                (grown, listed) = (Instant::now(), live.len());
+            }
             *backoff = BACKOFF_FIRST;
             was_told = true;
             self.expired &= !is_listed;
@@ -337,7 +343,7 @@ struct Lines<S> {
 }
 
 impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
-    async fn next(&mut self) -> Result<Option<BytesMut>, ApiError> {
+    async fn next(&mut self) -> Result<Option<BytesMut>, Stop> {
         let mut searched = 0;
         loop {
             if let Some(end) = memchr(b'\n', &self.buffer[searched..]) {
@@ -349,23 +355,12 @@ impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
                 return Ok(Some(line));
             }
             searched = self.buffer.len();
+            if searched > LINE_BYTES_MAX {
+                return Err(Stop::Failed(format!("the watch sent an event of more than {LINE_BYTES_MAX} bytes")));
+            }
             match self.stream.next().await {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk?),
                 None => return Ok(None),
-            }
-        }
-    }
-}
-
-fn percent_encode(text: &str, into: &mut String) {
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => into.push(char::from(byte)),
-            _ => {
-                into.push('%');
-                for digit in [byte >> 4, byte & 15] {
-                    into.push(char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase());
-                }
             }
         }
     }

@@ -126,6 +126,11 @@ impl Checks {
         )
     }
 
+    /// Whether the probe asks a check of this name.
+    pub(super) fn has(&self, probe: Probe, name: &str) -> bool {
+        self.checks().iter().any(|check| check.name == name && check.probes.contains(&probe))
+    }
+
     /// One check alone, with its reason. Source: `adaptCheckToHandler`.
     pub(super) fn answer_one(&self, probe: Probe, name: &str) -> Option<Answer> {
         let checks = self.checks();

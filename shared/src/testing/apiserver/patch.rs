@@ -42,7 +42,7 @@ pub(super) fn strategic_merge(target: &mut Value, patch: &Map<String, Value>) ->
                 merge_list(name, known, items)?;
             }
             (_, Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                drop(target.insert(name.clone(), value.clone()))
+                target.insert(name.clone(), value.clone());
             }
         }
     }

@@ -50,6 +50,7 @@ impl Room {
             pods_source,
             owners_source,
             clock: Clock::new(|| NOW),
+            drops_terminating: AtomicBool::default(),
         };
         Self { writer, requests }
     }
@@ -238,6 +239,18 @@ async fn a_settled_status_makes_no_request() {
     let observed = observed(&web(1), &[]);
     room.writer.write_status(&*observed.owner, &observed.owner.status().clone()).await.unwrap();
     assert!(room.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_drops_terminating_replicas_is_not_told_of_them_again() {
+    // Nothing that it keeps has changed, so the version stays.
+    let room = Room::new(|_, _, _, _| stored("1")).await;
+    let kept = json!({ "replicas": 1, "fullyLabeledReplicas": 1, "observedGeneration": 1 });
+    let settled = web(1).set(&["status"], kept);
+    for (owner, requests) in [(&settled, 1), (&settled, 1), (&web(1), 2), (&settled, 2)] {
+        write_status(&room, owner).await.unwrap();
+        assert_eq!(room.requests().len(), requests);
+    }
 }
 
 #[tokio::test]
