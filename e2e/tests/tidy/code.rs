@@ -75,6 +75,14 @@ fn check_unfinished(file: &File) -> Vec<String> {
     marks.iter().filter(|mark| names(&file.text, mark)).map(|mark| format!("{}: {mark}", file.path)).collect()
 }
 
+/// What upstream's source a function follows is said by one word, by which all are found.
+fn check_citations(file: &File) -> Option<String> {
+    // In two parts, or this file would complain of itself.
+    let other_word = concat!("Sour", "ce: ");
+    let cites = |line: &str| line.split_once("//").is_some_and(|(_, comment)| comment.contains(other_word));
+    file.text.lines().any(cites).then(|| format!("{}: cites with another word than Upstream:", file.path))
+}
+
 fn check_purity(file: &File) -> Vec<String> {
     if !is_pure(&file.path) {
         return Vec::new();
@@ -159,6 +167,7 @@ fn check_steps(sources: &[File]) -> Vec<String> {
 fn complaints(file: &File, operators: &[String]) -> Vec<String> {
     let mut all = check_unfinished(file);
     all.extend(check_opening(file));
+    all.extend(check_citations(file));
     all.extend(check_size(file));
     all.extend(check_apply(file));
     all.extend(check_purity(file));
@@ -191,6 +200,8 @@ fn each_rule_fires() {
     row("shared/src/a.rs", &format!("//!\n#[cfg(test)]\nmod tests {{{}}}", "\n".repeat(601)), &[]);
     row("operators/a/src/main.rs", &"//!\n".repeat(21), &["operators/a/src/main.rs: 21 lines, more than 20"]);
     row("e2e/src/a.rs", concat!("//!\n// TO", "DO: b\n"), &[concat!("e2e/src/a.rs: TO", "DO")]);
+    row("e2e/src/a.rs", concat!("//!\n/// Sour", "ce: b\n"), &["e2e/src/a.rs: cites with another word than Upstream:"]);
+    row("e2e/src/a.rs", concat!("//!\nlet a: Sour", "ce: b\n"), &[]);
     let pure = "operators/a/src/plan/b.rs";
     row(pure, "//!\nasync fn b() {}", &["operators/a/src/plan/b.rs: is pure, and names async"]);
     row(pure, "//!\nlet a = clock.now();", &["operators/a/src/plan/b.rs: is pure, and names now()"]);

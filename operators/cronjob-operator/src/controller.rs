@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use shared::api::object::Key;
+use shared::api::object::{Key, Kind};
 use shared::runtime::cache::{Cache, Change};
 use shared::runtime::clock::Clock;
 use shared::runtime::consistency::{Consistency, Source};
@@ -15,7 +15,7 @@ use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Writer, about};
+use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, Job, reasons};
@@ -79,7 +79,12 @@ fn enqueue_cron_job(queue: Queue, recorder: Recorder, clock: Clock) -> impl Fn(C
         Change::Updated { old, new } if is_rescheduled(old, new) => {
             let Ok(schedule) = schedule::read(new) else {
                 let message = format!("unparseable schedule for cronjob: {}", new.spec.schedule);
-                return recorder.event(&about(new), EventType::Warning, reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+                return recorder.event(
+                    &new.reference(),
+                    EventType::Warning,
+                    reasons::UNPARSEABLE_NEW_SCHEDULE,
+                    message,
+                );
             };
             // What the new schedule missed before it was set is not made up for.
             let now = clock.now();

@@ -66,8 +66,8 @@ impl Sources {
         Ok(Some(Observed { cron_job, jobs, missing, edited_at }))
     }
 
-    /// The CronJob as the cache has it, unless a Job of its own runs that this state does not list: then what the
-    /// apiserver has, if that lists it.
+    /// The CronJob as the cache has it, unless one of its Jobs runs and this state does not list it: then the state at
+    /// the apiserver, if that lists the Job.
     ///
     /// Upstream swaps the state in the middle of a sync and then writes the old one; here the whole sync has one state.
     async fn newest(&self, cached: Arc<CronJob>, jobs: &[Arc<Job>]) -> anyhow::Result<Arc<CronJob>> {

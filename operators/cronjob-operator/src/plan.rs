@@ -1,4 +1,4 @@
-//! What one sync of a CronJob does, and why: a value made from an observation, and nothing else.
+//! Decides one sync of a CronJob, with its reasons, from one observation and the time.
 //!
 //! At most one Job is started, for the latest time that is due. Left out: the status, which is [`crate::status`]'s, and
 //! the warning `MissSchedule`: upstream has it, but never gets there, because a time beyond the deadline is not due.
@@ -29,11 +29,11 @@ use schedule::{Due, Missed};
 pub struct Plan {
     /// Finished Jobs beyond the history limits.
     pub cleanup: Vec<Deletion>,
-    /// What leaves the list of active Jobs.
+    /// The Jobs that leave the list of active ones.
     pub leave: Vec<Leave>,
-    /// What people are told besides.
+    /// Events besides those of the writes.
     pub notices: Vec<Notice>,
-    /// What is started, or why nothing is.
+    /// The Job that is started, or the reason why none is.
     pub run: Run,
     /// When to look again; none if only a change can make a difference.
     pub next: Option<Duration>,
@@ -81,7 +81,7 @@ pub struct Notice {
     pub kind: EventType,
     /// Its reason.
     pub reason: &'static str,
-    /// What people read.
+    /// The text for people.
     pub message: String,
 }
 
@@ -91,7 +91,7 @@ impl Notice {
     }
 }
 
-/// What is started, or why nothing is.
+/// The Job that is started, or the reason why none is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
     /// The Job of a time that is due.
@@ -105,7 +105,7 @@ pub enum Run {
 pub struct Start {
     /// When it was due.
     pub due: Timestamp,
-    /// Its name, which nobody else may have taken.
+    /// Its name, which no other Job may have.
     pub name: String,
     /// Its JSON.
     pub body: String,
@@ -128,9 +128,11 @@ pub enum Idle {
     NeverDue,
     /// Nothing is due yet, or no longer.
     NotDue,
-    /// What is due was started before.
+    /// The run that is due was started before.
     Started(Timestamp),
-    /// What is due must wait for the end of another Job.
+    /// The job template cannot be read, so the run that is due has no Job.
+    InvalidTemplate(Timestamp),
+    /// The run that is due must wait for the end of another Job.
     Forbidden(Timestamp),
 }
 
@@ -236,9 +238,16 @@ fn plan_due(cron_job: &CronJob, active: &[&JobReference], due: Due, notices: &mu
         notices.push(Notice { kind: EventType::Normal, reason: reasons::JOB_ALREADY_ACTIVE, message });
         return Run::Nothing(Idle::Forbidden(time));
     }
+    let body = match job::body(cron_job, time) {
+        Ok(body) => body,
+        Err(invalid) => {
+            notices.push(Notice::warning(reasons::FAILED_CREATE, format!("Error creating job: {invalid}")));
+            return Run::Nothing(Idle::InvalidTemplate(time));
+        }
+    };
     let replaced = active.iter().filter(|_| policy == ConcurrencyPolicy::Replace);
     let replace = replaced.map(|job| Deletion { key: job.key(), uid: job.uid }).collect();
-    Run::Start(Start { due: time, name, body: job::body(cron_job, time), replace })
+    Run::Start(Start { due: time, name, body, replace })
 }
 
 impl fmt::Display for Plan {
@@ -280,6 +289,9 @@ impl fmt::Display for Run {
             Self::Nothing(Idle::NeverDue) => f.write_str("nothing (the schedule is never due)"),
             Self::Nothing(Idle::NotDue) => f.write_str("nothing (not due)"),
             Self::Nothing(Idle::Started(due)) => write!(f, "nothing ({due} was started)"),
+            Self::Nothing(Idle::InvalidTemplate(due)) => {
+                write!(f, "nothing ({due} cannot be made from the job template)")
+            }
             Self::Nothing(Idle::Forbidden(due)) => write!(f, "nothing ({due} waits for a running job)"),
         }
     }

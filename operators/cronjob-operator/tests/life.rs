@@ -10,7 +10,7 @@ use cronjob_operator::observe::Observed;
 use cronjob_operator::plan::{Run, plan};
 use jiff::Timestamp;
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::testing::{ObjectBuilder, object};
 
 fn at(text: &str) -> Timestamp {
@@ -21,7 +21,7 @@ fn cron_job(schedule: &str, zone: &str) -> ObjectBuilder {
     object("batch/v1", "CronJob", "c")
         .set(&["spec", "schedule"], schedule)
         .set(&["spec", "timeZone"], zone)
-        .set(&["spec", "jobTemplate", "spec"], 1)
+        .set(&["spec", "jobTemplate", "spec"], json!({}))
 }
 
 fn with_last_run(cron_job: &ObjectBuilder, last: Option<Timestamp>) -> Observed {

@@ -293,13 +293,53 @@ fn body_of(observed: &Observed) -> String {
     }
 }
 
+/// Due at 10:00, with a template that is this text: [`ObjectBuilder`] would read it and write it again.
+fn of_template(template: &str) -> Observed {
+    let text = cron_job(HOURLY).set(&["spec", "jobTemplate"], "TEMPLATE").json().to_string();
+    let read: CronJob = serde_json::from_str(&text.replace(r#""TEMPLATE""#, template)).unwrap();
+    Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None }
+}
+
 #[test]
-fn what_this_build_does_not_know_of_a_template_reaches_the_job_as_it_is() {
-    let spec = r#"{"b":1e400,"template":{"spec":{"new":[12345678901234567890123,null]}},"a":1.0}"#;
-    let text = cron_job(HOURLY).set(&["spec", "jobTemplate", "spec"], "SPEC").json().to_string();
-    let read: CronJob = serde_json::from_str(&text.replace(r#""SPEC""#, spec)).unwrap();
-    let state = Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None };
-    assert!(body_of(&state).ends_with(&format!(r#""spec":{spec}}}"#)), "{}", body_of(&state));
+fn every_byte_of_a_template_reaches_the_job() {
+    for spec in [
+        r#"{"b":1e400,"template":{"spec":{"new":[12345678901234567890123,-0.0,null]}},"a":1.0}"#,
+        r#"{"a":"\u003c&\u2028\/<>\ud800","z":[ 1 ],"b":{"c":1,"c":2},"z":0}"#,
+        "{\"a\":\"\u{2028}\u{2029}\"}",
+        "{}",
+    ] {
+        let body = body_of(&of_template(&format!(r#"{{"spec":{spec}}}"#)));
+        assert!(body.ends_with(&format!(r#""spec":{spec}}}"#)), "{body}");
+    }
+    let metadata = r#"{"labels":{"b":"\u003c","a":"1"},"annotations":{"a":"\u2028","c":"\ud800"}}"#;
+    let body = body_of(&of_template(&format!(r#"{{"metadata":{metadata},"spec":{{}}}}"#)));
+    let timestamp = r#""batch.kubernetes.io/cronjob-scheduled-timestamp":"2016-05-19T10:00:00Z""#;
+    let kept = metadata.replace(r#","c""#, &format!(r#",{timestamp},"c""#));
+    assert!(body.contains(kept.trim_matches(['{', '}'])), "{body}");
+}
+
+/// Rows of what cannot be read, and what is said of it.
+#[test]
+fn a_template_that_cannot_be_read_starts_nothing_and_is_told() {
+    for (template, said) in [
+        ("null", "the job template has no spec"),
+        (r#"{"spec":null}"#, "the job template has no spec"),
+        (r#"{"metadata":{"labels":{"a":"b"}}}"#, "the job template has no spec"),
+        ("[1]", "cannot read the job template: "),
+        (r#""text""#, "cannot read the job template: "),
+        (r#"{"spec":"text"}"#, "cannot read the job template: "),
+        (r#"{"spec":{},"spec":{}}"#, "cannot read the job template: duplicate field `spec`"),
+        (r#"{"metadata":{"labels":1},"spec":{}}"#, "cannot read the job template: "),
+        (r#"{"metadata":{"annotations":[]},"spec":{}}"#, "cannot read the job template: "),
+    ] {
+        let observed = of_template(template);
+        let told =
+            "tell FailedCreate; nothing (2016-05-19T10:00:00Z cannot be made from the job template); again in 59m0.1s";
+        check(&observed, "10:01", told);
+        let message = plan(&observed, at("10:01")).notices.remove(0).message;
+        assert!(message.starts_with(&format!("Error creating job: {said}")), "{template}: {message}");
+        check(&observed, "09:59", "nothing (not due); again in 1m0.1s");
+    }
 }
 
 /// Upstream: `TestGetJobFromTemplate2`.

@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use shared::api::json;
-use shared::api::object::{Meta, ResourceVersion, Uid};
+use shared::api::object::{Kind, Meta, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
 use shared::runtime::api_error::ApiError;
 use shared::runtime::client::PatchType;
 use shared::runtime::consistency::{Consistency, Source};
 use shared::runtime::control::{Claimed, Control, DeleteOptions, Preconditions, Written, aggregate};
-use shared::runtime::events::{ObjectReference, Recorder};
+use shared::runtime::events::Recorder;
 use shared::runtime::informer::Informer;
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
-use crate::observe::{Observed, owner};
+use crate::observe::Observed;
 use crate::plan::sync::Creation;
 use crate::plan::{NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, Step};
 use crate::status::StatusPatch;
@@ -84,7 +84,7 @@ impl Writer {
         claim: Claim<ReplicaSet>,
     ) -> anyhow::Result<Vec<Arc<ReplicaSet>>> {
         let Claimed { objects, written, errors } =
-            self.control.claim(&owner(deployment), &REPLICA_SETS, claim, &[]).await;
+            self.control.claim(&deployment.owner(), &REPLICA_SETS, claim, &[]).await;
         for version in written {
             self.wrote(deployment, self.replica_sets, version);
         }
@@ -93,7 +93,7 @@ impl Writer {
     }
 
     fn wrote(&self, deployment: &Deployment, source: Source, version: ResourceVersion) {
-        self.consistency.record(&deployment.meta.key, deployment.meta.uid, source, version);
+        self.consistency.record(&deployment.metadata.key, deployment.metadata.uid, source, version);
     }
 
     /// A write that was not answered may have happened all the same.
@@ -106,7 +106,7 @@ impl Writer {
         match &result {
             Ok(written) => self.wrote(deployment, source, written.metadata.resource_version),
             Err(error) if error.is_outcome_unknown() => {
-                self.consistency.doubt(&deployment.meta.key, deployment.meta.uid, source);
+                self.consistency.doubt(&deployment.metadata.key, deployment.metadata.uid, source);
             }
             Err(_) => {}
         }
@@ -115,22 +115,15 @@ impl Writer {
 
     /// Tells an event about a Deployment.
     pub fn tell(&self, deployment: &Deployment, event: PlannedEvent) {
-        let meta = &deployment.meta;
-        let about = ObjectReference {
-            resource: DEPLOYMENTS,
-            key: meta.key.clone(),
-            uid: meta.uid,
-            resource_version: meta.resource_version,
-        };
         let PlannedEvent { kind, reason, message } = event;
-        self.recorder.event(&about, kind, reason, message);
+        self.recorder.event(&deployment.reference(), kind, reason, message);
     }
 
     /// Carries out the steps of a plan. What a plan says besides is written with the status.
     pub async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { path: _, revision: _, progressing: _, steps, status: _ } = plan;
         let deployment = &*observed.deployment;
-        let mut outcome = Outcome { version: deployment.meta.resource_version, creation: None, failure: None };
+        let mut outcome = Outcome { version: deployment.metadata.resource_version, creation: None, failure: None };
         // Of several updates of one ReplicaSet the next one rests on the one before.
         let mut written: BTreeMap<Uid, ResourceVersion> = BTreeMap::new();
         for step in steps {
@@ -167,8 +160,8 @@ impl Writer {
 
     /// Gives the error too, where the sync ends with it unless the ReplicaSet turns out to be there.
     async fn create(&self, deployment: &Deployment, new: &NewReplicaSet) -> (Creation, Option<anyhow::Error>) {
-        let body = json(&CreateBody::new(&owner(deployment), new));
-        let created = self.control.create(&REPLICA_SETS, deployment.meta.namespace(), body).await;
+        let body = json(&CreateBody::new(&deployment.owner(), new));
+        let created = self.control.create(&REPLICA_SETS, deployment.metadata.namespace(), body).await;
         match self.noted(deployment, self.replica_sets, created) {
             Ok(written) => (Creation::Created(Arc::new(as_created(new, written))), None),
             Err(error) if error.is_already_exists() => (Creation::AlreadyExists(None), Some(error.into())),
@@ -217,7 +210,7 @@ impl Writer {
     async fn roll_back(&self, deployment: &Deployment, rollback: Rollback) -> Result<ResourceVersion, Failure> {
         let body = json(&rollback_patch(deployment, &rollback));
         let Rollback { to: _, event } = rollback;
-        let patched = self.control.patch(&DEPLOYMENTS, &deployment.meta.key, "", PatchType::Json, body).await;
+        let patched = self.control.patch(&DEPLOYMENTS, &deployment.metadata.key, "", PatchType::Json, body).await;
         let written = self
             .noted(deployment, self.deployments, patched)
             .context("cannot roll back")
@@ -230,7 +223,7 @@ impl Writer {
 
     /// Writes the status. A Deployment that is gone needs none.
     pub async fn write_status(&self, deployment: &Deployment, patch: &StatusPatch) -> anyhow::Result<()> {
-        let key = &deployment.meta.key;
+        let key = &deployment.metadata.key;
         let patched = self.control.patch(&DEPLOYMENTS, key, "status", PatchType::Merge, json(patch)).await;
         match self.noted(deployment, self.deployments, patched) {
             Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
@@ -244,7 +237,7 @@ fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
     let NewReplicaSet { name: _, annotations, replicas, min_ready_seconds, selector: _, template } = new;
     let Written { metadata } = written;
     ReplicaSet {
-        meta: Meta {
+        metadata: Meta {
             key: metadata.key,
             uid: metadata.uid,
             resource_version: metadata.resource_version,

@@ -29,14 +29,14 @@ pub fn next_status(observed: &Observed, scope: StatusScope, now: Timestamp) -> D
     match scope {
         StatusScope::Decided => observed.status.clone(),
         StatusScope::ObservedGeneration => {
-            let generation = observed.deployment.meta.generation.max(observed.status.observed_generation);
+            let generation = observed.deployment.metadata.generation.max(observed.status.observed_generation);
             DeploymentStatus { observed_generation: generation, ..observed.status.clone() }
         }
         StatusScope::Counts => counted(observed, &ReplicaSets::of(observed), now),
         StatusScope::Rollout => {
             let sets = ReplicaSets::of(observed);
             let mut next = counted(observed, &sets, now);
-            progress::set_progressing(observed, sets.new.map(|new| new.meta.name()), &mut next, now);
+            progress::set_progressing(observed, sets.new.map(|new| new.metadata.name()), &mut next, now);
             match replica_failure(&sets) {
                 Some(failure) => condition::set(&mut next.conditions, failure),
                 None => condition::remove(&mut next.conditions, conditions::REPLICA_FAILURE),
@@ -53,7 +53,7 @@ fn counted(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp) -> Deplo
     let available = sum(|set| set.status.available_replicas);
     let unavailable = (replica_count(sets.all()) - i64::from(available)).max(0);
     let mut next = DeploymentStatus {
-        observed_generation: observed.deployment.meta.generation,
+        observed_generation: observed.deployment.metadata.generation,
         replicas: sum(|set| set.status.replicas),
         updated_replicas: sets.new.map_or(0, |new| new.status.replicas),
         ready_replicas: sum(|set| set.status.ready_replicas),
@@ -86,7 +86,7 @@ fn terminating_replicas(deployment: &Deployment, sets: &ReplicaSets<'_>) -> Opti
         .all()
         .filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some())
         .collect();
-    let was_told = deployment.status.observed_generation == deployment.meta.generation;
+    let was_told = deployment.status.observed_generation == deployment.metadata.generation;
     if synced.is_empty() && was_told {
         return deployment.status.terminating_replicas.map(|_| 0);
     }
@@ -129,7 +129,7 @@ impl StatusPatch {
         if annotations.is_empty() && status.is_empty() {
             return None;
         }
-        let uid = observed.deployment.meta.uid;
+        let uid = observed.deployment.metadata.uid;
         Some(Self { metadata: PatchMetadata { uid, resource_version: version, annotations }, status })
     }
 }

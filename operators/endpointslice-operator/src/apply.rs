@@ -13,19 +13,19 @@ use shared::api::intern::Text;
 use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::names::pod_name_prefix;
-use shared::api::object::{ResourceVersion, Uid};
-use shared::api::owner::{Owner, OwnerReference};
+use shared::api::object::{Kind, ResourceVersion, Uid};
+use shared::api::owner::OwnerReference;
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::cache::Cache;
 use shared::runtime::client::PatchType;
 use shared::runtime::consistency::{Consistency, Source};
 use shared::runtime::control::{Control, DeleteOptions, Written};
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::events::{EventType, Recorder};
 
 use crate::metrics::{EndpointSliceMetrics, operations};
 use crate::objects::{
-    AddressType, ENDPOINT_SLICES, Endpoint, EndpointPort, EndpointSlice, SERVICES, Service, annotations, reasons,
+    AddressType, ENDPOINT_SLICES, Endpoint, EndpointPort, EndpointSlice, Service, annotations, reasons,
 };
 use crate::observe::tracker::Tracker;
 use crate::plan::utils::slice_labels;
@@ -73,7 +73,7 @@ impl Writer {
             report.told.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
             report.note(self.write(&task, &address_type, &create, &update, &delete).await);
             for Notice { kind, reason, message } in notices {
-                self.recorder.event(&about(service), kind, reason, message);
+                self.recorder.event(&service.reference(), kind, reason, message);
             }
         }
         for deletion in &unsupported {
@@ -87,7 +87,7 @@ impl Writer {
     fn outcome(&self, service: &Service, Report { told, errors }: Report) -> anyhow::Result<()> {
         if !told.is_empty() {
             let message = failed_to_update(service, told);
-            self.recorder.event(&about(service), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
+            self.recorder.event(&service.reference(), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
         }
         shared::runtime::control::aggregate(errors)
     }
@@ -131,7 +131,7 @@ impl Writer {
         Creation { ports, endpoints }: &Creation,
     ) -> Result<(), ApiError> {
         let service = task.service;
-        let (owner, trigger) = (owner(service), task.trigger.as_ref());
+        let (owner, trigger) = (service.owner(), task.trigger.as_ref());
         let body = json(&Body {
             api_version: ENDPOINT_SLICES.api_version(),
             kind: &ENDPOINT_SLICES.kind,
@@ -252,22 +252,6 @@ fn aggregated(told: Vec<String>) -> String {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),
     }
-}
-
-/// What an event about a Service is about.
-fn about(service: &Service) -> ObjectReference {
-    let meta = &service.metadata;
-    ObjectReference {
-        resource: SERVICES,
-        key: meta.key.clone(),
-        uid: meta.uid,
-        resource_version: meta.resource_version,
-    }
-}
-
-fn owner(service: &Service) -> Owner {
-    let meta = &service.metadata;
-    Owner { resource: SERVICES, key: meta.key.clone(), uid: meta.uid, being_deleted: meta.is_being_deleted() }
 }
 
 /// A new slice.

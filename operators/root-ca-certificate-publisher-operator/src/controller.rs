@@ -24,7 +24,6 @@ use crate::objects::{ConfigMap, Namespace};
 use crate::observe::Sources;
 use crate::observe::root_ca::RootCa;
 use crate::plan::plan;
-use crate::root_ca::RootCa;
 
 /// Upstream's.
 const WORKERS: usize = 1;

@@ -2,7 +2,7 @@
 //! pod's token volume contains.
 //!
 //! Reading order: [`objects`] (what is watched) → [`controller`] (which event wakes which namespace, and one sync) →
-//! [`observe`] → [`plan`] → `apply`. Beside it [`root_ca`]: what is published. Left out: a status room, because a ConfigMap has none.
+//! [`observe`] → [`plan`] → `apply`. Left out: a status room, because a ConfigMap has none.
 //!
 //! Upstream: `pkg/controller/certificates/rootcacertpublisher`.
 
@@ -13,4 +13,3 @@ pub mod metrics;
 pub mod objects;
 pub mod observe;
 pub mod plan;
-pub mod root_ca;

@@ -2,7 +2,7 @@
 //!
 //! Pure. The writes that follow from a [`Claim`] are [`crate::runtime::control`]'s. Left out: owners that are not controllers.
 //!
-//! Source: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.
+//! Upstream: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::api::json;
 use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
 
-/// Who claims: a controller's own object, such as one ReplicaSet.
+/// The object for which a controller claims others, such as one ReplicaSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Its kind.
@@ -29,7 +29,7 @@ pub struct Owner {
 impl Owner {
     /// The ownerReference that makes an object ours.
     ///
-    /// Source: `NewControllerRef`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/controller_ref.go`.
+    /// Upstream: `NewControllerRef`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/controller_ref.go`.
     pub fn controller_ref(&self) -> OwnerReference<'_> {
         OwnerReference {
             api_version: self.resource.api_version(),
@@ -73,9 +73,9 @@ impl<T> Default for Claim<T> {
 
 /// Sorts candidates into what is owned, to be adopted and to be released; keeps their order.
 ///
-/// `matches` is the owner's selector and whatever else upstream filters by.
+/// `matches` is the owner's selector and any other filter of upstream's.
 ///
-/// Source: `ClaimObject`, `pkg/controller/controller_ref_manager.go`.
+/// Upstream: `ClaimObject`, `pkg/controller/controller_ref_manager.go`.
 pub fn claim<T: Object>(
     owner: &Owner,
     candidates: impl IntoIterator<Item = Arc<T>>,
@@ -101,7 +101,7 @@ pub fn claim<T: Object>(
 /// The strategic merge patch that adopts the object of uid `object`. With `uid` in it the server refuses (409) another
 /// object of the same name.
 ///
-/// Source: `ownerRefControllerPatch`, `pkg/controller/controller_ref_manager.go`.
+/// Upstream: `ownerRefControllerPatch`, `pkg/controller/controller_ref_manager.go`.
 pub fn adopt_patch(owner: &Owner, object: Uid, finalizers: &[&str]) -> Bytes {
     #[derive(Serialize)]
     struct Patch<'a> {
@@ -121,7 +121,7 @@ pub fn adopt_patch(owner: &Owner, object: Uid, finalizers: &[&str]) -> Bytes {
 
 /// The strategic merge patch that releases the object of uid `object` from `owner`.
 ///
-/// Source: `GenerateDeleteOwnerRefStrategicMergeBytes`, `pkg/controller/controller_ref_manager.go`.
+/// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`, `pkg/controller/controller_ref_manager.go`.
 pub fn release_patch(owner: Uid, object: Uid, finalizers: &[&str]) -> Bytes {
     #[derive(Serialize)]
     struct Patch<'a> {

@@ -187,7 +187,7 @@ impl ApiError {
 
     /// Whether a cause of the answer has this reason.
     ///
-    /// Source: `HasStatusCause`, staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go.
+    /// Upstream: `HasStatusCause`, staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go.
     pub fn has_cause(&self, reason: &str) -> bool {
         let details = self.status().and_then(|status| status.details.as_ref());
         details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == reason))

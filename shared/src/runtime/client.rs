@@ -164,7 +164,7 @@ pub enum ConfigError {
 /// Finds the apiserver and the credentials as upstream does: `kubeconfig`, where given; the pod's own ServiceAccount
 /// otherwise; `master` overrides the address of either.
 ///
-/// Source: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
+/// Upstream: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
 pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<kube::Config, ConfigError> {
     let mut config = match (kubeconfig, master) {
         (Some(path), _) => {

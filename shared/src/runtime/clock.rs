@@ -32,7 +32,7 @@ impl Clock {
 
 /// `base` plus a random part of at most `base * factor`: keeps many processes from acting at the same instant.
 ///
-/// Source: `Jitter`, staging/src/k8s.io/apimachinery/pkg/util/wait/backoff.go.
+/// Upstream: `Jitter`, staging/src/k8s.io/apimachinery/pkg/util/wait/backoff.go.
 pub fn jitter(base: Duration, factor: f64) -> Duration {
     // A RandomState is seeded by the system once a thread and differs at each call; no number generator is needed.
     let [high, low, ..] = RandomState::new().hash_one(0).to_be_bytes();

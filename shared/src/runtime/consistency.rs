@@ -5,7 +5,7 @@
 //! carries the version wakes it.
 //! Left out: deletes. Their effect is tracked by [`crate::runtime::expectations`], as upstream does.
 //!
-//! Source: KEP-5647, pkg/controller/util/consistency.
+//! Upstream: KEP-5647, pkg/controller/util/consistency.
 
 use std::collections::HashMap;
 use std::fmt;

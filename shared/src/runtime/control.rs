@@ -124,7 +124,7 @@ impl Control {
     /// Adopts and releases as planned. Every object is tried; the first adoption is preceded by one live read of the
     /// owner, so that an owner which is being deleted adopts nothing.
     ///
-    /// Source: `ClaimPods` and `RecheckDeletionTimestamp`, `pkg/controller/controller_ref_manager.go`.
+    /// Upstream: `ClaimPods` and `RecheckDeletionTimestamp`, `pkg/controller/controller_ref_manager.go`.
     pub async fn claim<T: Object>(
         &self,
         owner: &Owner,
@@ -221,7 +221,7 @@ pub struct SlowStart<T, E> {
 /// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch at once, and stops after a batch with a failure:
 /// where all calls fail alike, such as by a quota, the server sees a few and not hundreds.
 ///
-/// Source: `slowStartBatch`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `slowStartBatch`, `pkg/controller/replicaset/replica_set.go`.
 pub async fn slow_start<T, E, F>(count: usize, mut call: impl FnMut(usize) -> F) -> SlowStart<T, E>
 where
     F: Future<Output = Result<T, E>>,

@@ -19,14 +19,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::object::{Key, ResourceVersion, Uid};
-use crate::api::resource::Resource;
+use crate::api::object::ObjectReference;
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
 use crate::runtime::metrics::EventMetrics;
 use post::Poster;
 
-/// Source: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
+/// Upstream: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
 const QUEUED_MAX: usize = 1000;
 
 /// Normal or Warning.
@@ -46,19 +45,6 @@ impl EventType {
             Self::Warning => "Warning",
         }
     }
-}
-
-/// What an event is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectReference {
-    /// Its kind.
-    pub resource: Resource,
-    /// Namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// The state the event speaks of.
-    pub resource_version: ResourceVersion,
 }
 
 /// One call of [`Recorder::event`].

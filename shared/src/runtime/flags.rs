@@ -170,7 +170,7 @@ impl SharedFlags {
 
     /// What no single flag can tell: all the contradictions between them.
     ///
-    /// Source: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
+    /// Upstream: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
     /// `ValidateLeaderElectionConfiguration`, staging/src/k8s.io/component-base/config/validation/validation.go;
     /// `SecureServingOptions.Validate`, staging/src/k8s.io/apiserver/pkg/server/options/serving.go.
     pub fn validate(&self) -> Result<(), Vec<String>> {
@@ -282,11 +282,16 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Reads the command line of the operator of this name; the first argument is the program's own name.
+/// Reads the command line of the operator of this name; the first argument is the program's own name. Where the operator's
+/// name follows, it has chosen this one in a program of several, and is no flag.
 ///
 /// # Errors
 /// When there is nothing to run: help or the version is asked for, a flag is unknown, or a value makes no sense.
 pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<Flags<Own>, Exit> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.get(1).is_some_and(|chosen| chosen == operator) {
+        args.remove(1);
+    }
     let own = Own::augment_args(Command::new(operator));
     let about = own.get_about().cloned().unwrap_or_default();
     let mut command = SharedFlags::augment_args(own)

@@ -8,7 +8,7 @@
 //! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders are
 //! possible for as long as a process is stopped between looking at its watch and writing.
 //!
-//! Source: staging/src/k8s.io/client-go/tools/leaderelection.
+//! Upstream: staging/src/k8s.io/client-go/tools/leaderelection.
 
 mod lease;
 mod watch;
@@ -19,12 +19,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-use crate::api::object::Key;
+use crate::api::object::{Key, ObjectReference};
 use crate::api::resource::LEASES;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::clock::{Clock, jitter};
-use crate::runtime::events::{EventType, ObjectReference, Recorder};
+use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::flags::{JITTER_FACTOR, LeaderFlags};
 use crate::runtime::metrics::LeaderMetrics;
 use lease::{Decision, Lease, Observed, Record, create_body, decide, held, released};
@@ -93,7 +93,7 @@ pub enum Lost {
 /// Fails once a leader has neither renewed its Lease nor ended for far too long: the process is stuck, and the kubelet
 /// should end it. A candidate is always well.
 ///
-/// Source: `HealthzAdaptor`, staging/src/k8s.io/client-go/tools/leaderelection/healthzadaptor.go.
+/// Upstream: `HealthzAdaptor`, staging/src/k8s.io/client-go/tools/leaderelection/healthzadaptor.go.
 #[derive(Clone)]
 pub struct Watchdog {
     lease: Key,
@@ -307,7 +307,7 @@ impl Elector {
         }
     }
 
-    /// Gives the holder, if it is somebody else. Source: `tryAcquireOrRenew`.
+    /// Gives the holder, if it is somebody else. Upstream: `tryAcquireOrRenew`.
     async fn try_acquire_or_renew(&mut self) -> Result<Option<String>, ApiError> {
         let now = Instant::now().into_std();
         let is_valid = self.observed.as_ref().is_some_and(|observed| observed.valid_until() > now);

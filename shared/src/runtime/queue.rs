@@ -49,7 +49,7 @@ impl Backoff {
     }
 }
 
-/// What the queue's metrics are told. Source: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
+/// What the queue's metrics are told. Upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
 pub trait Observer: Send + Sync {
     /// A key was added that was not waiting already.
     fn added(&self);

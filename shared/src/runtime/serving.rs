@@ -175,7 +175,7 @@ impl Site {
         answer.into()
     }
 
-    /// Source: `StringFlagPutHandler`, staging/src/k8s.io/apiserver/pkg/server/routes/flags.go.
+    /// Upstream: `StringFlagPutHandler`, staging/src/k8s.io/apiserver/pkg/server/routes/flags.go.
     fn set_verbosity(&self, body: &[u8]) -> Answer {
         let text = String::from_utf8_lossy(body);
         match text.trim().parse() {

@@ -129,7 +129,7 @@ enum OperationValue<'a> {
 pub(super) fn rollback_patch<'a>(deployment: &Deployment, rollback: &'a Rollback) -> Vec<Operation<'a>> {
     let Rollback { to, event: _ } = rollback;
     let operation = |op, path: &str, value| Operation { op, path: path.to_owned(), value };
-    let meta = &deployment.meta;
+    let meta = &deployment.metadata;
     let mut patch = vec![
         operation("test", "/metadata/uid", Some(OperationValue::Uid(meta.uid))),
         operation("replace", "/metadata/resourceVersion", Some(OperationValue::Version(meta.resource_version))),

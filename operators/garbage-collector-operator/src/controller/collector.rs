@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::Resource;
 use shared::runtime::discovery::Discovery;
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use tokio::sync::watch;
 

@@ -12,6 +12,7 @@ use futures::future::join_all;
 use super::plan::{Deletion, Plan};
 use super::status::{ReplicaStatus, drops_terminating, is_news};
 use super::{Outcome, ReplicaOwner};
+use crate::api::object::ObjectReference;
 use crate::api::object::{Key, ResourceVersion};
 use crate::api::pod::creation::pod_body;
 use crate::api::resource::PODS;
@@ -20,7 +21,6 @@ use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Consistency, Source};
 use crate::runtime::control::{Claimed, Control, Preconditions, Written, aggregate, slow_start};
-use crate::runtime::events::ObjectReference;
 use crate::runtime::expectations::Expectations;
 
 /// What writes for the owners of one kind.
@@ -46,7 +46,7 @@ pub struct Writer {
 impl Writer {
     /// Carries out a plan. A failed claim ends it with an error; a failed creation or deletion is part of the outcome.
     ///
-    /// Source: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
+    /// Upstream: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
     pub async fn apply<T: ReplicaOwner>(&self, owner: &T, plan: Plan) -> anyhow::Result<Outcome> {
         let Plan { claim, create, delete, reason: _ } = plan;
         let planned = claim.owned.len() + claim.adopt.len();
@@ -76,7 +76,7 @@ impl Writer {
         };
         let key = &owner.meta().key;
         self.expectations.expect(key, count, [], self.clock.now());
-        let about = reference(owner);
+        let about = owner.reference();
         let started = slow_start(count, |_| self.create_pod(owner, &about, body.clone())).await;
         self.expectations.creations_observed(key, started.skipped);
         started.failed.first().map(ToString::to_string)
@@ -116,7 +116,7 @@ impl Writer {
         }
         let key = &owner.meta().key;
         self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid), self.clock.now());
-        let about = reference(owner);
+        let about = owner.reference();
         let delete = async |Deletion { key: pod, uid, rule: _ }: Deletion| {
             let deleted = self.pods.delete(&about, &pod, uid).await;
             if !matches!(deleted, Ok(true)) {
@@ -132,7 +132,7 @@ impl Writer {
     /// Writes the status if it is news beside the cached one. Whatever goes wrong at first, it is tried once more on the
     /// live state: the counts are from now, whoever wrote in between. An owner that is gone needs no status.
     ///
-    /// Source: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
+    /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
     pub async fn write_status<T: ReplicaOwner>(&self, owner: &T, status: &ReplicaStatus) -> anyhow::Result<()> {
         let known = self.drops_terminating.load(Ordering::Relaxed);
         if !is_news(owner.status(), status, known) {
@@ -179,16 +179,6 @@ impl Writer {
     pub fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.consistency.clear(key, None);
-    }
-}
-
-fn reference<T: ReplicaOwner>(owner: &T) -> ObjectReference {
-    let meta = owner.meta();
-    ObjectReference {
-        resource: T::RESOURCE,
-        key: meta.key.clone(),
-        uid: meta.uid,
-        resource_version: meta.resource_version,
     }
 }
 

@@ -17,7 +17,7 @@ use crate::controllers::pod_control::{FAILED_CREATE, FAILED_DELETE};
 
 /// The condition that says why pods cannot be made or deleted.
 ///
-/// Source: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
+/// Upstream: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
 pub const REPLICA_FAILURE: &str = "ReplicaFailure";
 /// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for Conditions {
 
 /// The status after a sync; to be written if it differs from [`ReplicaOwner::status`].
 ///
-/// Source: `calculateStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
+/// Upstream: `calculateStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
 pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, now: Timestamp) -> ReplicaStatus {
     let (owner, spec) = (&*observed.owner, observed.owner.spec());
     let Outcome { claimed, failure } = outcome;
@@ -150,7 +150,7 @@ pub fn drops_terminating(
 
 /// How many pods are on their way out.
 ///
-/// Source: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
+/// Upstream: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
 fn terminating<T: ReplicaOwner>(observed: &Observed<T>) -> usize {
     let Ok(selector) = &observed.owner.spec().selector else { return 0 };
     let uid = observed.owner.meta().uid;
@@ -164,7 +164,7 @@ fn to_i32(count: usize) -> i32 {
 
 /// When the next pod becomes available, and the status with it; `now` and `status` are those of [`next_status`].
 ///
-/// Source: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`, and `FindMinNextPodAvailabilityCheck`,
+/// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`, and `FindMinNextPodAvailabilityCheck`,
 /// `pkg/controller/controller_utils.go`.
 pub fn next_check(spec: &ReplicaSpec, outcome: &Outcome, status: &ReplicaStatus, now: Timestamp) -> Option<Time> {
     if spec.min_ready_seconds <= 0 || status.ready_replicas == status.available_replicas {

@@ -2,7 +2,7 @@
 //!
 //! Left out: posting. This is a function of what happened and when.
 //!
-//! Source: staging/src/k8s.io/client-go/tools/record/events_cache.go.
+//! Upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Correlator {
 
     /// What to post for this occurrence; nothing where its object has had too many.
     ///
-    /// Source: `EventCorrelate`. As there, what is filtered is counted all the same, so a later count includes it.
+    /// Upstream: `EventCorrelate`. As there, what is filtered is counted all the same, so a later count includes it.
     pub(super) fn correlate(&mut self, occurrence: &Occurrence) -> Option<Event> {
         let (event, key) = self.aggregate(occurrence);
         let event = self.observe(event, key);
@@ -98,7 +98,7 @@ impl Correlator {
         self.spam.entry(spam_key, || Bucket { full_at: 0 }).take(occurrence.at).then_some(event)
     }
 
-    /// Source: `EventAggregate`.
+    /// Upstream: `EventAggregate`.
     fn aggregate(&mut self, occurrence: &Occurrence) -> (Event, u64) {
         let now = occurrence.at;
         let event = Event {
@@ -132,7 +132,7 @@ impl Correlator {
         (Event { message, reporting_component: "", ..event }, similar_key)
     }
 
-    /// Source: `eventObserve`.
+    /// Upstream: `eventObserve`.
     fn observe(&mut self, event: Event, key: u64) -> Event {
         let known = self.posted.entry(key, || None);
         let event = match known {
@@ -154,7 +154,7 @@ impl Correlator {
 
     /// `<object>.<nanoseconds in hex>`, or where the object's name cannot be part of an Event's, something unique.
     ///
-    /// Source: `GenerateEventName`, staging/src/k8s.io/client-go/tools/record/util/util.go.
+    /// Upstream: `GenerateEventName`, staging/src/k8s.io/client-go/tools/record/util/util.go.
     fn event_name(&self, occurrence: &Occurrence) -> String {
         let nanos = occurrence.at.as_nanosecond();
         let name = format!("{}.{nanos:x}", occurrence.about.key.name());
@@ -175,7 +175,7 @@ fn about(occurrence: &Occurrence) -> impl Hash {
     (occurrence.component, resource, key, uid)
 }
 
-/// Source: `IsDNS1123Subdomain`, staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go.
+/// Upstream: `IsDNS1123Subdomain`, staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go.
 fn is_dns_subdomain(name: &str) -> bool {
     let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_label = |label: &[u8]| match (label.first(), label.last()) {

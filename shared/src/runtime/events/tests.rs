@@ -1,7 +1,8 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::api::resource::{LEASES, REPLICA_SETS};
+use crate::api::object::{Key, ResourceVersion, Uid};
+use crate::api::resource::{LEASES, REPLICA_SETS, Resource};
 use crate::runtime::client::ClientOptions;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::serving::loopback;

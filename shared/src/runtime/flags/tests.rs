@@ -39,6 +39,13 @@ fn the_defaults_are_upstreams() {
 }
 
 #[test]
+fn the_operators_name_before_the_flags_is_no_flag() {
+    assert_eq!(read("replicaset-operator -v 4").unwrap().shared.logging.v, 4);
+    assert!(error("job-operator").contains("job-operator"));
+    assert!(error("-v 4 replicaset-operator").contains("replicaset-operator"));
+}
+
+#[test]
 fn values_come_after_a_blank_or_an_equals_sign_and_the_last_one_counts() {
     let flags = read("--kubeconfig /a --kubeconfig=/b --v=2 --secure-port 0 --concurrent-replicaset-syncs=7").unwrap();
     assert_eq!(flags.shared.kubeconfig(), Some(Path::new("/b")));

@@ -1,6 +1,6 @@
 //! The loop behind an informer: streaming list, watch, resume, and list again when the server has forgotten where we were.
 //!
-//! Source: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
+//! Upstream: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 

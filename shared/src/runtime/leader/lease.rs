@@ -2,7 +2,7 @@
 //!
 //! Left out: `strategy` and `preferredHolder` of coordinated leader election, which is alpha.
 //!
-//! Source: `tryAcquireOrRenew`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go.
+//! Upstream: `tryAcquireOrRenew`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go.
 
 use std::time::{Duration, Instant};
 
@@ -146,7 +146,7 @@ pub(super) fn held(known: Option<&Record>, identity: &str, seconds: u64, now: Ti
     }
 }
 
-/// The record by which nobody holds the Lease any more. Source: `release`.
+/// The record by which nobody holds the Lease any more. Upstream: `release`.
 pub(super) fn released(known: &Record, now: Timestamp) -> Record {
     Record {
         holder_identity: String::new(),

@@ -6,7 +6,7 @@
 //! `system:masters` may see everything, and paths that are always allowed need no review.
 //! Left out: client certificates, request headers of an aggregator, and retries: the next request asks again.
 //!
-//! Source: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
+//! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -253,7 +253,7 @@ impl Auth {
     }
 }
 
-/// Source: `AuthenticateRequest`, staging/src/k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go.
+/// Upstream: `AuthenticateRequest`, staging/src/k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;
@@ -261,7 +261,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Source: `NewAuthorizer`, staging/src/k8s.io/apiserver/pkg/authorization/path/path.go.
+/// Upstream: `NewAuthorizer`, staging/src/k8s.io/apiserver/pkg/authorization/path/path.go.
 fn is_allowed(always: &[String], path: &str) -> bool {
     let path = path.trim_start_matches('/');
     always.iter().map(|allowed| allowed.trim_start_matches('/')).any(|allowed| match allowed.strip_suffix('*') {
