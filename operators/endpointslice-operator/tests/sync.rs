@@ -27,6 +27,10 @@ fn add_pod(server: &Server, n: usize) {
     server.add(&pod.set(&["status", "podIPs"], json!([{ "ip": ip }])));
 }
 
+fn change_port(server: &Server) {
+    server.change("services", "default/web", |service| service["spec"]["ports"][0]["targetPort"] = 81.into());
+}
+
 fn endpoints(server: &Server) -> usize {
     let slices = server.list("endpointslices");
     slices.iter().map(|slice| slice["endpoints"].as_array().map_or(0, Vec::len)).sum()
@@ -43,10 +47,7 @@ fn survives_a_kill_before_any_write() {
             Pass(SECONDS),
             Do(|server| server.delete("pods", "default/web-2")),
             Pass(SECONDS),
-            Do(|server| {
-                server
-                    .change("services", "default/web", |service| service["spec"]["ports"][0]["targetPort"] = 81.into())
-            }),
+            Do(change_port),
             Pass(SECONDS),
         ];
         let server = survives_kills::<EndpointSliceOperator>(&FLAGS, &life).await;
