@@ -72,10 +72,14 @@ fn a_failed_pod_is_counted_once_whenever_the_operator_is_killed() {
 fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
     test(async {
         let server = Server::new();
-        server.on("create", "pods").once().lose();
-        add(&server, 3, 3);
         let running = Running::start::<JobOperator>(&server, &[]);
         running.at_rest().await;
+        server.on("create", "pods").once().lose();
+        server.hold_watches("pods");
+        add(&server, 3, 3);
+        running.pass(Duration::from_secs(4)).await;
+        assert_eq!(server.count("create pods"), 1, "nobody knows yet whether there is a pod");
+        server.release_watches("pods");
         running.pass(Duration::from_secs(60)).await;
         assert_eq!((server.keys("pods").len(), server.count("create pods")), (3, 3));
     });

@@ -46,9 +46,15 @@ fn survives_a_kill_before_any_write() {
 fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
     test(async {
         let server = Server::new();
+        let running = start(&server);
+        running.at_rest().await;
         server.on("create", "pods").once().lose();
+        server.hold_watches("pods");
         add(&server, 3);
-        start(&server).at_rest().await;
+        running.pass(Duration::from_secs(3)).await;
+        assert_eq!(server.count("create pods"), 1, "nobody knows yet whether there is a pod");
+        server.release_watches("pods");
+        running.at_rest().await;
         assert_eq!(server.keys("pods").len(), 3);
         assert_eq!(server.count("create pods"), 3);
     });
