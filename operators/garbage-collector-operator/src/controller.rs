@@ -67,11 +67,11 @@ impl Operator for GarbageCollectorOperator {
 
         let deleter = AttemptToDelete {
             collector: Arc::clone(&collector),
-            control: setup.control(),
+            control: setup.control(&deletes),
             clock: setup.clock(),
             decisions: setup.decisions(&deletes),
         };
-        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions(&orphans));
+        let (control, clock, decisions) = (setup.control(&orphans), setup.clock(), setup.decisions(&orphans));
         setup.work(Arc::new(deleter), &deletes, flags.concurrent_gc_syncs);
         let orphaner = AttemptToOrphan { collector, control, clock, decisions };
         setup.work(Arc::new(orphaner), &orphans, flags.concurrent_gc_syncs);
@@ -93,7 +93,7 @@ impl Controller for AttemptToDelete {
         let Some(observed) = observe(&self.collector, &self.control, uid).await? else { return Ok(Requeue::Done) };
         let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
-        let look_again = apply(&self.collector, &self.control, plan).await?;
+        let look_again = apply(&self.collector, self.control.for_key(key, uid), plan).await?;
         Ok(if look_again { Requeue::RateLimited } else { Requeue::Done })
     }
 }
@@ -113,7 +113,7 @@ impl Controller for AttemptToOrphan {
         let Some(planned) = planned else { return Ok(Requeue::Done) };
         self.decisions.record(self.clock.now(), key, &planned);
         let (owner, dependents) = (planned.owner.to_string(), planned.releases.len());
-        orphan(&self.collector, &self.control, planned).await?;
+        orphan(&self.collector, self.control.for_name(key), planned).await?;
         tracing::info!(%key, owner, dependents, "orphaned the dependents");
         Ok(Requeue::Done)
     }

@@ -49,7 +49,7 @@ impl Operator for RootCaCertificatePublisherOperator {
                 config_maps: config_maps.cache(),
                 ca: flags.root_ca_file.0.clone().or_else(|| own_ca(setup.flags())),
             },
-            writer: Writer { control: setup.control() },
+            writer: Writer { control: setup.control(&queue) },
             metrics: SyncMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),

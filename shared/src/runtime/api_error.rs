@@ -193,14 +193,39 @@ impl ApiError {
     }
 
     /// Whether a write may have happened although it failed.
-    pub fn is_outcome_unknown(&self) -> bool {
+    pub(crate) fn is_outcome_unknown(&self) -> bool {
         match self {
             Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } => true,
-            Self::Status(status) => status.code >= 500,
+            Self::Status(status) => status.code >= 500 && !status.is_known_refusal(),
             Self::NotLeading => false,
         }
     }
 }
+
+impl Status {
+    /// Whether an answer of 500 or more says that nothing was stored: admission comes before storage, and a server that
+    /// is not ready, or whose storage is not, stores nothing.
+    fn is_known_refusal(&self) -> bool {
+        let message = self.message.strip_prefix("Internal error occurred: ").unwrap_or(&self.message);
+        match self.code {
+            503 => self.reason == "ServiceUnavailable" && !message.starts_with(UNREACHED_SERVICE),
+            code => code != 504 && ADMISSION_REFUSALS.iter().any(|refusal| message.starts_with(refusal)),
+        }
+    }
+}
+
+/// How refusals by admission begin that may come with any code.
+///
+/// Upstream: `ErrCallingWebhook`, staging/src/k8s.io/apiserver/pkg/util/webhook/error.go; `ToStatusErr`,
+/// staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go; `Evaluate`,
+/// staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
+const ADMISSION_REFUSALS: [&str; 3] =
+    ["failed calling webhook ", "admission webhook ", "resource quota evaluation timed out"];
+
+/// How the aggregator begins when the connection to another apiserver failed, perhaps after the request was sent.
+///
+/// Upstream: `responder`, staging/src/k8s.io/kube-aggregator/pkg/apiserver/handler_proxy.go.
+const UNREACHED_SERVICE: &str = "error trying to reach service";
 
 /// All causes of an error in one line, without those that a longer one repeats.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {

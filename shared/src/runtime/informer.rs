@@ -7,14 +7,16 @@
 //! wake-up here.
 
 mod feed;
-mod reflector;
+pub(crate) mod reflector;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::api::object::{Key, Kind, Object, ResourceVersion};
 use crate::api::resource::Resource;
@@ -38,7 +40,7 @@ pub trait Sink<T>: Send + Sync + 'static {
     fn delete_unread(&self, key: &Key);
     /// `live` is all there is, and `unreadable` too, whose last readable state stays.
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
-    /// After a reset: the version of the list, and its number among those somebody asked for.
+    /// After a reset: the version of the list, and its number.
     fn listed(&self, _version: ResourceVersion, _list: u64) {}
     /// Everything up to this version has been told.
     fn advance(&self, _version: ResourceVersion) {}
@@ -196,7 +198,14 @@ impl<T: Object> Informer<T> {
 
     /// To follow how far the cache has come.
     pub fn follow(&self) -> Follow {
-        Follow { progress: self.cached.cache.subscribe(), health: self.health() }
+        let Source { resource, field_selector, label_selector, .. } = &self.source;
+        Follow {
+            resource: resource.clone(),
+            field_selector: field_selector.clone(),
+            label_selector: label_selector.clone(),
+            progress: self.cached.cache.subscribe(),
+            health: self.health(),
+        }
     }
 
     /// What is known of this informer's health.
@@ -216,10 +225,18 @@ pub struct Health {
     pub resource: String,
     decode_errors: AtomicU64,
     lists: AtomicU64,
+    last_list: Mutex<Option<ListTimes>>,
     unreadable: Mutex<BTreeMap<Key, String>>,
     failing: Mutex<Option<String>>,
     reconnect: Notify,
+    retry: Notify,
     wanted_list: AtomicU64,
+}
+
+/// When a list began, and when it was in.
+struct ListTimes {
+    began: Instant,
+    ended: Option<Instant>,
 }
 
 impl Health {
@@ -228,9 +245,11 @@ impl Health {
             resource,
             decode_errors: AtomicU64::new(0),
             lists: AtomicU64::new(0),
+            last_list: Mutex::default(),
             unreadable: Mutex::default(),
             failing: Mutex::default(),
             reconnect: Notify::new(),
+            retry: Notify::new(),
             wanted_list: AtomicU64::new(0),
         }
     }
@@ -255,16 +274,42 @@ impl Health {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Drops the running watch and starts it again where it stopped: what breaks a silent stall.
+    /// Drops the running watch and starts it again where it stopped: what breaks a silent stall. A back-off goes on.
     pub fn reconnect(&self) {
         self.reconnect.notify_one();
     }
 
-    /// Lists everything anew; gives the number that [`crate::runtime::cache::Progress::list`] has reached once that is done.
+    /// Lists everything anew, after the back-off if one is running; gives the number that
+    /// [`crate::runtime::cache::Progress::list`] has reached once that is done. Several wishes are fulfilled by one list
+    /// that begins after them.
     pub fn relist(&self) -> u64 {
-        let wanted = self.wanted_list.fetch_add(1, Ordering::Relaxed) + 1;
+        let wanted = self.next_list();
+        self.wanted_list.fetch_max(wanted, Ordering::Relaxed);
         self.reconnect.notify_one();
         wanted
+    }
+
+    /// Ends the back-off that is running.
+    pub fn retry(&self) {
+        self.retry.notify_one();
+    }
+
+    /// The number of the next list that begins: it has seen all that was written before now.
+    pub fn next_list(&self) -> u64 {
+        self.lists() + 1
+    }
+
+    /// How long to wait before wishing for a list, so that lists take at most a tenth of the time.
+    pub fn pause_before_list(&self) -> Duration {
+        let now = Instant::now();
+        self.last_list().as_ref().map_or(Duration::ZERO, |ListTimes { began, ended }| {
+            let ended = ended.unwrap_or(now);
+            (ended + (ended - *began) * 9).saturating_duration_since(now)
+        })
+    }
+
+    fn last_list(&self) -> MutexGuard<'_, Option<ListTimes>> {
+        self.last_list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes an error; gives whether it is another one than before, and so worth a log line.
@@ -291,11 +336,18 @@ impl Health {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
-    /// Notes that a list starts; gives the newest wish it fulfils.
-    fn begins_list(&self) -> u64 {
-        self.lists.fetch_add(1, Ordering::Relaxed);
+    /// Notes that a list begins; gives its number.
+    pub(crate) fn begins_list(&self) -> u64 {
+        *self.last_list() = Some(ListTimes { began: Instant::now(), ended: None });
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.wanted_list()
+        self.lists.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Notes that the list is in.
+    pub(crate) fn ends_list(&self) {
+        if let Some(times) = &mut *self.last_list() {
+            times.ended = Some(Instant::now());
+        }
     }
 
     pub(crate) fn wanted_list(&self) -> u64 {

@@ -3,6 +3,7 @@
 //! Every replica keeps its caches warm; only the leader works. Left out: what is watched and synced, which the
 //! operator's `controller.rs` says in [`Operator::set_up`].
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,7 +23,7 @@ use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Client, ClientOptions};
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::Follow;
+use crate::runtime::consistency::{Consistency, Follow, Followed};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::events::{Events, Recorder};
@@ -74,6 +75,8 @@ pub struct Setup {
     informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
+    followed: Followed,
+    consistency: BTreeMap<&'static str, Arc<Consistency>>,
     workers: Vec<BoxFuture<'static, ()>>,
     pages: Vec<OwnPage>,
 }
@@ -87,9 +90,16 @@ impl Setup {
         &self.flags
     }
 
-    /// The writer; it writes nothing while another replica may be at work.
-    pub fn control(&self) -> Control {
-        Control::new(self.client.clone(), self.term.clone())
+    /// Reads and writes for the syncs of this queue; writes nothing while another replica may be at work. A key of the
+    /// queue is not synced again before what is followed has seen the key's last writes.
+    pub fn control(&mut self, queue: &Queue) -> Control {
+        let consistency = self.consistency(queue);
+        Control::new(self.client.clone(), self.term.clone(), consistency)
+    }
+
+    fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
+        let none = || Arc::new(Consistency::new(self.client.clone(), self.followed.clone()));
+        Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
     }
 
     /// The event recorder, under the operator's event source.
@@ -124,6 +134,7 @@ impl Setup {
     pub fn watch<T: Object>(&mut self, informer: Informer<T>) {
         let follow = informer.follow();
         self.metrics.watch_informer(follow.clone());
+        self.followed.add(follow.clone());
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
@@ -168,14 +179,15 @@ impl Setup {
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
     pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
-        let (panics, decisions) = (Arc::clone(&self.panics), self.decisions(queue));
-        self.workers.push(Box::pin(worker::run(controller, queue.clone(), workers, panics, decisions)));
+        let (consistency, panics, decisions) =
+            (self.consistency(queue), Arc::clone(&self.panics), self.decisions(queue));
+        self.workers.push(Box::pin(worker::run(controller, queue.clone(), consistency, workers, panics, decisions)));
     }
 }
 
 /// Whether an informer has listed; afterwards a watch that fails for a while is no reason to take a replica away.
 fn synced(follow: &Follow) -> Result<(), String> {
-    let Follow { progress, health } = follow;
+    let Follow { progress, health, .. } = follow;
     if progress.borrow().synced {
         return Ok(());
     }
@@ -227,6 +239,8 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         informers: Vec::new(),
         progress: Vec::new(),
         queues: Vec::new(),
+        followed: Followed::default(),
+        consistency: BTreeMap::new(),
         workers: Vec::new(),
         pages: Vec::new(),
     };

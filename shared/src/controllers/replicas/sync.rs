@@ -12,7 +12,6 @@ use super::caches::{Caches, Effect};
 use super::status::{ReplicaStatus, next_check};
 use super::{Observed, Outcome, ReplicaOwner};
 use crate::controllers::pod_control::PodControl;
-use crate::runtime::consistency::Consistency;
 use crate::runtime::expectations::Expectations;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
@@ -23,15 +22,11 @@ use crate::runtime::worker::Requeue;
 pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>, Writer) {
     let (caches, mut owners, mut pods) = Caches::new();
     let caches = Arc::new(caches);
-    let mut consistency = Consistency::default();
-    let (pods_source, owners_source) = (consistency.follow(pods.follow()), consistency.follow(owners.follow()));
+    let control = setup.control(queue);
     let writer = Writer {
-        control: setup.control(),
-        pods: PodControl::new(setup.control(), setup.recorder()),
+        pods: PodControl::new(control.clone(), setup.recorder()),
+        control,
         expectations: Arc::new(Expectations::new()),
-        consistency: Arc::new(consistency),
-        pods_source,
-        owners_source,
         clock: setup.clock(),
     };
     let (known, take) = (Arc::clone(&caches), taker(&writer, queue));
@@ -44,9 +39,9 @@ pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<
 }
 
 fn taker(writer: &Writer, queue: &Queue) -> impl Fn(Effect) + Send + Sync + 'static {
-    let (expectations, consistency) = (Arc::clone(&writer.expectations), Arc::clone(&writer.consistency));
+    let (expectations, control) = (Arc::clone(&writer.expectations), writer.control.clone());
     let queue = queue.clone();
-    move |effect| effect.take(&expectations, &consistency, &queue)
+    move |effect| effect.take(&expectations, &control, &queue)
 }
 
 /// When to look at an owner again, should nothing happen: when a pod becomes available by the passing of time, or when

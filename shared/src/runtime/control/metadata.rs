@@ -2,18 +2,15 @@
 //!
 //! Left out: deciding what a refusal means. A kind may refuse any of these calls.
 
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::{Control, DeleteOptions, Propagation};
+use super::pages::{Selection, each_of, read};
+use super::{Control, DeleteOptions, KeyControl, Propagation};
 use crate::api::json;
 use crate::api::object::{Key, Uid};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
-
-/// As many objects come in one page.
-const PAGE: usize = 500;
 
 impl Control {
     /// A live read of the metadata alone.
@@ -33,21 +30,15 @@ impl Control {
         resource: &Resource,
         namespace: &str,
         accept: Accept,
-        mut each: impl FnMut(T),
+        each: impl FnMut(T),
     ) -> Result<(), ApiError> {
-        let collection = resource.collection_path(namespace);
-        let mut path = format!("{collection}?limit={PAGE}");
-        loop {
-            let page: Page<T> = read(&path, &self.client.get_bytes(&path, accept.of_list()).await?)?;
-            page.items.into_iter().flatten().for_each(&mut each);
-            if page.metadata.token.is_empty() {
-                return Ok(());
-            }
-            path = format!("{collection}?limit={PAGE}&continue={}", page.metadata.token);
-        }
+        each_of(&self.client, &resource.collection_path(namespace), Selection::default(), accept, each).await
     }
+}
 
-    /// DELETE of all objects of a resource in one namespace.
+impl KeyControl<'_> {
+    /// DELETE of all objects of a resource in one namespace. Their versions are not recorded: whether any is left is
+    /// read live.
     pub async fn delete_collection(
         &self,
         resource: &Resource,
@@ -59,25 +50,4 @@ impl Control {
         let IgnoredAny = self.writer()?.delete(&path, Accept::MetadataList, json(&options)).await?;
         Ok(())
     }
-}
-
-fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body).map_err(|cause| ApiError::Decode {
-        method: "GET".to_owned(),
-        path: path.to_owned(),
-        cause,
-    })
-}
-
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: PageMeta,
-    items: Option<Vec<T>>,
-}
-
-#[derive(Default, Deserialize)]
-struct PageMeta {
-    #[serde(default, rename = "continue")]
-    token: String,
 }

@@ -48,10 +48,16 @@ impl Feeder {
     pub fn follow_metadata<T: Versioned>(&self, resource: Resource, sink: impl Sink<T>) -> Running {
         let health = Arc::new(Health::new(resource.to_string()));
         let progress = watch::Sender::default();
-        let follow = Follow { progress: progress.subscribe(), health: Arc::clone(&health) };
+        let none = Cow::Borrowed("");
+        let follow = Follow {
+            resource: resource.clone(),
+            field_selector: none.clone(),
+            label_selector: none.clone(),
+            progress: progress.subscribe(),
+            health: Arc::clone(&health),
+        };
         self.metrics.watch_informer(follow.clone());
         self.feeds().push(follow.clone());
-        let none = Cow::Borrowed("");
         let (field_selector, label_selector) = (none.clone(), none);
         let source = Source { resource, accept: Accept::Metadata, field_selector, label_selector, health };
         let following = reflector::run(source, Tracked { sink, progress }, self.client.clone());
@@ -70,7 +76,7 @@ impl Feeder {
         let failing: Vec<String> = self
             .feeds()
             .iter()
-            .filter_map(|Follow { progress, health }| {
+            .filter_map(|Follow { progress, health, .. }| {
                 let not_listed = || (!progress.borrow().synced).then(|| "not listed yet".to_owned());
                 Some(format!("{}: {}", health.resource, health.failing().or_else(not_listed)?))
             })
@@ -111,7 +117,7 @@ impl Running {
     /// Tries at once what has failed and would be tried again later; what works goes on.
     pub fn retry(&self) {
         if self.follow.health.failing().is_some() {
-            self.follow.health.reconnect();
+            self.follow.health.retry();
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
@@ -59,6 +59,8 @@ pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client
     let mut reflector = Reflector::new(source, sink, client);
     let mut backoff = BACKOFF_FIRST;
     loop {
+        // What begins now fulfils every wish so far.
+        let _ = reflector.source.health.reconnect.notified().now_or_never();
         if reflector.list < reflector.source.health.wanted_list() {
             reflector.version = None;
         }
@@ -69,7 +71,7 @@ pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client
         }
         tokio::select! {
             () = sleep(jitter(backoff, 1.0)) => {}
-            () = reflector.source.health.reconnect.notified() => {}
+            () = reflector.source.health.retry.notified() => {}
         }
         backoff = (backoff * 2).min(BACKOFF_MAX);
     }
@@ -87,7 +89,7 @@ struct Reflector<T, S> {
     streaming: bool,
     /// Where to resume; none before the first list.
     version: Option<ResourceVersion>,
-    /// The newest wish for a list that the last begun list fulfils.
+    /// The number of the last list that was begun.
     list: u64,
     /// The version was too old, and nothing was told since.
     expired: bool,
@@ -292,6 +294,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
         self.sink.reset(live, &self.source.health.unreadable());
         self.version = Some(version);
+        self.source.health.ends_list();
         self.sink.listed(version, self.list);
         if self.source.health.works() {
             tracing::info!(resource = %self.source.resource, "lists again");
@@ -357,7 +360,7 @@ impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
     }
 }
 
-fn percent_encode(text: &str, into: &mut String) {
+pub(crate) fn percent_encode(text: &str, into: &mut String) {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => into.push(char::from(byte)),

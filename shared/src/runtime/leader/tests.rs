@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::*;
+use crate::api::object::Key;
 use crate::runtime::client::ClientOptions;
+use crate::runtime::consistency::{Consistency, Followed};
 use crate::runtime::control::Control;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::serving::loopback::{self, Body};
@@ -388,8 +390,10 @@ async fn a_term_lasts_as_long_as_the_lease_says_to_others() {
 async fn only_a_leader_writes() {
     let room = Room::new().await;
     let mut elector = room.elector("a", LIMIT);
-    let control = Control::new(room.client.clone(), Some(elector.term()));
-    let write = async || control.create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
+    let consistency = Consistency::new(room.client.clone(), Followed::default());
+    let control = Control::new(room.client.clone(), Some(elector.term()), Arc::new(consistency));
+    let key = Key::new("kube-system", "web");
+    let write = async || control.for_name(&key).create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
     assert!(matches!(write().await, Err(ApiError::NotLeading)));
     assert!(room.store.lock().unwrap().requests.is_empty());
     elector.acquire().await;
