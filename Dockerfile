@@ -1,4 +1,4 @@
-# One image for every operator: docker build --build-arg OPERATOR=deployment-operator .
+# One image for every operator: docker build --build-arg OPERATOR=deployment-operator . (OPERATOR=operators has all in one).
 # With a binary that is built already (what `make image` does), and nothing pulled:
 #   docker build --build-arg OPERATOR=deployment-operator --target prebuilt --file Dockerfile dist/bin
 
@@ -16,7 +16,7 @@ FROM rust:1.95.0-bookworm AS build
 ARG OPERATOR
 WORKDIR /source
 COPY . .
-RUN make build OPERATORS="$OPERATOR" && mv "dist/bin/$OPERATOR" /operator
+RUN make build PROGRAMS="$OPERATOR" && mv "dist/bin/$OPERATOR" /operator
 
 FROM empty
 ARG OPERATOR

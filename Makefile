@@ -1,11 +1,14 @@
 # Everything a person does with this project. `make help` lists it.
 
-OPERATORS ?= $(notdir $(wildcard operators/*))
+OPERATORS ?= $(patsubst operators/%/Cargo.toml,%,$(wildcard operators/*/Cargo.toml))
+# One program more has all of them in it.
+ALL_IN_ONE := operators
+PROGRAMS   ?= $(OPERATORS) $(ALL_IN_ONE)
 VERSION   := v$(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 REGISTRY  ?= operators.local
 DIST      ?= dist
 
-PACKAGES   := $(addprefix --package ,$(OPERATORS))
+PACKAGES   := $(addprefix --package ,$(PROGRAMS))
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # Naming the target keeps static linking away from build scripts and macros.
 STATIC_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -24,6 +27,10 @@ IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif c
 # The local cluster, the benchmark, and all tests that need a cluster. The profile is release without its slow linking.
 E2E    := cargo run --locked --quiet --profile e2e --package e2e --
 SUITES := $(patsubst e2e/tests/%/main.rs,--test %,$(filter-out %/tidy/main.rs,$(wildcard e2e/tests/*/main.rs)))
+
+# Modules that a build script finds, which cargo fmt does not follow.
+LIVES   := $(wildcard e2e/tests/suite/privilege/*.rs)
+EDITION := $(shell sed -n 's/^edition = "\(.*\)"/\1/p' Cargo.toml)
 
 # Each mostly waits, but some start a cluster of their own.
 TESTS_AT_A_TIME := --test-threads 2
@@ -48,15 +55,24 @@ run: build-e2e ## A local cluster with every operator, and a Deployment rolling 
 bench: build build-e2e ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services or garbage for other steps
 	$(E2E) bench --bin $(DIST)/bin $(BENCH)
 
+.PHONY: bench-memory
+bench-memory: build build-e2e ## What all operators need together, idle and with 10,000 pods: each its own program, and one for all
+	$(E2E) memory --bin $(DIST)/bin
+
 ##@ Checking
 
 .PHONY: test
 test: needs lint unit doc deny e2e image-check ## Everything that CI checks
 	@echo "make test: everything passed"
 
+.PHONY: test-all
+test-all: test images audit ## `make test`, every image, and known vulnerabilities: longer than always would do
+	@echo "make test-all: everything passed"
+
 .PHONY: lint
 lint: ## Formatting, clippy, shell scripts
 	cargo fmt --all --check
+	rustfmt --edition $(EDITION) --check $(LIVES)
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
 	cargo clippy --locked --package e2e --test suite -- --deny warnings
 	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh e2e/kind/*.sh .ci/run; \
@@ -87,7 +103,7 @@ e2e-kind: images build-e2e ## The same suite on kind, where the operators' image
 	e2e/kind/run.sh $(OPERATORS)
 
 .PHONY: realnode
-realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode
+realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode; ONE_IMAGE=1 for the image that has all
 	scripts/realnode.sh $(OPERATORS)
 
 .PHONY: conformance
@@ -97,33 +113,38 @@ conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these contr
 .PHONY: fmt
 fmt: ## Formats the code
 	cargo fmt --all
+	rustfmt --edition $(EDITION) $(LIVES)
+
+.PHONY: lists
+lists: ## Writes the lists that the operators' folders say, after one was added
+	WRITE_LISTS=1 cargo test --package e2e --test tidy lists
 
 ##@ Building
 
 .PHONY: build
-build: ## Static release binaries in dist/bin; OPERATORS=... for some only
+build: ## Static release binaries in dist/bin; PROGRAMS=... for some only
 	RUSTFLAGS="$(STATIC_FLAGS)" cargo build --locked --release --target $(STATIC_TARGET) $(PACKAGES)
 	mkdir -p $(DIST)/bin
-	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(OPERATORS)) $(DIST)/bin/
+	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
 
 .PHONY: images
-images: build ## Each operator's image, started once, in dist/images as an archive that docker, ctr and kind load
-	@set -e; for operator in $(OPERATORS); do \
-	  scripts/image.sh "$(IMAGE_ENGINE)" $(DIST) $$operator $(REGISTRY)/$$operator:$(VERSION); done
+images: build ## Each operator's image and that of all in one, started once, in dist/images as an archive that docker, ctr and kind load
+	@set -e; for program in $(PROGRAMS); do \
+	  scripts/image.sh "$(IMAGE_ENGINE)" $(DIST) $$program $(REGISTRY)/$$program:$(VERSION); done
 
 .PHONY: image
 image: ## One image: OPERATOR=deployment-operator
 	@[ -n "$(OPERATOR)" ] || { echo "which one? make image OPERATOR=deployment-operator" >&2; exit 1; }
-	$(MAKE) images OPERATORS=$(OPERATOR)
+	$(MAKE) images PROGRAMS=$(OPERATOR)
 
 .PHONY: image-check
 image-check:
-	@if [ -n "$(IMAGE_ENGINE)" ]; then $(MAKE) images OPERATORS=$(firstword $(OPERATORS)); \
+	@if [ -n "$(IMAGE_ENGINE)" ]; then $(MAKE) images PROGRAMS=$(firstword $(OPERATORS)); \
 	else $(call left-out,the image; neither docker nor buildah runs here); fi
 
 .PHONY: build-e2e
 build-e2e: needs
-	cargo build --locked --profile e2e --package e2e $(PACKAGES)
+	cargo build --locked --profile e2e --package e2e --package $(ALL_IN_ONE)
 
 .PHONY: tools
 tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache

@@ -2,8 +2,8 @@
 # Upstream's own e2e tests of the controllers that the operators replace, as Kubernetes v1.36.3 has them, on the cluster of
 # $KUBECONFIG: real nodes that have or pull the images of registry.k8s.io. Needs Go and kubectl.
 #   conformance.sh [FOCUS]    a regular expression of test names; if not given, all of these controllers' tests
-# Left out are tests of other parts (a private registry's pulls, a cloud's load balancer, the kubelet's new tokens, the
-# apiserver's issuer discovery), and of features that are off by default. The logs stay in dist/conformance.
+# Left out is what needs more than nodes (a private registry, a cloud's load balancer), and features that are off by
+# default. The logs stay in dist/conformance.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 version=v1.36.3
 program=${XDG_CACHE_HOME:-$HOME/.cache}/kubernetes-operators/$version/bin/e2e.test
 logs=dist/conformance
-others='private image|load-balancer|token rotation|IssuerDiscovery|OffByDefault'
+others='private image|load-balancer|OffByDefault'
 
 if ! [ -x "$program" ]; then
   echo "building $program (once; minutes)"
@@ -40,7 +40,10 @@ else
   tests jobs '\[sig-apps\] Job ' "$serial" &
   tests cronjobs '\[sig-apps\] (CronJob|TTLAfterFinished) ' "$serial" &
   tests workloads '\[sig-apps\] (Deployment|ReplicaSet|ReplicationController) ' "$serial" &
-  tests services '\[sig-network\] EndpointSlice |\[sig-auth\] ServiceAccounts ' "$serial" &
+  tests services '\[sig-network\] Services ' "$serial" &
+  tests endpoints '\[sig-network\] EndpointSlice |\[sig-auth\] ServiceAccounts ' "$serial|token rotation" &
+  # Waits twenty minutes for the kubelet's new token.
+  tests tokens '\[sig-auth\] ServiceAccounts .*token rotation' nothing-else &
   tests garbage '\[sig-api-machinery\] Garbage collector ' "$serial" &
   wait
   tests serial "\[sig-apps\] Job .*$serial|Garbage collector .*$serial|\[sig-api-machinery\] Namespaces " nothing-else || true

@@ -8,6 +8,7 @@ set -euo pipefail
 engine=$1 dist=$2 operator=$3 image=$4
 archive=$dist/images/$operator.tar
 limit_bytes=$((9 * 1024 * 1024))
+if [ "$operator" = operators ]; then limit_bytes=$((24 * 1024 * 1024)); fi
 
 size_bytes=$(stat --format %s "$dist/bin/$operator")
 if [ "$size_bytes" -gt "$limit_bytes" ]; then

@@ -40,6 +40,19 @@ finish() {
   exit "$status"
 }
 
+# install_operator OPERATOR: from its own image, or with $ONE_IMAGE from the one that has all.
+install_operator() {
+  if [ -z "${ONE_IMAGE:-}" ]; then
+    "$realnode" load "dist/images/$1.tar" >/dev/null
+    kubectl apply -k "manifests/$1" >/dev/null
+    return
+  fi
+  mkdir -p dist/one-image
+  printf 'resources: [../../manifests/%s]\ncomponents: [../../manifests/components/one-image]\n' "$1" \
+    >dist/one-image/kustomization.yaml
+  kubectl apply -k dist/one-image >/dev/null
+}
+
 # start OPERATOR...: a node where these work; it is stopped when the script ends.
 start() {
   operators=("$@")
@@ -51,9 +64,11 @@ start() {
   eval "$("$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
   step "a node is up, its kube-controller-manager runs --controllers=$controllers"
 
+  if [ -n "${ONE_IMAGE:-}" ]; then
+    "$realnode" load dist/images/operators.tar >/dev/null
+  fi
   for operator in "${operators[@]}"; do
-    "$realnode" load "dist/images/$operator.tar" >/dev/null
-    kubectl apply -k "manifests/$operator" >/dev/null
+    install_operator "$operator"
   done
   kubectl apply -k manifests/metrics-reader >/dev/null
   scripts/bootstrap.sh

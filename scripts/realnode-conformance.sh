@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # conformance.sh on a real node of this machine, which pulls no images: what the tests run in their pods is built here, of
-# upstream's agnhost and of busybox.
+# upstream's agnhost, of busybox and of this machine's own programs.
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
-# Needs Go, kubectl, buildah, and busybox without libraries (Debian's busybox-static).
+# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, dash, netcat-openbsd, curl, util-linux.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # shellcheck source=scripts/node.sh
 . scripts/node.sh
 
-for program in go kubectl buildah busybox; do
+for program in go kubectl buildah busybox dash nc.openbsd curl nsenter; do
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
@@ -27,15 +27,14 @@ image() {
   "$realnode" load "$archive" >/dev/null
 }
 
-# What tests ask of curl is one page of a URL without a scheme, which is the last argument. busybox' own wget crashes where
-# it has no libraries.
-stand_in_for_curl() {
-  cat <<'CURL'
-#!/bin/sh
-for url; do :; done
-at=${url%%/*}
-printf 'GET /%s HTTP/1.0\r\n\r\n' "${url#*/}" | nc "${at%:*}" "${at##*:}" | sed '1,/^.\?$/d'
-CURL
+# own PROGRAM NAME: a program of this machine, with the libraries it loads, under this name.
+own() {
+  local library program
+  program=$(readlink --canonicalize "$(command -v "$1")")
+  install -D "$program" "$work/files/bin/$2"
+  for library in $(ldd "$program" | grep --only-matching '/[^ ]*'); do
+    install -D "$library" "$work/files$library"
+  done
 }
 
 # In a shell of its own, which takes its files away however it ends.
@@ -46,15 +45,21 @@ load_images() (
   chmod 1777 "$work/files/tmp"
   cp "$(command -v busybox)" "$work/files/bin/busybox"
   for applet in $(busybox --list); do
-    [ "$applet" = busybox ] || ln -s busybox "$work/files/bin/$applet"
+    case $applet in
+      # A shell of busybox prefers its own nc, which lacks the options that tests give it.
+      busybox | ash | sh | nc | nsenter) ;;
+      *) ln -s busybox "$work/files/bin/$applet" ;;
+    esac
   done
+  own dash sh
+  own nc.openbsd nc
+  own curl curl
+  own nsenter nsenter
   echo 'root:x:0:0:root:/root:/bin/sh' >"$work/files/etc/passwd"
   image "$tests/busybox:1.37.0-1" '[]' '["sh"]'
 
   CGO_ENABLED=0 go build -C e2e/tools/kubernetes -buildvcs=false -ldflags '-s -w' -o "$work/files/agnhost" \
     k8s.io/kubernetes/test/images/agnhost
-  stand_in_for_curl >"$work/files/bin/curl"
-  chmod +x "$work/files/bin/curl"
   for tag in 2.55 2.63.0; do
     image "$tests/agnhost:$tag" '["/agnhost"]' '["pause"]'
   done

@@ -5,6 +5,7 @@
 
 mod audit;
 mod contestant;
+pub mod memory;
 mod report;
 mod steps;
 

@@ -3,6 +3,7 @@
 //! somebody asks for it: to hand over to or from it, or to be measured beside.
 //! Left out: containers, kubelets, networking between pods. What needs them belongs to a kind cluster.
 
+mod backup;
 mod nodes;
 mod parts;
 mod run_dir;
@@ -20,7 +21,7 @@ use crate::guard::Guard;
 use crate::pki::Pki;
 use crate::process::{Process, log_tail};
 use crate::progress::Progress;
-use crate::tools::Tools;
+use crate::tools::{Tool, Tools};
 use crate::usage::Usage;
 use crate::{kubeconfig, ports};
 use parts::Parts;
@@ -132,7 +133,7 @@ impl Cluster {
 
     /// As [`Self::start`], showing what goes on.
     pub async fn start_with(options: ClusterOptions, progress: &mut Progress) -> Result<Self> {
-        let tools = Tools::find(progress).await?;
+        let tools = Tools::find(&Tool::OF_A_CLUSTER, progress).await?;
         progress.show_live("starting the apiserver");
         let run_dir = RunDir::create()?;
         let guard = Arc::new(Guard::start(&run_dir.data())?);
@@ -149,7 +150,7 @@ impl Cluster {
         progress.show_live("starting the other parts");
         cluster.run(Part::Scheduler)?;
         if let Some(controller_manager) = options.controller_manager {
-            cluster.start_controller_manager(controller_manager)?;
+            cluster.start_controller_manager(controller_manager).await?;
         }
         cluster.run(Part::Kwok)?;
         cluster.add_nodes(options.nodes).await?;
@@ -206,8 +207,9 @@ impl Cluster {
     }
 
     /// Starts kube-controller-manager, which must not be running.
-    pub fn start_controller_manager(&self, controller_manager: ControllerManager) -> Result<()> {
+    pub async fn start_controller_manager(&self, controller_manager: ControllerManager) -> Result<()> {
         let local = self.local()?;
+        local.parts.add_tools(Tools::find(&[Tool::KubeControllerManager], &mut Progress::default()).await?);
         local.parts.set_controller_manager(controller_manager);
         self.run(Part::ControllerManager)
     }

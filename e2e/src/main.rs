@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use e2e::bench::memory::{self, MemoryOptions};
 use e2e::bench::{self, BenchOptions};
 use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
 use e2e::progress::Progress;
@@ -40,6 +41,8 @@ enum Command {
     Tools,
     /// The same work under kube-controller-manager and under the operators, measured side by side.
     Bench(BenchOptions),
+    /// What all operators need together, each in its own program and all in one; as a table.
+    Memory(MemoryOptions),
 }
 
 #[tokio::main]
@@ -59,6 +62,7 @@ async fn execute(command: Command) -> Result<()> {
         Command::Cluster { nodes, controllers } => cluster(nodes, controllers).await,
         Command::Tools => tools().await,
         Command::Bench(options) => bench::run(&options).await,
+        Command::Memory(options) => print(&memory::run(&options).await?),
     }
 }
 
@@ -86,7 +90,7 @@ async fn cluster(nodes: u32, controllers: String) -> Result<()> {
 }
 
 async fn tools() -> Result<()> {
-    let tools = Tools::find(&mut Progress::default()).await?;
+    let tools = Tools::find(&Tool::ALL, &mut Progress::default()).await?;
     for tool in Tool::ALL {
         print(&format!("{}\n", tools.path(tool).display()))?;
     }

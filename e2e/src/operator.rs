@@ -32,6 +32,23 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const PERMISSION_KINDS: [&str; 6] =
     ["Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 
+/// The program that has all operators in it: cargo puts the programs of a profile next to each other.
+pub const ALL_IN_ONE: &str = "operators";
+
+/// Every operator there is, by the names of the folders below `operators`.
+pub fn all() -> Result<Vec<String>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../operators");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
+        let entry = entry.context("list the operators")?;
+        if entry.path().is_dir() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Upstream's name of the controller an operator replaces.
 pub fn upstream_controller(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
@@ -57,7 +74,10 @@ pub struct Installed {
 pub struct OperatorSpec {
     /// Names its log and its kubeconfig; two replicas have two names.
     pub name: String,
-    pub binary: PathBuf,
+    /// Which operator it is: the program's first argument.
+    pub operator: String,
+    /// The program of this operator, or that of all.
+    pub program: PathBuf,
     /// Further flags; they come last.
     pub flags: Vec<String>,
     pub account: Installed,
@@ -68,10 +88,11 @@ pub struct OperatorSpec {
 
 impl OperatorSpec {
     /// An operator that talks to the apiserver itself and elects a leader.
-    pub fn new(name: &str, binary: impl Into<PathBuf>, account: &Installed) -> Self {
+    pub fn new(operator: &str, program: impl Into<PathBuf>, account: &Installed) -> Self {
         Self {
-            name: name.to_owned(),
-            binary: binary.into(),
+            name: operator.to_owned(),
+            operator: operator.to_owned(),
+            program: program.into(),
             flags: Vec::new(),
             account: account.clone(),
             server: None,
@@ -132,8 +153,9 @@ impl Cluster {
         };
         let kubeconfig = self.write_kubeconfig(&spec.name, &spec.account, &server).await?;
         let port = free_port()?;
-        let program = Program::new(&spec.binary, self.log_file(&spec.name)?)
+        let program = Program::new(&spec.program, self.log_file(&spec.name)?)
             .args([
+                spec.operator.clone(),
                 format!("--kubeconfig={}", kubeconfig.display()),
                 format!("--leader-elect={}", spec.leader_elect),
                 "--bind-address=127.0.0.1".to_owned(),

@@ -2,9 +2,11 @@
 //!
 //! What was asked comes from the apiserver's audit log, what is allowed from `kubectl kustomize manifests/<operator>`.
 //! A refusal means that a role lacks something; a grant that a whole run of the suite never used means that it has too
-//! much. Left out: what system:auth-delegator and the roles of every ServiceAccount allow, which are not ours.
+//! much: it is compared with its names and its namespace, and a request speaks for the narrowest grant that allows it. So
+//! a grant to do something everywhere is not justified by what a Role allows, nor one for all kinds by one kind.
+//! Left out: grants without names that could have some, for the names in a test are its own; and what system:auth-delegator and the roles of every ServiceAccount allow, which are not ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -21,29 +23,95 @@ rules:
 ";
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:kube-system:";
+/// The namespace of the operators.
+const HOME: &str = "kube-system";
 
-/// One thing that a role can allow.
+/// What is done to which kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Request {
+pub struct Action {
     pub group: String,
     /// With its subresource, as in `deployments/status`.
     pub resource: String,
     pub verb: String,
 }
 
-impl Request {
+impl Action {
     /// Whether who may do this may do that; `*` stands for any group or resource.
     fn covers(&self, asked: &Self) -> bool {
         let is_one_of = |ours: &str, theirs: &str| ours == "*" || ours == theirs;
         self.verb == asked.verb && is_one_of(&self.group, &asked.group) && is_one_of(&self.resource, &asked.resource)
     }
+
+    fn is_wildcard(&self) -> bool {
+        self.group == "*" || self.resource == "*"
+    }
+
+    fn kind(&self) -> (&str, &str) {
+        (&self.group, &self.resource)
+    }
 }
 
-impl fmt::Display for Request {
+impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { group, resource, verb } = self;
         let group = if group.is_empty() { "core" } else { group };
         write!(f, "{verb} {group}/{resource}")
+    }
+}
+
+/// What was asked, as RBAC sees it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    pub action: Action,
+    /// Empty for what is in none, and for all of them.
+    pub namespace: String,
+    /// Empty for a collection. A list or watch that selects one name is about that one.
+    pub name: String,
+}
+
+/// One thing that a role allows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Grant {
+    pub action: Action,
+    /// That of a Role; none for everywhere.
+    pub namespace: Option<String>,
+    /// One of `resourceNames`; none for any.
+    pub name: Option<String>,
+}
+
+impl Grant {
+    fn covers(&self, asked: &Request) -> bool {
+        self.action.covers(&asked.action)
+            && self.namespace.as_ref().is_none_or(|namespace| *namespace == asked.namespace)
+            && self.name.as_ref().is_none_or(|name| *name == asked.name)
+    }
+
+    /// Whether this allows all that the other does, and more.
+    fn is_broader_than(&self, other: &Self) -> bool {
+        let covers = |ours: &Option<String>, theirs: &Option<String>| ours.is_none() || ours == theirs;
+        self != other
+            && self.action.covers(&other.action)
+            && covers(&self.namespace, &other.namespace)
+            && covers(&self.name, &other.name)
+    }
+
+    /// Whether these requests show that it is needed: of as many kinds as it must be for, and somewhere else than in the
+    /// operator's own namespace if it is for all of them.
+    fn is_justified_by(&self, requests: &[&Request]) -> bool {
+        let kinds: BTreeSet<_> = requests.iter().map(|asked| asked.action.kind()).collect();
+        let is_at_home = requests.iter().all(|asked| asked.namespace == HOME);
+        kinds.len() > usize::from(self.action.is_wildcard()) && (self.namespace.is_some() || !is_at_home)
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, namespace, name } = self;
+        write!(f, "{action}")?;
+        if let Some(name) = name {
+            write!(f, " called {name}")?;
+        }
+        namespace.as_ref().map_or(Ok(()), |namespace| write!(f, " in {namespace}"))
     }
 }
 
@@ -81,6 +149,20 @@ struct ObjectReference {
     resource: String,
     #[serde(default)]
     subresource: String,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    name: String,
+}
+
+impl ObjectReference {
+    fn request(self, verb: String) -> Request {
+        let Self { group, resource, subresource, namespace, name } = self;
+        // The log has the name of what is created, and RBAC doesn't know it.
+        let name = if verb == "create" && subresource.is_empty() { String::new() } else { name };
+        let resource = if subresource.is_empty() { resource } else { format!("{resource}/{subresource}") };
+        Request { action: Action { group, resource, verb }, namespace, name }
+    }
 }
 
 impl Usage {
@@ -101,10 +183,7 @@ impl Usage {
             return;
         }
         let (Some(account), Some(object)) = (user.username.strip_prefix(SERVICE_ACCOUNT), object) else { return };
-        let ObjectReference { group, resource, subresource } = object;
-        let resource = if subresource.is_empty() { resource } else { format!("{resource}/{subresource}") };
-        let request = Request { group, resource, verb };
-        let count = self.0.entry(account.to_owned()).or_default().entry(request).or_default();
+        let count = self.0.entry(account.to_owned()).or_default().entry(object.request(verb)).or_default();
         match annotations.get("authorization.k8s.io/decision").map(String::as_str) {
             Some("forbid") => count.refused += 1,
             _ => count.allowed += 1,
@@ -112,63 +191,89 @@ impl Usage {
     }
 
     /// Where a role and what its operator did disagree, one complaint for each.
-    pub fn compare(&self, operator: &str, grants: &[Request]) -> Vec<String> {
+    pub fn compare(&self, operator: &str, grants: &[Grant]) -> Vec<String> {
         let nothing = BTreeMap::new();
         let asked = self.0.get(operator).unwrap_or(&nothing);
-        let refused = asked.iter().filter(|(_, count)| count.refused > 0);
-        let refused =
-            refused.map(|(request, count)| format!("{operator} was refused {} times: {request}", count.refused));
-        let is_used = |grant: &Request| asked.iter().any(|(asked, count)| grant.covers(asked) && count.allowed > 0);
-        let unused = grants.iter().filter(|grant| !is_used(grant) && !implied(grant).is_some_and(|by| is_used(&by)));
-        let unused = unused.filter(|grant| !is_for_admission(grant));
-        refused.chain(unused.map(|grant| format!("{operator} may, and never did: {grant}"))).collect()
+        let mut refused = BTreeMap::<&Action, (u64, &Request)>::new();
+        for (request, count) in asked.iter().filter(|(_, count)| count.refused > 0) {
+            refused.entry(&request.action).or_insert((0, request)).0 += count.refused;
+        }
+        let refused = refused.iter().map(|(action, (times, Request { namespace, name, .. }))| {
+            format!("{operator} was refused {times} times: {action}, such as {name:?} in {namespace:?}")
+        });
+        let allowed: Vec<&Request> =
+            asked.iter().filter(|(_, count)| count.allowed > 0).map(|(asked, _)| asked).collect();
+        let unused = grants.iter().filter(|grant| !is_for_admission(&grant.action));
+        let unused = unused.filter(|grant| !grant.is_justified_by(&needs(grant, grants, &allowed)));
+        refused.chain(unused.map(|grant| format!("{operator} may, and never needed to: {grant}"))).collect()
     }
+}
+
+/// The requests that this grant allows, and no narrower one.
+fn needs<'a>(grant: &Grant, grants: &[Grant], allowed: &[&'a Request]) -> Vec<&'a Request> {
+    let allows =
+        |grant: &Grant, asked: &Request| grant.covers(asked) || implied(grant).is_some_and(|by| by.covers(asked));
+    let narrower: Vec<&Grant> = grants.iter().filter(|other| grant.is_broader_than(other)).collect();
+    let asked = allowed.iter().copied().filter(|asked| allows(grant, asked));
+    asked.filter(|asked| !narrower.iter().any(|narrower| allows(narrower, asked))).collect()
 }
 
 /// What has to be done for this grant to be needed as well: a list is what is left of a watch where the server does not
 /// stream lists, an event that repeats itself is patched, and a collection goes object by object where its kind has no
 /// other way.
-fn implied(grant: &Request) -> Option<Request> {
-    let verb = match (grant.verb.as_str(), grant.resource.as_str()) {
+fn implied(grant: &Grant) -> Option<Grant> {
+    let verb = match (grant.action.verb.as_str(), grant.action.resource.as_str()) {
         ("list", _) => "watch",
         ("patch", "events") => "create",
         ("delete", "*") => "deletecollection",
         _ => return None,
     };
-    Some(Request { verb: verb.to_owned(), ..grant.clone() })
+    Some(Grant { action: Action { verb: verb.to_owned(), ..grant.action.clone() }, ..grant.clone() })
 }
 
 /// Upstream's controllers may update `finalizers` of what they own. No request shows it: admission asks for it where the
 /// plugin `OwnerReferencesPermissionEnforcement` is on, when a created object has an owner with blockOwnerDeletion.
-fn is_for_admission(grant: &Request) -> bool {
-    grant.verb == "update" && grant.resource.ends_with("/finalizers")
+fn is_for_admission(action: &Action) -> bool {
+    action.verb == "update" && action.resource.ends_with("/finalizers")
 }
 
 /// Everything that the roles among these objects allow, in order.
-pub fn grants(objects: &[Value]) -> Vec<Request> {
+pub fn grants(objects: &[Value]) -> Vec<Grant> {
     let roles = objects.iter().filter(|object| ["ClusterRole", "Role"].iter().any(|kind| object["kind"] == *kind));
-    let rules = roles.flat_map(|role| role["rules"].as_array().into_iter().flatten());
-    let mut grants: Vec<Request> = rules.flat_map(each).collect();
+    let mut grants: Vec<Grant> = roles.flat_map(of_role).collect();
     grants.sort();
     grants.dedup();
     grants
 }
 
+fn of_role(role: &Value) -> Vec<Grant> {
+    let namespace = role["metadata"]["namespace"].as_str().map(str::to_owned);
+    role["rules"].as_array().into_iter().flatten().flat_map(|rule| each(rule, namespace.as_deref())).collect()
+}
+
 /// Every combination that one rule allows.
-fn each(rule: &Value) -> Vec<Request> {
+fn each(rule: &Value, namespace: Option<&str>) -> Vec<Grant> {
     let strings = |field: &str| -> Vec<String> {
         rule[field].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let (resources, verbs) = (strings("resources"), strings("verbs"));
-    let mut combinations = Vec::new();
+    let names: Vec<Option<String>> = match strings("resourceNames") {
+        names if names.is_empty() => vec![None],
+        names => names.into_iter().map(Some).collect(),
+    };
+    let mut grants = Vec::new();
     for group in strings("apiGroups") {
-        for resource in &resources {
-            let request =
-                |verb: &String| Request { group: group.clone(), resource: resource.clone(), verb: verb.clone() };
-            combinations.extend(verbs.iter().map(request));
+        for (resource, verb) in resources.iter().flat_map(|resource| verbs.iter().map(move |verb| (resource, verb))) {
+            let action = Action { group: group.clone(), resource: resource.clone(), verb: verb.clone() };
+            let namespace = namespace.map(str::to_owned);
+            grants.extend(names.iter().map(|name| Grant {
+                action: action.clone(),
+                namespace: namespace.clone(),
+                name: name.clone(),
+            }));
         }
     }
-    combinations
+    grants
 }
 
 #[cfg(test)]
@@ -210,9 +315,9 @@ mod tests {
             "",
             &rules,
             &[
-                "job-operator may, and never did: create core/pods",
-                "job-operator may, and never did: list core/pods",
-                "job-operator may, and never did: update batch/jobs/status",
+                "job-operator may, and never needed to: create core/pods",
+                "job-operator may, and never needed to: list core/pods",
+                "job-operator may, and never needed to: update batch/jobs/status",
             ],
         );
     }
@@ -221,7 +326,11 @@ mod tests {
     fn a_refusal_is_a_complaint() {
         let account = "system:serviceaccount:kube-system:job-operator";
         let refused = line("ResponseComplete", "delete", account, &json!({"resource": "pods"}), "forbid");
-        check(&refused.repeat(2), &json!([]), &["job-operator was refused 2 times: delete core/pods"]);
+        check(
+            &refused.repeat(2),
+            &json!([]),
+            &[r#"job-operator was refused 2 times: delete core/pods, such as "" in """#],
+        );
     }
 
     #[test]
@@ -230,7 +339,7 @@ mod tests {
         let watch = |stage: &str| line(stage, "watch", account, &json!({"resource": "pods"}), "allow");
         let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]}]);
         check(&watch("ResponseStarted"), &rules, &[]);
-        check(&watch("ResponseComplete"), &rules, &["job-operator may, and never did: watch core/pods"]);
+        check(&watch("ResponseComplete"), &rules, &["job-operator may, and never needed to: watch core/pods"]);
     }
 
     #[test]
@@ -240,7 +349,7 @@ mod tests {
         let whole = done("list", &pods);
         let half = &whole[..whole.len() / 2];
         let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]);
-        check(&(other + half), &rules, &["job-operator may, and never did: list core/pods"]);
+        check(&(other + half), &rules, &["job-operator may, and never needed to: list core/pods"]);
     }
 
     #[test]
@@ -248,26 +357,86 @@ mod tests {
         let account = "system:serviceaccount:kube-system:job-operator";
         let log = line("ResponseStarted", "watch", account, &json!({"resource": "pods"}), "allow");
         let rules = json!([{"apiGroups": [""], "resources": ["pods", "nodes"], "verbs": ["list"]}]);
-        check(&log, &rules, &["job-operator may, and never did: list core/nodes"]);
+        check(&log, &rules, &["job-operator may, and never needed to: list core/nodes"]);
         let rules = json!([{"apiGroups": [""], "resources": ["events"], "verbs": ["patch"]}]);
         check(&done("create", &json!({"resource": "events"})), &rules, &[]);
-        check("", &rules, &["job-operator may, and never did: patch core/events"]);
+        check("", &rules, &["job-operator may, and never needed to: patch core/events"]);
     }
 
     #[test]
-    fn who_may_do_something_to_everything_must_do_it_to_something() {
-        let rules = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "deletecollection", "delete"]}]);
-        let pods = json!({"resource": "pods", "apiVersion": "v1"});
-        check(&(done("list", &pods) + &done("deletecollection", &pods)), &rules, &[]);
-        let unused =
-            ["delete */*", "deletecollection */*"].map(|grant| format!("job-operator may, and never did: {grant}"));
-        check(&done("list", &pods), &rules, &unused.each_ref().map(String::as_str));
+    fn who_may_do_something_to_every_kind_must_do_it_to_several() {
+        let everything =
+            json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "deletecollection", "delete"]});
+        let rules = json!([everything]);
+        let (pods, jobs) = (json!({"resource": "pods"}), json!({"resource": "jobs", "apiGroup": "batch"}));
+        let both = |verb: &str| done(verb, &pods) + &done(verb, &jobs);
+        check(&(both("list") + &both("deletecollection")), &rules, &[]);
+        let unused = ["delete */*", "deletecollection */*"]
+            .map(|grant| format!("job-operator may, and never needed to: {grant}"));
+        let unused = unused.each_ref().map(String::as_str);
+        check(&both("list"), &rules, &unused);
+        check(&(both("list") + &done("deletecollection", &pods)), &rules, &unused);
+        // What another rule allows does not speak for this one.
+        let narrow = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]});
+        let log = both("list") + &both("deletecollection");
+        check(&log, &json!([everything, narrow]), &["job-operator may, and never needed to: list */*"]);
+    }
+
+    #[test]
+    fn a_name_allows_that_one_only() {
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a", "b"],
+            "verbs": ["get"]}]);
+        let get = |name: &str| done("get", &json!({"resource": "configmaps", "namespace": "x", "name": name}));
+        check(&(get("a") + &get("b")), &rules, &[]);
+        check(&get("a"), &rules, &["job-operator may, and never needed to: get core/configmaps called b"]);
+    }
+
+    #[test]
+    fn a_broad_grant_is_needed_for_what_no_narrower_one_allows() {
+        let rules = json!([
+            {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
+        ]);
+        let get = |name: &str| done("get", &json!({"resource": "configmaps", "namespace": "x", "name": name}));
+        check(&get("a"), &rules, &["job-operator may, and never needed to: get core/configmaps"]);
+        check(&(get("a") + &get("other")), &rules, &[]);
+    }
+
+    #[test]
+    fn the_name_of_what_is_created_is_no_part_of_the_request() {
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"],
+            "verbs": ["create"]}]);
+        let log = done("create", &json!({"resource": "configmaps", "namespace": "x", "name": "a"}));
+        check(&log, &rules, &["job-operator may, and never needed to: create core/configmaps called a"]);
+        let rules = json!([{"apiGroups": [""], "resources": ["pods/eviction"], "resourceNames": ["a"],
+            "verbs": ["create"]}]);
+        let pod = json!({"resource": "pods", "subresource": "eviction", "namespace": "x", "name": "a"});
+        check(&done("create", &pod), &rules, &[]);
+    }
+
+    #[test]
+    fn a_role_allows_in_its_namespace_and_what_is_only_done_there_needs_no_more() {
+        let rule = json!({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]});
+        let role = json!({"kind": "Role", "metadata": {"namespace": "kube-system"}, "rules": [rule]});
+        let cluster_role = json!({"kind": "ClusterRole", "rules": [rule]});
+        let create = |namespace: &str| done("create", &json!({"resource": "events", "namespace": namespace}));
+        let compare = |log: &str, objects: &[&Value]| {
+            let objects: Vec<Value> = objects.iter().copied().cloned().collect();
+            Usage::read(log).unwrap().compare("job-operator", &grants(&objects))
+        };
+        let everywhere = ["job-operator may, and never needed to: create core/events"];
+        let at_home = ["job-operator may, and never needed to: create core/events in kube-system"];
+        assert_eq!(compare(&create("kube-system"), &[&role]), [""; 0]);
+        assert_eq!(compare(&create("kube-system"), &[&cluster_role]), everywhere);
+        assert_eq!(compare(&create("kube-system"), &[&role, &cluster_role]), everywhere);
+        assert_eq!(compare(&create("a"), &[&role, &cluster_role]), at_home);
+        assert_eq!(compare(&(create("a") + &create("kube-system")), &[&role, &cluster_role]), [""; 0]);
     }
 
     #[test]
     fn finalizers_are_for_admission() {
         let rules = json!([{"apiGroups": ["batch"], "resources": ["jobs/finalizers"], "verbs": ["update", "patch"]}]);
-        check("", &rules, &["job-operator may, and never did: patch batch/jobs/finalizers"]);
+        check("", &rules, &["job-operator may, and never needed to: patch batch/jobs/finalizers"]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! `run`: the cluster, every operator as its own process under its own ServiceAccount, and a Deployment rolling out.
-//! Left out: knowing what the operators do. The manifests say which there are, and the names which controllers they replace.
+//! Left out: knowing what the operators do. Their folders say which there are, and the names which controllers they replace.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use e2e::apply::apply;
 use e2e::cluster::{Cluster, ClusterOptions, ControllerManager};
-use e2e::operator::{Operator, OperatorSpec, upstream_controller};
+use e2e::operator::{self, ALL_IN_ONE, Operator, OperatorSpec, upstream_controller};
 use e2e::progress::Progress;
 use e2e::tools::{self, Tool};
 use futures::future::try_join_all;
@@ -23,7 +23,7 @@ const ROLLOUT_DEADLINE: Duration = Duration::from_secs(120);
 
 #[derive(clap::Args)]
 pub(crate) struct RunFlags {
-    /// Which operators run, the rest staying with kube-controller-manager; if not given all that have manifests, and no
+    /// Which operators run, the rest staying with kube-controller-manager; if not given all, and no
     /// kube-controller-manager.
     #[arg(long, value_delimiter = ',')]
     operators: Vec<String>,
@@ -34,16 +34,15 @@ pub(crate) struct RunFlags {
 
 pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
     let mut progress = Progress::default();
-    let names =
-        if flags.operators.is_empty() { with_manifests(Path::new(MANIFESTS))? } else { flags.operators.clone() };
-    let binaries = binaries(&names)?;
+    let names = if flags.operators.is_empty() { operator::all()? } else { flags.operators.clone() };
+    let program = program()?;
     let started = Instant::now();
     let rest = || ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
     let controller_manager = (!flags.operators.is_empty()).then(rest);
     let options = ClusterOptions { nodes: flags.nodes, controller_manager, ..ClusterOptions::default() };
     let cluster = Cluster::start_with(options, &mut progress).await?;
     progress.show_live("starting the operators");
-    let mut operators = start(&cluster, &names, &binaries).await?;
+    let mut operators = start(&cluster, &names, &program).await?;
     let ready = started.elapsed().as_secs_f32();
     progress.finish(&format!("ready after {ready:.1} s: {} nodes, {}", flags.nodes, names.join(", ")));
     roll_out(&cluster, &mut progress).await?;
@@ -62,34 +61,20 @@ pub(crate) async fn stay(cluster: &Cluster, operators: &mut [Operator]) -> Resul
     }
 }
 
-/// The operators that have a folder of manifests.
-fn with_manifests(manifests: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(manifests).with_context(|| format!("list {}", manifests.display()))? {
-        let name = entry.context("list the manifests")?.file_name().to_string_lossy().into_owned();
-        if name.ends_with("-operator") {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// Each operator's program, which cargo puts next to this one.
-fn binaries(names: &[String]) -> Result<Vec<PathBuf>> {
+/// The program of all operators, next to this one.
+fn program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("find this program")?;
-    let dir = own.parent().context("find this program's folder")?;
-    let missing: Vec<&str> = names.iter().filter(|name| !dir.join(name).is_file()).map(String::as_str).collect();
-    if !missing.is_empty() {
-        bail!("not built: {} (looked in {}); `make run` builds them first", missing.join(", "), dir.display());
+    let program = own.with_file_name(ALL_IN_ONE);
+    if !program.is_file() {
+        bail!("not built: {}; `make run` builds it first", program.display());
     }
-    Ok(names.iter().map(|name| dir.join(name)).collect())
+    Ok(program)
 }
 
-async fn start(cluster: &Cluster, names: &[String], binaries: &[PathBuf]) -> Result<Vec<Operator>> {
-    try_join_all(names.iter().zip(binaries).map(async |(name, binary)| {
+async fn start(cluster: &Cluster, names: &[String], program: &Path) -> Result<Vec<Operator>> {
+    try_join_all(names.iter().map(async |name| {
         let account = cluster.install(&Path::new(MANIFESTS).join(name)).await?;
-        let mut operator = cluster.start_operator(&OperatorSpec::new(name, binary, &account)).await?;
+        let mut operator = cluster.start_operator(&OperatorSpec::new(name, program, &account)).await?;
         operator.wait_ready().await?;
         Ok(operator)
     }))

@@ -33,6 +33,10 @@ impl Tool {
     pub const ALL: [Self; 6] =
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::KubeControllerManager, Self::Kwok, Self::Kubectl];
 
+    /// What every local cluster needs. kube-controller-manager is built only where it takes part.
+    pub const OF_A_CLUSTER: [Self; 5] =
+        [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Etcd => "etcd",
@@ -78,26 +82,28 @@ impl Tool {
     }
 }
 
-/// Every program, found.
+/// Programs that were found.
 #[derive(Clone, Debug)]
 pub struct Tools {
     paths: BTreeMap<Tool, PathBuf>,
 }
 
 impl Tools {
-    /// Finds every program; builds what is missing, which takes minutes the first time.
-    pub async fn find(progress: &mut Progress) -> Result<Self> {
+    /// Finds these programs; builds what is missing, which takes minutes the first time.
+    pub async fn find(wanted: &[Tool], progress: &mut Progress) -> Result<Self> {
         let cache = cache_dir()?.join(KUBERNETES_VERSION).join("bin");
-        let mut tools = Self { paths: BTreeMap::new() };
-        for tool in Tool::ALL {
-            if let Some(path) = installed(tool).or_else(|| cached(&cache, tool)) {
-                tools.paths.insert(tool, path);
-            }
-        }
-        if tools.paths.len() < Tool::ALL.len() {
-            tools.build_missing(&cache, progress).await?;
+        let find = |tool: &Tool| Some((*tool, installed(*tool).or_else(|| cached(&cache, *tool))?));
+        let mut tools = Self { paths: wanted.iter().filter_map(find).collect() };
+        let missing: Vec<Tool> = wanted.iter().copied().filter(|tool| !tools.paths.contains_key(tool)).collect();
+        if !missing.is_empty() {
+            tools.build_missing(missing, &cache, progress).await?;
         }
         Ok(tools)
+    }
+
+    /// Takes over what others have found.
+    pub fn add(&mut self, others: Self) {
+        self.paths.extend(others.paths);
     }
 
     /// Where `tool` is.
@@ -106,14 +112,13 @@ impl Tools {
     }
 
     /// Only one process builds; the others wait for it and then find its work.
-    async fn build_missing(&mut self, cache: &Path, progress: &mut Progress) -> Result<()> {
+    async fn build_missing(&mut self, missing: Vec<Tool>, cache: &Path, progress: &mut Progress) -> Result<()> {
         std::fs::create_dir_all(cache).with_context(|| format!("create {}", cache.display()))?;
         let lock = File::create(cache.join(".lock")).context("create the lock file of the tools")?;
         while lock.try_lock().is_err() {
             progress.show("waiting for another process that builds the tools");
             sleep(Duration::from_millis(200)).await;
         }
-        let missing: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| !self.paths.contains_key(tool)).collect();
         let unbuilt: Vec<Tool> = missing.iter().copied().filter(|tool| cached(cache, *tool).is_none()).collect();
         build::build(&unbuilt, cache, progress).await?;
         for tool in missing {

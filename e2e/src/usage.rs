@@ -1,6 +1,7 @@
 //! What a process costs, as the kernel counts it: `/proc/PID/{smaps_rollup,status,stat}`.
 //! Left out: sampling over time, which is the benchmark's.
 
+use std::iter::Sum;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -34,6 +35,19 @@ impl Usage {
             anonymous: kib_field(&rollup, "Anonymous:")?,
             peak_rss: kib_field(&read("status")?, "VmHWM:")?,
             cpu: cpu_time(&read("stat")?, rustix::param::clock_ticks_per_second())?,
+        })
+    }
+}
+
+/// What several processes use together.
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            pss: sum.pss + one.pss,
+            rss: sum.rss + one.rss,
+            anonymous: sum.anonymous + one.anonymous,
+            peak_rss: sum.peak_rss + one.peak_rss,
+            cpu: sum.cpu + one.cpu,
         })
     }
 }

@@ -8,15 +8,19 @@ pub mod hash;
 pub mod int_or_percent;
 pub mod intern;
 pub mod labels;
+pub mod list;
 pub mod names;
+pub mod namespace;
 pub mod object;
 pub mod owner;
 pub mod pod;
 pub mod quantity;
+pub mod raw;
 pub mod resource;
 pub mod selector;
 pub mod template;
 pub mod time;
+pub mod url;
 
 /// The JSON of a request.
 pub fn json(body: &impl serde::Serialize) -> bytes::Bytes {

@@ -108,7 +108,7 @@ impl Running {
                 self.processes = Processes::Operators(operators);
                 Ok(())
             }
-            Contestant::Unthrottled | Contestant::Throttled => self.begin_as(self.contestant, cluster),
+            Contestant::Unthrottled | Contestant::Throttled => self.begin_as(self.contestant, cluster).await,
         }
     }
 
@@ -116,13 +116,13 @@ impl Running {
     pub(super) async fn unthrottle(&mut self, cluster: &Cluster) -> Result<()> {
         if self.contestant == Contestant::Throttled {
             self.stop(cluster).await?;
-            self.begin_as(Contestant::Unthrottled, cluster)?;
+            self.begin_as(Contestant::Unthrottled, cluster).await?;
         }
         Ok(())
     }
 
-    fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
-        cluster.start_controller_manager(contestant.controller_manager(self.names))?;
+    async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
+        cluster.start_controller_manager(contestant.controller_manager(self.names)).await?;
         self.processes = Processes::ControllerManager;
         Ok(())
     }
@@ -145,16 +145,7 @@ impl Running {
     pub(super) fn usage(&self, cluster: &Cluster) -> Result<Usage> {
         match &self.processes {
             Processes::Stopped => Ok(Usage::default()),
-            Processes::Operators(operators) => {
-                let usages: Vec<Usage> = operators.iter().map(Operator::usage).collect::<Result<_>>()?;
-                Ok(usages.into_iter().fold(Usage::default(), |sum, one| Usage {
-                    pss: sum.pss + one.pss,
-                    rss: sum.rss + one.rss,
-                    anonymous: sum.anonymous + one.anonymous,
-                    peak_rss: sum.peak_rss + one.peak_rss,
-                    cpu: sum.cpu + one.cpu,
-                }))
-            }
+            Processes::Operators(operators) => operators.iter().map(Operator::usage).sum(),
             Processes::ControllerManager => cluster.usage(Part::ControllerManager),
         }
     }

@@ -52,7 +52,7 @@ impl Part {
 
 /// Makes the command line of each part.
 pub(super) struct Parts {
-    tools: Tools,
+    tools: Mutex<Tools>,
     dir: PathBuf,
     logs: Vec<(Part, PathBuf)>,
     etcd_data: PathBuf,
@@ -77,7 +77,7 @@ impl Parts {
         let [etcd, etcd_peer, apiserver, scheduler, controller_manager] = ports::free()?;
         let dir = run_dir.path();
         let parts = Self {
-            tools,
+            tools: Mutex::new(tools),
             dir: dir.to_owned(),
             logs: Part::ALL.into_iter().map(|part| (part, run_dir.log(part.name()))).collect(),
             etcd_data: run_dir.data(),
@@ -111,6 +111,11 @@ impl Parts {
         *self.apiserver_flags.lock().unwrap_or_else(PoisonError::into_inner) = flags;
     }
 
+    /// Programs of parts that not every cluster has.
+    pub(super) fn add_tools(&self, tools: Tools) {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).add(tools);
+    }
+
     pub(super) fn set_controller_manager(&self, controller_manager: ControllerManager) {
         *self.controller_manager.lock().unwrap_or_else(PoisonError::into_inner) = controller_manager;
     }
@@ -125,7 +130,8 @@ impl Parts {
             Part::ControllerManager => self.controller_manager(),
             Part::Kwok => self.kwok(),
         };
-        Program::new(self.tools.path(part.tool()), log).args(args)
+        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        Program::new(tools.path(part.tool()), log).args(args)
     }
 
     fn etcd(&self) -> Vec<String> {

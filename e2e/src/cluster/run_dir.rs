@@ -46,6 +46,11 @@ impl RunDir {
         self.path.join("etcd")
     }
 
+    /// A copy of etcd's data.
+    pub(super) fn backup(&self) -> PathBuf {
+        self.path.join("etcd-backup")
+    }
+
     pub(super) fn log(&self, name: &str) -> PathBuf {
         self.path.join("logs").join(format!("{name}.log"))
     }

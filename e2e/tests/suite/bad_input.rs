@@ -12,9 +12,9 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::support::clusters::{binary, metrics_token, spec};
+use crate::support::clusters::{metrics_token, program, spec};
 use crate::support::{
-    DEADLINE, OPERATORS, deployment, on_shared_cluster, start_operators, template, uid, with_cluster,
+    DEADLINE, deployment, on_shared_cluster, operators, start_operators, template, uid, with_cluster,
 };
 
 #[test]
@@ -108,7 +108,7 @@ fn an_operator_waits_for_an_apiserver_that_is_not_there_yet() -> Result<()> {
 #[test]
 fn metrics_are_for_those_who_may_read_them_and_health_is_for_all() -> Result<()> {
     with_cluster(ClusterOptions::default(), async |scene| {
-        let operators = start_operators(&scene.cluster, OPERATORS).await?;
+        let operators = start_operators(&scene.cluster, operators()).await?;
         scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "stranger"}})).await?;
         let account = Installed { namespace: scene.namespace.clone(), service_account: "stranger".to_owned() };
         let (reader, stranger) = (metrics_token(scene).await?, scene.cluster.token(&account).await?);
@@ -132,8 +132,8 @@ fn metrics_are_for_those_who_may_read_them_and_health_is_for_all() -> Result<()>
 }
 
 async fn run(operator: &str, args: &[&str]) -> Result<Output> {
-    let mut command = Command::new(binary(operator));
-    command.args(args).kill_on_drop(true);
+    let mut command = Command::new(program());
+    command.arg(operator).args(args).kill_on_drop(true);
     tokio::time::timeout(DEADLINE, command.output()).await.context("it does not end")?.context("run an operator")
 }
 
@@ -145,7 +145,7 @@ fn what_cannot_work_is_said_at_once() -> Result<()> {
         let broken = dir.path().join("broken.kubeconfig");
         std::fs::write(&broken, "clusters: [}")?;
         let broken = format!("--kubeconfig={}", broken.display());
-        for operator in OPERATORS {
+        for operator in operators() {
             for (args, says) in [
                 (vec!["--no-such-flag"], "--no-such-flag"),
                 (vec!["--secure-port=many"], "--secure-port"),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::objects::{condition, revision};
 use crate::support::scene::Namespaced;
-use crate::support::{DEADLINE, OPERATORS, Scene, deployment, start_operators, template, with_cluster};
+use crate::support::{DEADLINE, Scene, deployment, operators, start_operators, template, with_cluster};
 
 /// What differs between any two runs.
 const MASKED: [&str; 15] = [
@@ -209,8 +209,11 @@ fn compare(
         let upstream = scene.beside("upstream").await?;
         live(&upstream).await?;
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::without(OPERATORS.map(upstream_controller)))?;
-        let _operators = start_operators(&scene.cluster, OPERATORS).await?;
+        scene
+            .cluster
+            .start_controller_manager(ControllerManager::without(operators().map(upstream_controller)))
+            .await?;
+        let _operators = start_operators(&scene.cluster, operators()).await?;
         let ours = scene.beside("ours").await?;
         live(&ours).await?;
 

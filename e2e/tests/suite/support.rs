@@ -9,6 +9,6 @@ mod quota;
 pub(crate) mod sampler;
 pub(crate) mod scene;
 
-pub(crate) use clusters::{OPERATORS, start_operators, with_cluster};
+pub(crate) use clusters::{operators, start_operators, with_cluster};
 pub(crate) use objects::{deployment, image, template, uid};
 pub(crate) use scene::{DEADLINE, Scene, on_shared_cluster, without_kubelets};

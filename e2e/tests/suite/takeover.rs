@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::support::scene::Namespaced;
-use crate::support::{DEADLINE, OPERATORS, Scene, deployment, start_operators, template, with_cluster};
+use crate::support::{DEADLINE, Scene, deployment, operators, start_operators, template, with_cluster};
 
 /// Kind, name and resourceVersion of everything there is in a namespace: equal if nobody has written anything.
 async fn versions(scene: &Scene) -> Result<Vec<String>> {
@@ -76,7 +76,7 @@ async fn roll_half(scene: &Scene, step: u32) -> Result<()> {
 #[test]
 fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> {
     with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
-        let rest = ControllerManager::without(OPERATORS.map(upstream_controller));
+        let rest = ControllerManager::without(operators().map(upstream_controller));
         let moves = scene.beside("moves").await?;
         let mut moving = deployment("moving", 20);
         moving["spec"]["template"]["metadata"]["annotations"] =
@@ -88,8 +88,8 @@ fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> 
 
         roll_half(&moves, 2).await?;
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(rest)?;
-        let mut operators = start_operators(&scene.cluster, OPERATORS).await?;
+        scene.cluster.start_controller_manager(rest).await?;
+        let mut operators = start_operators(&scene.cluster, operators()).await?;
         moves.rolled_out("moving").await?;
         assert_eq!(versions(scene).await?, finished, "the operators wrote what needed no write");
 
@@ -98,7 +98,7 @@ fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> 
             operator.terminate().await?;
         }
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::all())?;
+        scene.cluster.start_controller_manager(ControllerManager::all()).await?;
         moves.rolled_out("moving").await?;
         assert_eq!(versions(scene).await?, finished, "what the operators left was not what upstream expects");
         let sets: Vec<ReplicaSet> = moves.list("app=moving").await?;

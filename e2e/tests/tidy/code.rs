@@ -75,6 +75,14 @@ fn check_unfinished(file: &File) -> Vec<String> {
     marks.iter().filter(|mark| names(&file.text, mark)).map(|mark| format!("{}: {mark}", file.path)).collect()
 }
 
+/// What upstream's source a function follows is said by one word, by which all are found.
+fn check_citations(file: &File) -> Option<String> {
+    // In two parts, or this file would complain of itself.
+    let other_word = concat!("Sour", "ce: ");
+    let cites = |line: &str| line.split_once("//").is_some_and(|(_, comment)| comment.contains(other_word));
+    file.text.lines().any(cites).then(|| format!("{}: cites with another word than Upstream:", file.path))
+}
+
 fn check_purity(file: &File) -> Vec<String> {
     if !is_pure(&file.path) {
         return Vec::new();
@@ -108,19 +116,58 @@ fn check_floors(file: &File) -> Vec<String> {
     higher.map(|floor| format!("{}: names the higher floor {floor}", file.path)).collect()
 }
 
-/// `apply` takes the plan apart by all its fields, so that a new one cannot be forgotten.
-fn check_apply(file: &File) -> Option<String> {
-    if !file.path.ends_with("/apply.rs") {
-        return None;
+/// Where a file of this room belongs: the folder in which the room is a file or a folder.
+fn house<'a>(path: &'a str, room: &str) -> Option<&'a str> {
+    let house = path.strip_suffix(&format!("/{room}.rs")).or_else(|| Some(path.split_once(&format!("/{room}/"))?.0))?;
+    (!is_test(path)).then_some(house)
+}
+
+/// `apply` takes whatever it carries out apart by all its fields, so that a new one cannot be forgotten.
+fn check_apply(file: &File) -> Vec<String> {
+    if house(&file.path, "apply").is_none() {
+        return Vec::new();
     }
     let code = production(file);
-    let mut patterns = code.split("Plan {").skip(1).filter_map(|rest| rest.split('}').next());
-    patterns.any(|fields| fields.contains("..")).then(|| format!("{}: takes a plan apart with ..", file.path))
+    let rest = code.match_indices("..").filter(|(at, _)| code[at + 2..].trim_start().starts_with('}'));
+    let name = |at: usize| {
+        code[..at]
+            .rsplit_once('{')
+            .and_then(|(before, _)| before.split(|c: char| !c.is_alphanumeric()).rfind(|word| !word.is_empty()))
+    };
+    rest.map(|(at, _)| format!("{}: takes {} apart with ..", file.path, name(at).unwrap_or_default())).collect()
+}
+
+/// The names of a plan's steps in this file: its structs that have a reason.
+fn steps(file: &File) -> Vec<String> {
+    let code = production(file);
+    let structs = code.split("pub struct ").skip(1).filter_map(|rest| rest.split_once(" {"));
+    let has_reason = |fields: &str| ["pub reason:", "pub why:"].iter().any(|field| fields.contains(field));
+    structs
+        .filter(|(_, rest)| rest.split("\n}").next().is_some_and(has_reason))
+        .map(|(name, _)| name.split('<').next().unwrap_or(name).to_owned())
+        .collect()
+}
+
+/// A step that `apply` names is taken apart there at least once.
+fn check_steps(sources: &[File]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for plan in sources {
+        let Some(of) = house(&plan.path, "plan") else { continue };
+        let apply: Vec<String> =
+            sources.iter().filter(|file| house(&file.path, "apply") == Some(of)).map(production).collect();
+        let apply = apply.join("\n");
+        let code: String = apply.lines().filter(|line| !line.starts_with("use ")).collect::<Vec<_>>().join("\n");
+        let whole = steps(plan).into_iter().filter(|step| names(&code, step) && !code.contains(&format!("{step} {{")));
+        complaints
+            .extend(whole.map(|step| format!("{}: {step} is not taken apart where it is carried out", plan.path)));
+    }
+    complaints
 }
 
 fn complaints(file: &File, operators: &[String]) -> Vec<String> {
     let mut all = check_unfinished(file);
     all.extend(check_opening(file));
+    all.extend(check_citations(file));
     all.extend(check_size(file));
     all.extend(check_apply(file));
     all.extend(check_purity(file));
@@ -137,7 +184,7 @@ fn every_source_file_keeps_the_rules() {
     let off = sources.iter().filter(is_on_a_floor).filter(|file| floor(&file.path).is_none());
     let off: Vec<&str> = off.map(|file| file.path.as_str()).collect();
     assert_eq!(off, ["shared/src/lib.rs"], "on no floor");
-    crate::none(sources.iter().flat_map(|file| complaints(file, &operators)));
+    crate::none(sources.iter().flat_map(|file| complaints(file, &operators)).chain(check_steps(&sources)));
 }
 
 #[test]
@@ -153,6 +200,8 @@ fn each_rule_fires() {
     row("shared/src/a.rs", &format!("//!\n#[cfg(test)]\nmod tests {{{}}}", "\n".repeat(601)), &[]);
     row("operators/a/src/main.rs", &"//!\n".repeat(21), &["operators/a/src/main.rs: 21 lines, more than 20"]);
     row("e2e/src/a.rs", concat!("//!\n// TO", "DO: b\n"), &[concat!("e2e/src/a.rs: TO", "DO")]);
+    row("e2e/src/a.rs", concat!("//!\n/// Sour", "ce: b\n"), &["e2e/src/a.rs: cites with another word than Upstream:"]);
+    row("e2e/src/a.rs", concat!("//!\nlet a: Sour", "ce: b\n"), &[]);
     let pure = "operators/a/src/plan/b.rs";
     row(pure, "//!\nasync fn b() {}", &["operators/a/src/plan/b.rs: is pure, and names async"]);
     row(pure, "//!\nlet a = clock.now();", &["operators/a/src/plan/b.rs: is pure, and names now()"]);
@@ -162,9 +211,30 @@ fn each_rule_fires() {
     row("operators/a/src/observe.rs", "//!\nCache<Pod>", &[]);
     let api = "operators/a/src/apply.rs";
     row(api, "//!\nuse kube::Api;", &["operators/a/src/apply.rs: is an operator's, and names kube::"]);
-    row(api, "//!\nlet Plan { a, .. } = plan;", &["operators/a/src/apply.rs: takes a plan apart with .."]);
-    row(api, "//!\nlet Plan { a } = plan;", &[]);
+    row(api, "//!\nlet Plan { a, .. } = plan;", &["operators/a/src/apply.rs: takes Plan apart with .."]);
+    row(api, "//!\nfn b(Step { a, .. }: Step) {}", &["operators/a/src/apply.rs: takes Step apart with .."]);
+    row(api, "//!\nlet Plan { a } = Plan { b, ..c };", &[]);
+    let sub_room = "operators/a/src/apply/b.rs";
+    row(sub_room, "//!\nlet Step {\n a,\n ..\n} = b;", &["operators/a/src/apply/b.rs: takes Step apart with .."]);
+    row("operators/a/src/apply/tests.rs", "//!\nlet Step { a, .. } = b;", &[]);
     row("shared/src/a.rs", "//! `job-operator`\nlet a = 1;", &[]);
     row("shared/src/a.rs", "//!\n\"job-operator\"", &["shared/src/a.rs: is shared, and knows job-operator"]);
     row("shared/src/a.rs", "//!\njob_operator::b", &["shared/src/a.rs: is shared, and knows job_operator"]);
+}
+
+#[test]
+fn a_step_that_is_not_taken_apart_is_seen() {
+    let plan = "//!\npub struct Step {\n    pub why: Why,\n}\npub struct Noun {\n    pub key: Key,\n}\n";
+    let check = |path: &str, apply: &str, expected: &[&str]| {
+        let file = |path: &str, text: &str| File { path: path.to_owned(), text: text.to_owned() };
+        let sources = [file("operators/a/src/plan/b.rs", plan), file(path, apply)];
+        assert_eq!(check_steps(&sources), expected, "{apply}");
+    };
+    let apply = "operators/a/src/apply.rs";
+    let whole = "operators/a/src/plan/b.rs: Step is not taken apart where it is carried out";
+    check(apply, "//!\nuse crate::plan::Step;\nfn a(step: &Step, noun: &Noun) {}\n", &[whole]);
+    check("operators/a/src/apply/c.rs", "//!\nfn a(step: &Step) {}\n", &[whole]);
+    check(apply, "//!\nfn a(step: &Step) {\n    let Step { why: _ } = step;\n}\n", &[]);
+    check(apply, "//!\nuse crate::plan::Step;\n", &[]);
+    check("operators/other/src/apply.rs", "//!\nfn a(step: &Step) {}\n", &[]);
 }

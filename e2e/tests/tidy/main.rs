@@ -8,6 +8,7 @@
 
 mod code;
 mod crates;
+mod lists;
 mod operators;
 mod pages;
 mod tree;

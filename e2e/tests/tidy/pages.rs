@@ -51,11 +51,13 @@ fn pages_name_targets_that_make_knows() {
 }
 
 #[test]
-fn the_image_is_of_this_version_and_built_by_this_rust() {
+fn the_images_are_of_this_version_and_built_by_this_rust() {
     let cargo = read("Cargo.toml");
     let version = after(&cargo, "[workspace.package]\nversion = ");
     let deployment = read("manifests/base/deployment.yaml");
     assert_eq!(after(&deployment, "image: operators.local/operator:"), format!("v{version}"));
+    let all_in_one = read("manifests/components/one-image/kustomization.yaml");
+    assert_eq!(after(&all_in_one, "image: operators.local/operators:"), format!("v{version}"));
     let rust = read("rust-toolchain.toml");
     let rust = after(&rust, "channel = ");
     assert_eq!(after(&read("Dockerfile"), "FROM rust:"), format!("{rust}-bookworm AS build"));

@@ -18,6 +18,11 @@ pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// Replaces the text of a file.
+pub(crate) fn write(path: &str, text: &str) {
+    fs::write(root().join(path), text).unwrap_or_else(|error| panic!("{path}: {error}"));
+}
+
 pub(crate) fn exists(path: &str) -> bool {
     root().join(path).exists()
 }
@@ -57,5 +62,5 @@ pub(crate) fn files(folder: &str, ending: &str) -> Vec<File> {
 
 /// Every Rust file of the workspace.
 pub(crate) fn sources() -> Vec<File> {
-    ["shared", "operators", "e2e"].iter().flat_map(|folder| files(folder, ".rs")).collect()
+    ["shared", "operators", "all-in-one", "e2e"].iter().flat_map(|folder| files(folder, ".rs")).collect()
 }

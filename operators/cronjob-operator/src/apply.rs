@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use serde::Serialize;
-use shared::api::object::{Key, Uid};
+use shared::api::object::{Key, Kind, ObjectReference, Uid};
 use shared::api::resource::JOBS;
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::control::{Control, DeleteOptions, Preconditions, Propagation};
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::events::{EventType, Recorder};
 
 use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJob, CronJobStatus, Job, JobReference, reasons};
@@ -28,22 +28,11 @@ pub(crate) struct Writer {
     pub(crate) skew: CreationSkew,
 }
 
-/// What an event about a CronJob is about.
-pub(crate) fn about(cron_job: &CronJob) -> ObjectReference {
-    let meta = &cron_job.metadata;
-    ObjectReference {
-        resource: CRON_JOBS,
-        key: meta.key.clone(),
-        uid: meta.uid,
-        resource_version: meta.resource_version,
-    }
-}
-
 impl Writer {
     /// Does what was planned.
     pub(crate) async fn apply(&self, observed: &Observed, plan: &Plan) -> Outcome {
         let Plan { cleanup, leave, notices, run, next: _ } = plan;
-        let about = about(&observed.cron_job);
+        let about = observed.cron_job.reference();
         let mut outcome = Outcome::default();
         let mut deleted = BTreeSet::new();
         for deletion in cleanup {

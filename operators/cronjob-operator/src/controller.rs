@@ -8,18 +8,18 @@ use shared::api::object::Key;
 use shared::runtime::cache::{Cache, Change};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
-use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::informer::InformerBuilder;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Writer, about};
+use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
-use crate::objects::{CRON_JOBS, CronJob, Job, reasons};
+use crate::objects::{CRON_JOBS, CronJob, Job};
+use crate::observe::edits::Edits;
 use crate::observe::{Sources, controller_name};
-use crate::plan::{plan, schedule};
+use crate::plan::plan;
 use crate::status::next_status;
 
 /// The cronjob-operator.
@@ -40,7 +40,11 @@ impl Operator for CronJobOperator {
             }
         });
         let mut jobs = jobs.build();
-        cron_jobs.on_change(enqueue_cron_job(queue.clone(), setup.recorder(), setup.clock()));
+        let (edits, clock) = (Arc::new(Edits::default()), setup.clock());
+        let noted = Arc::clone(&edits);
+        // A standby that takes over must know of edits that the leader has seen.
+        cron_jobs.on_change_at_any_time(move |change| noted.note(&change, clock.now()));
+        cron_jobs.on_change(enqueue_cron_job(queue.clone()));
         jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
 
         let control = setup.control(&queue);
@@ -52,6 +56,7 @@ impl Operator for CronJobOperator {
                 jobs: jobs.cache(),
                 by_controller_name,
                 control: control.clone(),
+                edits,
             },
             writer: Writer { control, recorder: setup.recorder(), skew },
             clock: setup.clock(),
@@ -64,27 +69,14 @@ impl Operator for CronJobOperator {
 }
 
 /// Upstream: `updateCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
-fn enqueue_cron_job(queue: Queue, recorder: Recorder, clock: Clock) -> impl Fn(Change<'_, CronJob>) {
+fn enqueue_cron_job(queue: Queue) -> impl Fn(Change<'_, CronJob>) {
     move |change| match change {
         Change::Added(cron_job) | Change::Deleted(cron_job) => queue.add(&cron_job.metadata.key, Cause::Event),
-        Change::Updated { old, new } if is_rescheduled(old, new) => {
-            let Ok(schedule) = schedule::read(new) else {
-                let message = format!("unparseable schedule for cronjob: {}", new.spec.schedule);
-                return recorder.event(&about(new), EventType::Warning, reasons::UNPARSEABLE_NEW_SCHEDULE, message);
-            };
-            // What the new schedule missed before it was set is not made up for.
-            let delay = schedule::next_delay(&schedule, schedule::since(new), clock.now());
-            queue.add_after(&new.metadata.key, delay.unwrap_or_default());
-        }
         Change::Updated { old, new } => {
             let is_edit = old.metadata.generation != new.metadata.generation;
             queue.add(&new.metadata.key, if is_edit { Cause::Edit } else { Cause::Event });
         }
     }
-}
-
-fn is_rescheduled(old: &CronJob, new: &CronJob) -> bool {
-    old.spec.schedule != new.spec.schedule || old.spec.time_zone != new.spec.time_zone
 }
 
 /// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.

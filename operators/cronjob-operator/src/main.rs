@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use cronjob_operator::CronJobOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<CronJobOperator>()
 }

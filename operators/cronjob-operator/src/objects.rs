@@ -1,17 +1,15 @@
 //! What a CronJob and a Job are to this operator: the fields it reads, and the exact texts it writes.
 //!
-//! The job template is kept as the JSON it came in, so that a field newer than this build reaches the Job. Left out: the
-//! template's metadata besides labels and annotations, which no Job gets, and all of a Job but how it ended.
+//! The job template is kept as the JSON it came in, so that a field newer than this build reaches the Job. Left out: all
+//! of a Job but how it ended.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared::api::condition::{Condition, TRUE, find};
 use shared::api::intern::Text;
-use shared::api::object::{Key, Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid, null_as_default};
-use shared::api::owner::Owner;
+use shared::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
 use shared::api::resource::{JOBS, Resource};
 use shared::api::time::Time;
 
@@ -23,7 +21,7 @@ pub const SCHEDULED_TIMESTAMP: &str = "batch.kubernetes.io/cronjob-scheduled-tim
 
 /// Reasons of events.
 pub mod reasons {
-    /// A Job was deleted by nobody we know.
+    /// An active Job is gone, and this operator has not deleted it.
     pub const MISSING_JOB: &str = "MissingJob";
     /// A Job of ours that the status did not list.
     pub const UNEXPECTED_JOB: &str = "UnexpectedJob";
@@ -58,38 +56,23 @@ pub mod reasons {
 pub struct CronJob {
     /// Its metadata.
     pub metadata: Meta,
-    /// What it asks for.
+    /// When Jobs start, and how they are made.
     pub spec: CronJobSpec,
-    /// What was last written of it.
+    /// The runs so far, as last written.
     #[serde(default)]
     pub status: CronJobStatus,
 }
 
-impl Object for CronJob {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for CronJob {
-    const RESOURCE: Resource = CRON_JOBS;
-}
+shared::view!(CronJob, CRON_JOBS);
 
 impl CronJob {
-    /// Whose its Jobs are.
-    pub fn owner(&self) -> Owner {
-        let Meta { key, uid, .. } = &self.metadata;
-        Owner { resource: CRON_JOBS, key: key.clone(), uid: *uid, being_deleted: self.metadata.is_being_deleted() }
-    }
-
     /// Whether its status lists a Job of this uid as running.
     pub fn has_active(&self, uid: Uid) -> bool {
         self.status.active.iter().any(|active| active.uid == uid)
     }
 }
 
-/// What a CronJob asks for.
+/// `spec` of a CronJob.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
@@ -101,7 +84,7 @@ pub struct CronJobSpec {
     /// How late a run may start.
     #[serde(default)]
     pub starting_deadline_seconds: Option<i64>,
-    /// What becomes of a run while another one is not done.
+    /// How a run that is due treats one that is not done.
     #[serde(default)]
     pub concurrency_policy: ConcurrencyPolicy,
     /// Whether nothing is started for now.
@@ -113,12 +96,12 @@ pub struct CronJobSpec {
     /// How many Jobs that failed stay.
     #[serde(default)]
     pub failed_jobs_history_limit: Option<i32>,
-    /// How its Jobs are made.
+    /// How its Jobs are made. Read only when one is.
     #[serde(default)]
-    pub job_template: JobTemplate,
+    pub job_template: Box<RawValue>,
 }
 
-/// What becomes of a run while another one is not done.
+/// How a run that is due treats one that is not done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum ConcurrencyPolicy {
     /// It waits for the end of the other, and is then late.
@@ -131,29 +114,7 @@ pub enum ConcurrencyPolicy {
     Allow,
 }
 
-/// How Jobs are made.
-#[derive(Debug, Default, Deserialize)]
-pub struct JobTemplate {
-    /// What their metadata takes over.
-    #[serde(default)]
-    pub metadata: Option<TemplateMetadata>,
-    /// Their spec.
-    #[serde(default)]
-    pub spec: Option<Box<RawValue>>,
-}
-
-/// What a Job's metadata takes over from its template.
-#[derive(Debug, Default, Deserialize)]
-pub struct TemplateMetadata {
-    /// As they are.
-    #[serde(default)]
-    pub labels: Option<Box<RawValue>>,
-    /// With one more.
-    #[serde(default)]
-    pub annotations: Option<BTreeMap<Box<str>, Box<str>>>,
-}
-
-/// What is written of a CronJob.
+/// `status` of a CronJob.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobStatus {
@@ -162,7 +123,7 @@ pub struct CronJobStatus {
     pub active: Vec<JobReference>,
     /// When the last one was due.
     pub last_schedule_time: Option<Time>,
-    /// When the last one that succeeded was done.
+    /// When the last Job that succeeded was done.
     pub last_successful_time: Option<Time>,
 }
 
@@ -211,7 +172,7 @@ impl JobReference {
     }
 }
 
-/// A Job: whose it is, and how it ended.
+/// A Job: its owner, and how it ended.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawJob")]
 pub struct Job {
@@ -225,16 +186,7 @@ pub struct Job {
     pub completion: Option<Time>,
 }
 
-impl Object for Job {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Job {
-    const RESOURCE: Resource = JOBS;
-}
+shared::view!(Job, JOBS);
 
 /// How a Job ended. Prints as the condition that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,10 +2,13 @@
 //!
 //! Left out: the Jobs' pods.
 
+pub mod edits;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context;
+use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::JOBS;
@@ -13,6 +16,7 @@ use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::control::Control;
 
 use crate::objects::{CRON_JOBS, CronJob, Job};
+use edits::Edits;
 
 /// All that one sync decides on.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub struct Observed {
     pub jobs: Vec<Arc<Job>>,
     /// The active Jobs that are not there any more.
     pub missing: BTreeSet<Uid>,
+    /// When its schedule was edited, if this process saw it.
+    pub edited_at: Option<Timestamp>,
 }
 
 impl Observed {
@@ -39,6 +45,7 @@ pub(crate) struct Sources {
     /// The Jobs by [`controller_name`].
     pub(crate) by_controller_name: IndexId,
     pub(crate) control: Control,
+    pub(crate) edits: Arc<Edits>,
 }
 
 /// The value under which a Job is found by its controller's name.
@@ -55,11 +62,12 @@ impl Sources {
         let jobs = self.jobs.by_index(self.by_controller_name, &controller_name(key.namespace(), key.name()));
         let cron_job = self.newest(cached, &jobs).await?;
         let missing = self.missing(&cron_job, &jobs).await?;
-        Ok(Some(Observed { cron_job, jobs, missing }))
+        let edited_at = self.edits.last(cron_job.metadata.uid);
+        Ok(Some(Observed { cron_job, jobs, missing, edited_at }))
     }
 
-    /// The CronJob as the cache has it, unless a Job of its own runs that this state does not list: then what the
-    /// apiserver has, if that lists it.
+    /// The CronJob as the cache has it, unless one of its Jobs runs and this state does not list it: then the state at
+    /// the apiserver, if that lists the Job.
     ///
     /// Upstream swaps the state in the middle of a sync and then writes the old one; here the whole sync has one state.
     async fn newest(&self, cached: Arc<CronJob>, jobs: &[Arc<Job>]) -> anyhow::Result<Arc<CronJob>> {

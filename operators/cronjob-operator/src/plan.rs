@@ -1,4 +1,4 @@
-//! What one sync of a CronJob does, and why: a value made from an observation, and nothing else.
+//! Decides one sync of a CronJob, with its reasons, from one observation and the time.
 //!
 //! At most one Job is started, for the latest time that is due. Left out: the status, which is [`crate::status`]'s, and
 //! the warning `MissSchedule`: upstream has it, but never gets there, because a time beyond the deadline is not due.
@@ -22,6 +22,7 @@ use shared::runtime::flags::GoDuration;
 
 use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, reasons};
 use crate::observe::Observed;
+use cron::InvalidCron;
 use schedule::{Due, Missed};
 
 /// One sync, decided.
@@ -29,11 +30,11 @@ use schedule::{Due, Missed};
 pub struct Plan {
     /// Finished Jobs beyond the history limits.
     pub cleanup: Vec<Deletion>,
-    /// What leaves the list of active Jobs.
+    /// The Jobs that leave the list of active ones.
     pub leave: Vec<Leave>,
-    /// What people are told besides.
+    /// Events besides those of the writes.
     pub notices: Vec<Notice>,
-    /// What is started, or why nothing is.
+    /// The Job that is started, or the reason why none is.
     pub run: Run,
     /// When to look again; none if only a change can make a difference.
     pub next: Option<Duration>,
@@ -81,7 +82,7 @@ pub struct Notice {
     pub kind: EventType,
     /// Its reason.
     pub reason: &'static str,
-    /// What people read.
+    /// The text for people.
     pub message: String,
 }
 
@@ -91,7 +92,7 @@ impl Notice {
     }
 }
 
-/// What is started, or why nothing is.
+/// The Job that is started, or the reason why none is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
     /// The Job of a time that is due.
@@ -105,7 +106,7 @@ pub enum Run {
 pub struct Start {
     /// When it was due.
     pub due: Timestamp,
-    /// Its name, which nobody else may have taken.
+    /// Its name, which no other Job may have.
     pub name: String,
     /// Its JSON.
     pub body: String,
@@ -128,9 +129,11 @@ pub enum Idle {
     NeverDue,
     /// Nothing is due yet, or no longer.
     NotDue,
-    /// What is due was started before.
+    /// The run that is due was started before.
     Started(Timestamp),
-    /// What is due must wait for the end of another Job.
+    /// The job template cannot be read, so the run that is due has no Job.
+    InvalidTemplate(Timestamp),
+    /// The run that is due must wait for the end of another Job.
     Forbidden(Timestamp),
 }
 
@@ -141,6 +144,16 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut notices = unexpected(observed);
     let (run, next) = plan_run(observed, &leave, now, &mut notices);
     Plan { cleanup, leave, notices, run, next }
+}
+
+/// Upstream has another event where the schedule was edited: `updateCronJob`,
+/// `pkg/controller/cronjob/cronjob_controllerv2.go`.
+fn unparseable(was_edited: bool, schedule: &str, error: &InvalidCron) -> Notice {
+    if was_edited {
+        let message = format!("unparseable schedule for cronjob: {schedule}");
+        return Notice::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+    }
+    Notice::warning(reasons::UNPARSEABLE_SCHEDULE, format!("unparseable schedule: {schedule:?} : {error}"))
 }
 
 fn plan_leave(observed: &Observed) -> Vec<Leave> {
@@ -192,12 +205,11 @@ fn plan_run(
     let schedule = match schedule::read(cron_job) {
         Ok(schedule) => schedule,
         Err(error) => {
-            let message = format!("unparseable schedule: {text:?} : {error}");
-            notices.push(Notice::warning(reasons::UNPARSEABLE_SCHEDULE, message));
+            notices.push(unparseable(observed.edited_at.is_some(), text, &error));
             return idle(Idle::Unparseable);
         }
     };
-    let due = match schedule::most_recent(&schedule, schedule::since_in_time(cron_job, now), now) {
+    let due = match schedule::most_recent(&schedule, schedule::since_in_time(cron_job, observed.edited_at, now), now) {
         Ok(due) => due,
         Err(error) => {
             notices.push(Notice::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {error}")));
@@ -207,7 +219,7 @@ fn plan_run(
     let run = plan_due(cron_job, &active_after(cron_job, leave), due, notices);
     let since = match &run {
         Run::Start(start) => start.due,
-        Run::Nothing(_) => schedule::since(cron_job),
+        Run::Nothing(_) => schedule::since(cron_job, observed.edited_at),
     };
     let next = schedule::next_delay(&schedule, since, now);
     (run, next)
@@ -236,9 +248,16 @@ fn plan_due(cron_job: &CronJob, active: &[&JobReference], due: Due, notices: &mu
         notices.push(Notice { kind: EventType::Normal, reason: reasons::JOB_ALREADY_ACTIVE, message });
         return Run::Nothing(Idle::Forbidden(time));
     }
+    let body = match job::body(cron_job, time) {
+        Ok(body) => body,
+        Err(invalid) => {
+            notices.push(Notice::warning(reasons::FAILED_CREATE, format!("Error creating job: {invalid}")));
+            return Run::Nothing(Idle::InvalidTemplate(time));
+        }
+    };
     let replaced = active.iter().filter(|_| policy == ConcurrencyPolicy::Replace);
     let replace = replaced.map(|job| Deletion { key: job.key(), uid: job.uid }).collect();
-    Run::Start(Start { due: time, name, body: job::body(cron_job, time), replace })
+    Run::Start(Start { due: time, name, body, replace })
 }
 
 impl fmt::Display for Plan {
@@ -280,6 +299,9 @@ impl fmt::Display for Run {
             Self::Nothing(Idle::NeverDue) => f.write_str("nothing (the schedule is never due)"),
             Self::Nothing(Idle::NotDue) => f.write_str("nothing (not due)"),
             Self::Nothing(Idle::Started(due)) => write!(f, "nothing ({due} was started)"),
+            Self::Nothing(Idle::InvalidTemplate(due)) => {
+                write!(f, "nothing ({due} cannot be made from the job template)")
+            }
             Self::Nothing(Idle::Forbidden(due)) => write!(f, "nothing ({due} waits for a running job)"),
         }
     }

@@ -1,4 +1,4 @@
-//! The status that follows from what was observed and what became of the plan.
+//! The status that follows from the observation and the outcome of the plan.
 //!
 //! Left out: the resourceVersion it is written under, which is `apply`'s.
 //!
@@ -13,18 +13,18 @@ use shared::api::time::Time;
 use crate::objects::{CronJobStatus, Ended, JobReference};
 use crate::observe::Observed;
 
-/// What became of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The Jobs that are active no more.
     pub left: BTreeSet<Uid>,
     /// The Job that runs now.
     pub started: Option<Started>,
-    /// What went wrong; what came before it counts.
+    /// The error that ended the sync; the writes before it count.
     pub error: Option<anyhow::Error>,
 }
 
-/// A Job that was started, in this sync or in one that did not get to say so.
+/// A Job that was started in this sync, or in an earlier one that could not write it into the status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
     /// When it was due.

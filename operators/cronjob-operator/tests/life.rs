@@ -10,7 +10,7 @@ use cronjob_operator::observe::Observed;
 use cronjob_operator::plan::{Run, plan};
 use jiff::Timestamp;
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::testing::{ObjectBuilder, object};
 
 fn at(text: &str) -> Timestamp {
@@ -21,13 +21,13 @@ fn cron_job(schedule: &str, zone: &str) -> ObjectBuilder {
     object("batch/v1", "CronJob", "c")
         .set(&["spec", "schedule"], schedule)
         .set(&["spec", "timeZone"], zone)
-        .set(&["spec", "jobTemplate", "spec"], 1)
+        .set(&["spec", "jobTemplate", "spec"], json!({}))
 }
 
 fn with_last_run(cron_job: &ObjectBuilder, last: Option<Timestamp>) -> Observed {
     let last = last.map(|last| Value::from(last.to_string()));
     let cron_job = last.into_iter().fold(cron_job.clone(), |it, last| it.set(&["status", "lastScheduleTime"], last));
-    Observed { cron_job: cron_job.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new() }
+    Observed { cron_job: cron_job.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None }
 }
 
 /// What a CronJob starts from its creation until `end`, and after how many syncs. Each of its Jobs is gone at once.
@@ -122,7 +122,7 @@ proptest! {
             .set(&["spec", "successfulJobsHistoryLimit"], limits[0])
             .set(&["spec", "failedJobsHistoryLimit"], limits[1])
             .set(&["status", "lastScheduleTime"], last);
-        let state = Observed { cron_job: built.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new() };
+        let state = Observed { cron_job: built.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None };
         let decided = plan(&state, at(now));
         prop_assert!(decided.next.is_none_or(|next| next >= Duration::from_millis(100)), "{}", decided);
     }

@@ -76,7 +76,7 @@ fn ended(job: ObjectBuilder, how: &str, start: Option<&str>, completion: Option<
 fn observed(cron_job: &ObjectBuilder, jobs: impl Fn(&CronJob) -> Vec<ObjectBuilder>) -> Observed {
     let cron_job: Arc<CronJob> = cron_job.build();
     let jobs = jobs(&cron_job).iter().map(ObjectBuilder::build).collect();
-    Observed { cron_job, jobs, missing: BTreeSet::new() }
+    Observed { cron_job, jobs, missing: BTreeSet::new(), edited_at: None }
 }
 
 fn alone(cron_job: &ObjectBuilder) -> Observed {
@@ -105,6 +105,14 @@ fn the_first_run_starts_when_it_is_due_and_not_before() {
     let new_york = cron_job(HOURLY).set(&["spec", "timeZone"], "America/New_York");
     check(&alone(&new_york), "09:59", "nothing (not due); again in 1m0.1s");
     check(&alone(&new_york), "10:01", &started);
+}
+
+#[test]
+fn a_schedule_that_was_edited_and_cannot_be_read_is_told_in_other_words() {
+    let edited = Observed { edited_at: Some(at("10:00")), ..alone(&cron_job("this is not valid")) };
+    check(&edited, "10:01", "tell UnParseableCronJobSchedule; nothing (the schedule cannot be read)");
+    let told = &plan(&edited, at("10:01")).notices[0].message;
+    assert_eq!(told, "unparseable schedule for cronjob: this is not valid");
 }
 
 /// Upstream: `TestControllerV2SyncCronJob`, "not valid schedule", "not valid time zone".
@@ -157,6 +165,18 @@ fn a_week_of_missed_runs_is_one_run_and_a_warning() {
     check(&alone(&long), "10:00", &format!("tell TooManyMissedTimes; {start}"));
     // A short deadline leaves few missed runs to count, and what is due right now is in time.
     check(&alone(&deadline(overdue, 10)), "10:00", &start);
+}
+
+/// Unlike upstream, which starts the run of 10:00.
+#[test]
+fn a_run_that_the_schedule_would_have_had_before_it_was_edited_is_not_started() {
+    let edited = |time| Observed { edited_at: Some(time), ..alone(&last_run(cron_job(HOURLY), at("08:00"))) };
+    check(&edited(at("10:30")), "10:30:01", "nothing (not due); again in 29m59.1s");
+    let start = format!("start {} (due 2016-05-19T11:00:00Z); again in 59m59.1s", name("11:00"));
+    check(&edited(at("10:30")), "11:00:01", &start);
+    // A day of times before the edit is not missed.
+    let old = Observed { edited_at: Some(at("10:30")), ..alone(&last_run(cron_job(HOURLY), at("2016-05-12T09:00"))) };
+    check(&old, "11:00:01", &start);
 }
 
 /// Upstream: `TestControllerV2SyncCronJob`, "@every".
@@ -281,13 +301,53 @@ fn body_of(observed: &Observed) -> String {
     }
 }
 
+/// Due at 10:00, with a template that is this text: [`ObjectBuilder`] would read it and write it again.
+fn of_template(template: &str) -> Observed {
+    let text = cron_job(HOURLY).set(&["spec", "jobTemplate"], "TEMPLATE").json().to_string();
+    let read: CronJob = serde_json::from_str(&text.replace(r#""TEMPLATE""#, template)).unwrap();
+    Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None }
+}
+
 #[test]
-fn what_this_build_does_not_know_of_a_template_reaches_the_job_as_it_is() {
-    let spec = r#"{"b":1e400,"template":{"spec":{"new":[12345678901234567890123,null]}},"a":1.0}"#;
-    let text = cron_job(HOURLY).set(&["spec", "jobTemplate", "spec"], "SPEC").json().to_string();
-    let read: CronJob = serde_json::from_str(&text.replace(r#""SPEC""#, spec)).unwrap();
-    let state = Observed { cron_job: Arc::new(read), jobs: Vec::new(), missing: BTreeSet::new() };
-    assert!(body_of(&state).ends_with(&format!(r#""spec":{spec}}}"#)), "{}", body_of(&state));
+fn every_byte_of_a_template_reaches_the_job() {
+    for spec in [
+        r#"{"b":1e400,"template":{"spec":{"new":[12345678901234567890123,-0.0,null]}},"a":1.0}"#,
+        r#"{"a":"\u003c&\u2028\/<>\ud800","z":[ 1 ],"b":{"c":1,"c":2},"z":0}"#,
+        "{\"a\":\"\u{2028}\u{2029}\"}",
+        "{}",
+    ] {
+        let body = body_of(&of_template(&format!(r#"{{"spec":{spec}}}"#)));
+        assert!(body.ends_with(&format!(r#""spec":{spec}}}"#)), "{body}");
+    }
+    let metadata = r#"{"labels":{"b":"\u003c","a":"1"},"annotations":{"a":"\u2028","c":"\ud800"}}"#;
+    let body = body_of(&of_template(&format!(r#"{{"metadata":{metadata},"spec":{{}}}}"#)));
+    let timestamp = r#""batch.kubernetes.io/cronjob-scheduled-timestamp":"2016-05-19T10:00:00Z""#;
+    let kept = metadata.replace(r#","c""#, &format!(r#",{timestamp},"c""#));
+    assert!(body.contains(kept.trim_matches(['{', '}'])), "{body}");
+}
+
+/// Rows of what cannot be read, and what is said of it.
+#[test]
+fn a_template_that_cannot_be_read_starts_nothing_and_is_told() {
+    for (template, said) in [
+        ("null", "the job template has no spec"),
+        (r#"{"spec":null}"#, "the job template has no spec"),
+        (r#"{"metadata":{"labels":{"a":"b"}}}"#, "the job template has no spec"),
+        ("[1]", "cannot read the job template: "),
+        (r#""text""#, "cannot read the job template: "),
+        (r#"{"spec":"text"}"#, "cannot read the job template: "),
+        (r#"{"spec":{},"spec":{}}"#, "cannot read the job template: duplicate field `spec`"),
+        (r#"{"metadata":{"labels":1},"spec":{}}"#, "cannot read the job template: "),
+        (r#"{"metadata":{"annotations":[]},"spec":{}}"#, "cannot read the job template: "),
+    ] {
+        let observed = of_template(template);
+        let told =
+            "tell FailedCreate; nothing (2016-05-19T10:00:00Z cannot be made from the job template); again in 59m0.1s";
+        check(&observed, "10:01", told);
+        let message = plan(&observed, at("10:01")).notices.remove(0).message;
+        assert!(message.starts_with(&format!("Error creating job: {said}")), "{template}: {message}");
+        check(&observed, "09:59", "nothing (not due); again in 1m0.1s");
+    }
 }
 
 /// Upstream: `TestGetJobFromTemplate2`.
@@ -374,7 +434,7 @@ fn applied(state: &Observed, plan: &Plan) -> Observed {
     let missing = state.missing.difference(&outcome.left).copied().collect();
     jobs.retain(|job| gone.iter().all(|deletion| deletion.uid != job.metadata.uid));
     jobs.sort_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
-    Observed { cron_job: with_status(state, &status), jobs, missing }
+    Observed { cron_job: with_status(state, &status), jobs, missing, edited_at: state.edited_at }
 }
 
 /// A view is not to be cloned, so it is built anew from what the tests vary.
@@ -453,7 +513,7 @@ proptest! {
     fn the_order_of_jobs_makes_no_difference((state, now) in states()) {
         order_is_irrelevant(&state.jobs, |jobs| {
             let jobs = jobs.to_vec();
-            let mut decided = plan(&Observed { cron_job: Arc::clone(&state.cron_job), jobs, missing: state.missing.clone() }, now);
+            let mut decided = plan(&Observed { cron_job: Arc::clone(&state.cron_job), jobs, missing: state.missing.clone(), edited_at: None }, now);
             // Notices are told in the order of the Jobs, which a cache gives by key.
             decided.notices.sort_by(|a, b| a.message.cmp(&b.message));
             decided

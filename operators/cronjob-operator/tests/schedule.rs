@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use cronjob_operator::objects::CronJob;
+use cronjob_operator::observe::edits::Edits;
 use cronjob_operator::plan::cron::parse;
-use cronjob_operator::plan::schedule::{Due, Missed, most_recent, next_delay, since_in_time};
+use cronjob_operator::plan::schedule::{Due, Missed, most_recent, next_delay, since, since_in_time};
 use jiff::Timestamp;
+use shared::runtime::cache::Change;
 use shared::runtime::flags::GoDuration;
-use shared::testing::object;
+use shared::testing::{ObjectBuilder, object};
 
 fn at(text: &str) -> Timestamp {
     format!("{text}Z").parse().unwrap()
@@ -78,6 +80,50 @@ fn a_key_sleeps_until_just_after_the_next_time() {
     assert_eq!(next_delay(&never, at("2096-02-29T00:00:00"), at("2096-03-01T00:00:00")), None);
 }
 
+fn ran(uid: &str, schedule: &str) -> ObjectBuilder {
+    let built = object("batch/v1", "CronJob", "c").created(at("2025-03-06T00:00:00")).set(&["metadata", "uid"], uid);
+    let built = built.set(&["spec", "schedule"], schedule).set(&["spec", "jobTemplate", "spec"], 1);
+    built.set(&["status", "lastScheduleTime"], "2025-03-06T10:00:00Z")
+}
+
+const UID: &str = "00000000-0000-4000-8000-000000000001";
+
+#[test]
+fn times_count_from_the_last_run_or_from_a_later_edit() {
+    let cron_job = ran(UID, "0 * * * *").build::<CronJob>();
+    let last = at("2025-03-06T10:00:00");
+    for (edited_at, expected) in [
+        (None, last),
+        (Some(at("2025-03-06T09:30:00")), last),
+        (Some(at("2025-03-06T10:30:00")), at("2025-03-06T10:30:00")),
+    ] {
+        assert_eq!(since(&cron_job, edited_at), expected, "{edited_at:?}");
+        assert_eq!(since_in_time(&cron_job, edited_at, at("2025-03-06T11:00:00")), expected, "{edited_at:?}");
+    }
+}
+
+#[test]
+fn an_edit_of_the_schedule_is_remembered_until_the_cron_job_is_gone() {
+    let (first, second) = (at("2025-03-06T10:30:00"), at("2025-03-06T10:40:00"));
+    let hourly = ran(UID, "0 * * * *").build::<CronJob>();
+    let daily = ran(UID, "0 0 * * *").build::<CronJob>();
+    let abroad = ran(UID, "0 0 * * *").set(&["spec", "timeZone"], "Asia/Kolkata").build::<CronJob>();
+    let suspended = ran(UID, "0 0 * * *").set(&["spec", "suspend"], true).build::<CronJob>();
+    let another = ran("00000000-0000-4000-8000-000000000002", "@daily").build::<CronJob>();
+    let edits = Edits::default();
+    let uid = hourly.metadata.uid;
+    edits.note(&Change::Added(&hourly), first);
+    edits.note(&Change::Updated { old: &daily, new: &suspended }, first);
+    edits.note(&Change::Updated { old: &hourly, new: &another }, first);
+    assert_eq!((edits.last(uid), edits.last(another.metadata.uid)), (None, None));
+    edits.note(&Change::Updated { old: &hourly, new: &daily }, first);
+    assert_eq!(edits.last(uid), Some(first));
+    edits.note(&Change::Updated { old: &daily, new: &abroad }, second);
+    assert_eq!(edits.last(uid), Some(second));
+    edits.note(&Change::Deleted(&abroad), second);
+    assert_eq!(edits.last(uid), None);
+}
+
 #[test]
 fn a_deadline_moves_the_start_of_counting() {
     let cron_job = |deadline: i64| {
@@ -86,7 +132,7 @@ fn a_deadline_moves_the_start_of_counting() {
         built.set(&["spec", "startingDeadlineSeconds"], deadline).build::<CronJob>()
     };
     let now = at("2025-03-06T10:32:00");
-    assert_eq!(since_in_time(&cron_job(60), now), at("2025-03-06T10:31:00"));
-    assert_eq!(since_in_time(&cron_job(600), now), at("2025-03-06T10:30:00"));
-    assert_eq!(since_in_time(&cron_job(i64::MAX), now), at("2025-03-06T10:30:00"));
+    assert_eq!(since_in_time(&cron_job(60), None, now), at("2025-03-06T10:31:00"));
+    assert_eq!(since_in_time(&cron_job(600), None, now), at("2025-03-06T10:30:00"));
+    assert_eq!(since_in_time(&cron_job(i64::MAX), None, now), at("2025-03-06T10:30:00"));
 }

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use shared::api::json;
-use shared::api::object::{Meta, ResourceVersion, Uid};
+use shared::api::object::{Kind, Meta, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
 use shared::runtime::control::{Claimed, Control, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
-use shared::runtime::events::{ObjectReference, Recorder};
+use shared::runtime::events::Recorder;
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
-use crate::observe::{Observed, owner};
+use crate::observe::Observed;
 use crate::plan::sync::Creation;
 use crate::plan::{NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, Step};
 use crate::status::StatusPatch;
@@ -69,33 +69,26 @@ impl Writer {
         claim: Claim<ReplicaSet>,
     ) -> anyhow::Result<Vec<Arc<ReplicaSet>>> {
         let Claimed { objects, errors } =
-            self.control_of(deployment).claim(&owner(deployment), &REPLICA_SETS, claim, &[]).await;
+            self.control_of(deployment).claim(&deployment.owner(), &REPLICA_SETS, claim, &[]).await;
         aggregate(errors)?;
         Ok(objects)
     }
 
     fn control_of<'a>(&'a self, deployment: &'a Deployment) -> KeyControl<'a> {
-        self.control.for_key(&deployment.meta.key, deployment.meta.uid)
+        self.control.for_key(&deployment.metadata.key, deployment.metadata.uid)
     }
 
     /// Tells an event about a Deployment.
     pub fn tell(&self, deployment: &Deployment, event: PlannedEvent) {
-        let meta = &deployment.meta;
-        let about = ObjectReference {
-            resource: DEPLOYMENTS,
-            key: meta.key.clone(),
-            uid: meta.uid,
-            resource_version: meta.resource_version,
-        };
         let PlannedEvent { kind, reason, message } = event;
-        self.recorder.event(&about, kind, reason, message);
+        self.recorder.event(&deployment.reference(), kind, reason, message);
     }
 
     /// Carries out the steps of a plan. What a plan says besides is written with the status.
     pub async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { path: _, revision: _, progressing: _, steps, status: _ } = plan;
         let deployment = &*observed.deployment;
-        let mut outcome = Outcome { version: deployment.meta.resource_version, creation: None, failure: None };
+        let mut outcome = Outcome { version: deployment.metadata.resource_version, creation: None, failure: None };
         // Of several updates of one ReplicaSet the next one rests on the one before.
         let mut written: BTreeMap<Uid, ResourceVersion> = BTreeMap::new();
         for step in steps {
@@ -132,8 +125,8 @@ impl Writer {
 
     /// Gives the error too, where the sync ends with it unless the ReplicaSet turns out to be there.
     async fn create(&self, deployment: &Deployment, new: &NewReplicaSet) -> (Creation, Option<anyhow::Error>) {
-        let body = json(&CreateBody::new(&owner(deployment), new));
-        match self.control_of(deployment).create(&REPLICA_SETS, deployment.meta.namespace(), body).await {
+        let body = json(&CreateBody::new(&deployment.owner(), new));
+        match self.control_of(deployment).create(&REPLICA_SETS, deployment.metadata.namespace(), body).await {
             Ok(written) => (Creation::Created(Arc::new(as_created(new, written))), None),
             Err(error) if error.is_already_exists() => (Creation::AlreadyExists(None), Some(error.into())),
             Err(error) if error.is_namespace_terminating() => (Creation::NamespaceTerminating, None),
@@ -143,8 +136,19 @@ impl Writer {
 
     async fn update(&self, deployment: &Deployment, update: ReplicaSetUpdate) -> Result<ResourceVersion, Failure> {
         let patch = Patch::merge(&UpdateBody::new(&update));
-        // What is left out here is in the body.
-        let ReplicaSetUpdate { key, uid, resource_version, event, before_status, .. } = update;
+        let ReplicaSetUpdate {
+            key,
+            uid,
+            resource_version,
+            event,
+            before_status,
+            // In the body.
+            annotations: _,
+            min_ready_seconds: _,
+            scale: _,
+            // Recorded with the plan.
+            reason: _,
+        } = update;
         let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
         let written = self
             .control_of(deployment)
@@ -171,15 +175,17 @@ impl Writer {
     }
 
     async fn roll_back(&self, deployment: &Deployment, rollback: Rollback) -> Result<ResourceVersion, Failure> {
-        let meta = &deployment.meta;
+        let patch = Patch::operations(&rollback_patch(&rollback));
+        let Rollback { to: _, event } = rollback;
+        let meta = &deployment.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let written = self
             .control_of(deployment)
-            .patch(&DEPLOYMENTS, &meta.key, preconditions, Patch::operations(&rollback_patch(&rollback)))
+            .patch(&DEPLOYMENTS, &meta.key, preconditions, patch)
             .await
             .context("cannot roll back")
             .map_err(|error| Failure { error, before_status: true })?;
-        if let Some(event) = rollback.event {
+        if let Some(event) = event {
             self.tell(deployment, event);
         }
         Ok(written.metadata.resource_version)
@@ -187,7 +193,7 @@ impl Writer {
 
     /// Writes the status. A Deployment that is gone needs none.
     pub async fn write_status(&self, deployment: &Deployment, patch: &StatusPatch) -> anyhow::Result<()> {
-        let (key, preconditions) = (&deployment.meta.key, patch.preconditions());
+        let (key, preconditions) = (&deployment.metadata.key, patch.preconditions());
         let patch = Patch::merge(patch).on_status();
         match self.control_of(deployment).patch(&DEPLOYMENTS, key, preconditions, patch).await {
             Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
@@ -198,9 +204,10 @@ impl Writer {
 
 /// The new ReplicaSet as it is known before the cache has it.
 fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
+    let NewReplicaSet { name: _, annotations, replicas, min_ready_seconds, selector: _, template } = new;
     let Written { metadata } = written;
     ReplicaSet {
-        meta: Meta {
+        metadata: Meta {
             key: metadata.key,
             uid: metadata.uid,
             resource_version: metadata.resource_version,
@@ -208,15 +215,11 @@ fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
             creation: metadata.creation,
             deletion: metadata.deletion,
             labels: metadata.labels,
-            annotations: new.annotations.clone(),
+            annotations: annotations.clone(),
             controller: metadata.controller,
             finalizers: metadata.finalizers,
         },
-        spec: ReplicaSetSpec {
-            replicas: new.replicas,
-            min_ready_seconds: new.min_ready_seconds,
-            template: new.template.clone(),
-        },
+        spec: ReplicaSetSpec { replicas: *replicas, min_ready_seconds: *min_ready_seconds, template: template.clone() },
         status: ReplicaSetStatus::default(),
     }
 }

@@ -43,7 +43,7 @@ impl Operator for DeploymentOperator {
         let (woken, control) = (queue.clone(), setup.control(&queue));
         deployments.on_change(move |change| {
             if let Change::Deleted(deployment) = change {
-                control.forget(&deployment.meta.key, Some(deployment.meta.uid));
+                control.forget(&deployment.metadata.key, Some(deployment.metadata.uid));
             }
             enqueue(&woken, [Caches::deployment_changed(change)]);
         });
@@ -109,7 +109,7 @@ impl DeploymentController {
     async fn stage(&self, observed: Observed) -> Stage {
         let now = self.clock.now();
         let plan = plan(&observed, now);
-        self.decisions.record(now, &observed.deployment.meta.key, &plan);
+        self.decisions.record(now, &observed.deployment.metadata.key, &plan);
         let (scope, revision, progressing) = (plan.status, plan.revision.clone(), plan.progressing.clone());
         let outcome = self.writer.apply(&observed, plan).await;
         Stage { observed: observed.decided(revision, progressing), scope, outcome }

@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use deployment_operator::controller::DeploymentOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<DeploymentOperator>()
 }

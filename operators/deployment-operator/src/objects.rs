@@ -12,8 +12,8 @@ use shared::api::condition::Condition;
 use shared::api::int_or_percent::IntOrPercent;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
-use shared::api::object::{Kind, Meta, Object, null_as_default};
-use shared::api::resource::{DEPLOYMENTS, PODS, REPLICA_SETS, Resource};
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::{DEPLOYMENTS, PODS, REPLICA_SETS};
 use shared::api::template::PodTemplate;
 
 /// Annotations with a meaning to this operator.
@@ -158,8 +158,7 @@ impl fmt::Debug for Json {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Deployment {
     /// Its metadata, with all annotations.
-    #[serde(rename = "metadata")]
-    pub meta: Meta<Annotations>,
+    pub metadata: Meta<Annotations>,
     /// What is asked for.
     pub spec: DeploymentSpec,
     /// What was last written about it.
@@ -174,16 +173,7 @@ impl Deployment {
     }
 }
 
-impl Object for Deployment {
-    type Annotations = Annotations;
-    fn meta(&self) -> &Meta<Annotations> {
-        &self.meta
-    }
-}
-
-impl Kind for Deployment {
-    const RESOURCE: Resource = DEPLOYMENTS;
-}
+shared::view!(Deployment, DEPLOYMENTS, Annotations);
 
 /// A Deployment's spec, whole.
 #[derive(Clone, Debug, Deserialize)]
@@ -297,8 +287,7 @@ pub struct DeploymentStatus {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReplicaSet {
     /// Its metadata, with all annotations.
-    #[serde(rename = "metadata")]
-    pub meta: Meta<Annotations>,
+    pub metadata: Meta<Annotations>,
     /// What is asked for.
     pub spec: ReplicaSetSpec,
     /// What its own controller last wrote.
@@ -313,16 +302,7 @@ impl ReplicaSet {
     }
 }
 
-impl Object for ReplicaSet {
-    type Annotations = Annotations;
-    fn meta(&self) -> &Meta<Annotations> {
-        &self.meta
-    }
-}
-
-impl Kind for ReplicaSet {
-    const RESOURCE: Resource = REPLICA_SETS;
-}
+shared::view!(ReplicaSet, REPLICA_SETS, Annotations);
 
 /// A ReplicaSet's spec, but for its selector.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -362,8 +342,7 @@ pub struct ReplicaSetStatus {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Pod {
     /// Its metadata.
-    #[serde(rename = "metadata")]
-    pub meta: Meta,
+    pub metadata: Meta,
 }
 
 impl Pod {
@@ -371,13 +350,4 @@ impl Pod {
     pub const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
 }
 
-impl Object for Pod {
-    type Annotations = shared::api::object::NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+shared::view!(Pod, PODS);

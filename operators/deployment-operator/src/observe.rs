@@ -8,9 +8,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
-use shared::api::object::{Key, Uid};
-use shared::api::owner::{self, Claim, Owner};
-use shared::api::resource::DEPLOYMENTS;
+use shared::api::object::{Key, Kind, Uid};
+use shared::api::owner::{self, Claim};
 use shared::api::selector::{LabelSelector, Selector};
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::informer::{Informer, InformerBuilder};
@@ -60,13 +59,13 @@ impl Caches {
         if deployment.selects_everything() {
             return Ok(Claim::default());
         }
-        let meta = &deployment.meta;
+        let meta = &deployment.metadata;
         let selector =
             selector(deployment).with_context(|| format!("deployment {} has invalid label selector", meta.key))?;
         let own = self.replica_sets.controlled_by(self.replica_sets_by_controller, deployment);
         let orphans = self.replica_sets.orphans(self.replica_sets_by_controller, meta.namespace());
         let candidates = own.into_iter().chain(orphans);
-        Ok(owner::claim(&owner(deployment), candidates, |candidate| selector.matches(&candidate.meta.labels)))
+        Ok(owner::claim(&deployment.owner(), candidates, |candidate| selector.matches(&candidate.metadata.labels)))
     }
 
     /// The pods of these ReplicaSets.
@@ -87,11 +86,11 @@ impl Caches {
     ///
     /// Upstream: `GetDeploymentsForReplicaSet`, `pkg/controller/deployment/util/deployment_util.go`.
     pub fn selecting_deployments(&self, orphan: &ReplicaSet) -> Vec<Arc<Deployment>> {
-        let labels = &orphan.meta.labels;
+        let labels = &orphan.metadata.labels;
         if labels.is_empty() {
             return Vec::new();
         }
-        let namespace = IndexValue::Text(Text::new(orphan.meta.namespace()));
+        let namespace = IndexValue::Text(Text::new(orphan.metadata.namespace()));
         let mut deployments = self.deployments.by_index(self.deployments_by_namespace, &namespace);
         deployments.retain(|deployment| {
             selector(deployment).is_ok_and(|selector| !selector.is_empty() && selector.matches(labels))
@@ -103,7 +102,7 @@ impl Caches {
     pub fn known(&self, creation: Creation, observed: &Observed, name: &str) -> Creation {
         match creation {
             Creation::AlreadyExists(None) => {
-                let key = Key::new(observed.deployment.meta.namespace(), name);
+                let key = Key::new(observed.deployment.metadata.namespace(), name);
                 Creation::AlreadyExists(self.replica_sets.get(&key))
             }
             Creation::AlreadyExists(Some(_))
@@ -117,13 +116,6 @@ impl Caches {
 fn selector(deployment: &Deployment) -> anyhow::Result<Selector> {
     let selector: Option<LabelSelector> = serde_json::from_str(deployment.spec.selector.text())?;
     selector.map_or_else(|| Ok(Selector::nothing()), |selector| Ok(Selector::parse(&selector)?))
-}
-
-/// A Deployment as the one who claims.
-pub fn owner(deployment: &Deployment) -> Owner {
-    let meta = &deployment.meta;
-    let being_deleted = meta.is_being_deleted();
-    Owner { resource: DEPLOYMENTS, key: meta.key.clone(), uid: meta.uid, being_deleted }
 }
 
 /// One Deployment and what belongs to it.
@@ -151,7 +143,7 @@ impl Observed {
         replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
         let mut running_pods = BTreeMap::new();
         for pod in pods {
-            if let Some(uid) = pod.meta.controller_uid() {
+            if let Some(uid) = pod.metadata.controller_uid() {
                 *running_pods.entry(uid).or_default() += 1;
             }
         }
@@ -166,7 +158,7 @@ impl Observed {
 
     /// The Deployment's revision annotation, as it is or will be; `""` if there is none.
     pub fn revision(&self) -> &str {
-        let written = || self.deployment.meta.annotations.get(annotations::REVISION);
+        let written = || self.deployment.metadata.annotations.get(annotations::REVISION);
         self.decided_revision.as_deref().or_else(written).unwrap_or_default()
     }
 
@@ -290,6 +282,6 @@ mod tests {
         let observed = Observed::new(deployment("web").build(), vec![Arc::clone(&b), Arc::clone(&a)], {
             caches.pods_of(&[Arc::clone(&a), Arc::clone(&b)])
         });
-        assert_eq!(observed.running_pods, BTreeMap::from([(a.meta.uid, 2), (b.meta.uid, 1)]));
+        assert_eq!(observed.running_pods, BTreeMap::from([(a.metadata.uid, 2), (b.metadata.uid, 1)]));
     }
 }

@@ -194,7 +194,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return draft.selects_everything();
     }
     let sets = sync::ReplicaSets::of(observed);
-    if observed.deployment.meta.is_being_deleted() {
+    if observed.deployment.metadata.is_being_deleted() {
         sync::plan_revision(&mut draft, &sets);
         return draft.finish(Path::BeingDeleted, StatusScope::Counts);
     }
@@ -262,8 +262,8 @@ impl<'a> Draft<'a> {
         let noted =
             [(annotations::DESIRED_REPLICAS, spec.replicas.to_string()), (annotations::MAX_REPLICAS, max.to_string())];
         let noted = noted.iter().map(|(key, value)| (Text::new(key), Text::new(value)));
-        let event = scaling_event(replica_set.meta.name(), scale);
-        let uid = replica_set.meta.uid;
+        let event = scaling_event(replica_set.metadata.name(), scale);
+        let uid = replica_set.metadata.uid;
         let planned = self.steps.iter_mut().find_map(|step| match step {
             Step::UpdateReplicaSet(update) if update.uid == uid && update.scale.is_none() => Some(update),
             Step::UpdateReplicaSet(_)
@@ -279,9 +279,9 @@ impl<'a> Draft<'a> {
             return;
         }
         self.push(Step::UpdateReplicaSet(ReplicaSetUpdate {
-            key: replica_set.meta.key.clone(),
+            key: replica_set.metadata.key.clone(),
             uid,
-            resource_version: replica_set.meta.resource_version,
+            resource_version: replica_set.metadata.resource_version,
             annotations: noted.collect(),
             min_ready_seconds: None,
             scale: Some(scale),

@@ -13,7 +13,7 @@ use shared::api::object::ResourceVersion;
 use shared::api::time::Time;
 use shared::runtime::control::Preconditions;
 
-use crate::objects::{DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
+use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;
 use crate::plan::StatusScope;
 use crate::plan::deployment_util::{max_unavailable, replica_count, to_i32};
@@ -30,14 +30,14 @@ pub fn next_status(observed: &Observed, scope: StatusScope, now: Timestamp) -> D
     match scope {
         StatusScope::Decided => observed.status.clone(),
         StatusScope::ObservedGeneration => {
-            let generation = observed.deployment.meta.generation.max(observed.status.observed_generation);
+            let generation = observed.deployment.metadata.generation.max(observed.status.observed_generation);
             DeploymentStatus { observed_generation: generation, ..observed.status.clone() }
         }
         StatusScope::Counts => counted(observed, &ReplicaSets::of(observed), now),
         StatusScope::Rollout => {
             let sets = ReplicaSets::of(observed);
             let mut next = counted(observed, &sets, now);
-            progress::set_progressing(observed, sets.new.map(|new| new.meta.name()), &mut next, now);
+            progress::set_progressing(observed, sets.new.map(|new| new.metadata.name()), &mut next, now);
             match replica_failure(&sets) {
                 Some(failure) => condition::set(&mut next.conditions, failure),
                 None => condition::remove(&mut next.conditions, conditions::REPLICA_FAILURE),
@@ -54,13 +54,13 @@ fn counted(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp) -> Deplo
     let available = sum(|set| set.status.available_replicas);
     let unavailable = (replica_count(sets.all()) - i64::from(available)).max(0);
     let mut next = DeploymentStatus {
-        observed_generation: observed.deployment.meta.generation,
+        observed_generation: observed.deployment.metadata.generation,
         replicas: sum(|set| set.status.replicas),
         updated_replicas: sets.new.map_or(0, |new| new.status.replicas),
         ready_replicas: sum(|set| set.status.ready_replicas),
         available_replicas: available,
         unavailable_replicas: to_i32(unavailable),
-        terminating_replicas: terminating_replicas(sets),
+        terminating_replicas: terminating_replicas(&observed.deployment, sets),
         collision_count: observed.status.collision_count,
         conditions: observed.status.conditions.clone(),
     };
@@ -76,13 +76,22 @@ fn counted(observed: &Observed, sets: &ReplicaSets<'_>, now: Timestamp) -> Deplo
     next
 }
 
-/// The sum, if every ReplicaSet that was synced says its part.
+/// The sum, if every ReplicaSet that was synced says its part; none says it where the server drops this field.
+///
+/// Where no ReplicaSet was synced the sum is 0, and a server that has no sum although this generation was synced before
+/// drops that, too. Upstream asks its own feature gate, and where that is on and the server's off, writes at each sync.
 ///
 /// Upstream: `GetTerminatingReplicaCountForReplicaSets`, `pkg/controller/deployment/util/deployment_util.go`.
-fn terminating_replicas(sets: &ReplicaSets<'_>) -> Option<i32> {
-    let synced =
-        sets.all().filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some());
-    synced.map(|set| set.status.terminating_replicas.map(i64::from)).sum::<Option<i64>>().map(to_i32)
+fn terminating_replicas(deployment: &Deployment, sets: &ReplicaSets<'_>) -> Option<i32> {
+    let synced: Vec<&ReplicaSet> = sets
+        .all()
+        .filter(|set| set.status.observed_generation != 0 || set.status.terminating_replicas.is_some())
+        .collect();
+    let was_told = deployment.status.observed_generation == deployment.metadata.generation;
+    if synced.is_empty() && was_told {
+        return deployment.status.terminating_replicas.map(|_| 0);
+    }
+    synced.iter().map(|set| set.status.terminating_replicas.map(i64::from)).sum::<Option<i64>>().map(to_i32)
 }
 
 /// The failure of the new ReplicaSet, or else the first of any.
@@ -121,7 +130,7 @@ impl StatusPatch {
         if annotations.is_empty() && status.is_empty() {
             return None;
         }
-        let preconditions = Preconditions { uid: observed.deployment.meta.uid, resource_version: Some(version) };
+        let preconditions = Preconditions { uid: observed.deployment.metadata.uid, resource_version: Some(version) };
         Some(Self { preconditions, metadata: PatchMetadata { annotations }, status })
     }
 

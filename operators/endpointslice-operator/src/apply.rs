@@ -13,16 +13,17 @@ use shared::api::intern::Text;
 use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::names::pod_name_prefix;
-use shared::api::owner::{Owner, OwnerReference};
+use shared::api::object::Kind;
+use shared::api::owner::OwnerReference;
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::cache::Cache;
 use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::events::{EventType, Recorder};
 
 use crate::metrics::{EndpointSliceMetrics, operations};
 use crate::objects::{
-    AddressType, ENDPOINT_SLICES, Endpoint, EndpointPort, EndpointSlice, SERVICES, Service, annotations, reasons,
+    AddressType, ENDPOINT_SLICES, Endpoint, EndpointPort, EndpointSlice, Service, annotations, reasons,
 };
 use crate::observe::tracker::Tracker;
 use crate::plan::utils::slice_labels;
@@ -44,14 +45,14 @@ struct Task<'a> {
 }
 
 impl Writer {
-    /// Does what was planned.
+    /// Does what was planned. A pod that is left out is told, but fails nothing.
     ///
     /// Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
     pub(crate) async fn apply(&self, service: &Service, plan: Slices) -> anyhow::Result<()> {
         let Slices { families, unsupported, hints, trigger } = plan;
         self.tracker.remember_hints(&service.metadata.key, hints);
         let task = Task { service, trigger };
-        let mut errors = Vec::new();
+        let mut report = Report::default();
         for family in families {
             let Family {
                 address_type,
@@ -65,26 +66,25 @@ impl Writer {
                 removed: _,
                 sizes: _,
             } = family;
-            errors.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
-            errors.extend(self.write(&task, &address_type, &create, &update, &delete).await.err());
+            report.told.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
+            report.note(self.write(&task, &address_type, &create, &update, &delete).await);
             for Notice { kind, reason, message } in notices {
-                self.recorder.event(&about(service), kind, reason, message);
+                self.recorder.event(&service.reference(), kind, reason, message);
             }
         }
         for deletion in &unsupported {
             let verb = || format!("error deleting {} EndpointSlice", deletion.key.name());
-            errors.extend(self.delete(service, deletion).await.with_context(|| of_service(&verb(), service)).err());
+            report.note(self.delete(service, deletion).await.with_context(|| of_service(&verb(), service)));
         }
-        self.outcome(service, errors)
+        self.outcome(service, report)
     }
 
     /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
-    fn outcome(&self, service: &Service, errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
-        if errors.is_empty() {
-            return Ok(());
+    fn outcome(&self, service: &Service, Report { told, errors }: Report) -> anyhow::Result<()> {
+        if !told.is_empty() {
+            let message = failed_to_update(service, told);
+            self.recorder.event(&service.reference(), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
         }
-        let message = failed_to_update(service, &errors);
-        self.recorder.event(&about(service), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
         shared::runtime::control::aggregate(errors)
     }
 
@@ -127,7 +127,7 @@ impl Writer {
         Creation { ports, endpoints }: &Creation,
     ) -> Result<(), ApiError> {
         let service = task.service;
-        let (owner, trigger) = (owner(service), task.trigger.as_ref());
+        let (owner, trigger) = (service.owner(), task.trigger.as_ref());
         let body = json(&Body {
             api_version: ENDPOINT_SLICES.api_version(),
             kind: &ENDPOINT_SLICES.kind,
@@ -186,13 +186,31 @@ impl Writer {
     }
 }
 
-fn failed_to_update(service: &Service, errors: &[anyhow::Error]) -> String {
-    format!("{}: {}", of_service("Error updating Endpoint Slices", service), aggregated(errors))
+/// What did not go as it should.
+#[derive(Default)]
+struct Report {
+    /// All of it, as people are told.
+    told: Vec<String>,
+    /// What has failed.
+    errors: Vec<anyhow::Error>,
 }
 
-fn not_found(service: &Service, Skipped { pod, node }: &Skipped) -> anyhow::Error {
+impl Report {
+    fn note(&mut self, outcome: anyhow::Result<()>) {
+        if let Err(error) = outcome {
+            self.told.push(format!("{error:#}"));
+            self.errors.push(error);
+        }
+    }
+}
+
+fn failed_to_update(service: &Service, told: Vec<String>) -> String {
+    format!("{}: {}", of_service("Error updating Endpoint Slices", service), aggregated(told))
+}
+
+fn not_found(service: &Service, Skipped { pod, node }: &Skipped) -> String {
     let skipping = of_service(&format!("skipping Pod {}", pod.name()), service);
-    anyhow::anyhow!("{skipping}: Node {node} Not Found")
+    format!("{skipping}: Node {node} Not Found")
 }
 
 fn of_service(what: &str, service: &Service) -> String {
@@ -202,9 +220,9 @@ fn of_service(what: &str, service: &Service) -> String {
 /// Each error once, in brackets where there are several.
 ///
 /// Upstream: `aggregate.Error`, `staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go`.
-fn aggregated(errors: &[anyhow::Error]) -> String {
+fn aggregated(told: Vec<String>) -> String {
     let mut texts: Vec<String> = Vec::new();
-    for text in errors.iter().map(|error| format!("{error:#}")) {
+    for text in told {
         if !texts.contains(&text) {
             texts.push(text);
         }
@@ -213,22 +231,6 @@ fn aggregated(errors: &[anyhow::Error]) -> String {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),
     }
-}
-
-/// What an event about a Service is about.
-fn about(service: &Service) -> ObjectReference {
-    let meta = &service.metadata;
-    ObjectReference {
-        resource: SERVICES,
-        key: meta.key.clone(),
-        uid: meta.uid,
-        resource_version: meta.resource_version,
-    }
-}
-
-fn owner(service: &Service) -> Owner {
-    let meta = &service.metadata;
-    Owner { resource: SERVICES, key: meta.key.clone(), uid: meta.uid, being_deleted: meta.is_being_deleted() }
 }
 
 /// A new slice.
@@ -281,10 +283,16 @@ mod tests {
 
     #[test]
     fn an_event_says_each_error_once() {
-        let error = |text: &'static str| anyhow!(text).context("failed");
-        assert_eq!(aggregated(&[error("a")]), "failed: a");
-        assert_eq!(aggregated(&[error("a"), error("a")]), "failed: a");
-        assert_eq!(aggregated(&[error("a"), error("b"), error("a")]), "[failed: a, failed: b]");
+        let check = |errors: &[&'static str], expected: &str| {
+            let mut report = Report::default();
+            for error in errors {
+                report.note(Err(anyhow!(*error).context("failed")));
+            }
+            assert_eq!(aggregated(report.told), expected);
+        };
+        check(&["a"], "failed: a");
+        check(&["a", "a"], "failed: a");
+        check(&["a", "b", "a"], "[failed: a, failed: b]");
     }
 
     #[test]
@@ -292,10 +300,12 @@ mod tests {
         let service = shared::testing::object("v1", "Service", "web").build::<Service>();
         let pod = Skipped { pod: shared::api::object::Key::new("default", "a"), node: Text::new("gone") };
         let skipped = "skipping Pod a for Service default/web: Node gone Not Found";
-        assert_eq!(not_found(&service, &pod).to_string(), skipped);
-        let written = anyhow!("no").context(of_service("failed to create EndpointSlice", &service));
+        let mut report = Report { told: vec![not_found(&service, &pod)], errors: Vec::new() };
+        report.note(Ok(()));
+        report.note(Err(anyhow!("no").context(of_service("failed to create EndpointSlice", &service))));
+        assert_eq!(report.errors.len(), 1, "a pod that is left out is no failure");
         assert_eq!(
-            failed_to_update(&service, &[not_found(&service, &pod), written]),
+            failed_to_update(&service, report.told),
             format!(
                 "Error updating Endpoint Slices for Service default/web: \
                  [{skipped}, failed to create EndpointSlice for Service default/web: no]"

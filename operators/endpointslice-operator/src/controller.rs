@@ -74,14 +74,13 @@ impl Operator for EndpointSliceOperator {
         pods.on_change(move |change| known.pod_changed(change).iter().for_each(|key| woken.add_after(key, batch)));
         let (known, woken) = (Arc::clone(&sources), queue.clone());
         let delay = SLICE_CHANGE_DELAY.max(batch);
-        slices.on_change(move |change| {
-            // Those that are there at the start are looked at with their Services.
-            if known.slices.progress().synced {
-                known.slice_changed(change).iter().for_each(|key| woken.add_after(key, delay));
-            }
+        // Those that are there at the start are looked at with their Services.
+        slices.on_later_change(move |change| {
+            known.slice_changed(change).iter().for_each(|key| woken.add_after(key, delay));
         });
-        let (known, woken) = (Arc::clone(&sources), zones.clone());
+        let (known, woken, services_queue) = (Arc::clone(&sources), zones.clone(), queue.clone());
         nodes.on_change(move |change| {
+            known.node_changed(change).iter().for_each(|key| services_queue.add(key, Cause::Event));
             if changes::is_of_zones(change) {
                 known.tracker.forget_zones();
                 woken.add(&zones_key(), Cause::Event);
@@ -160,7 +159,9 @@ impl Controller for EndpointSliceController {
         };
         let plan = plan(&observed, self.config);
         self.decisions.record(self.clock.now(), key, &plan);
-        let requeue = if plan.writes() { Requeue::Rest(REST) } else { Requeue::Done };
+        let (missing, requeue) = (plan.missing_nodes(), requeue(&plan));
+        let is_whole = missing.is_empty();
+        self.sources.tracker.await_nodes(key, missing);
         let outcome = match plan {
             Plan::Ignore(_) => Ok(()),
             Plan::Write(slices) => {
@@ -168,13 +169,22 @@ impl Controller for EndpointSliceController {
                 self.writer.apply(&observed.service, slices).await
             }
         };
-        self.writer.metrics.synced(if outcome.is_ok() { results::SUCCESS } else { results::ERROR });
+        let result = if is_whole && outcome.is_ok() { results::SUCCESS } else { results::ERROR };
+        self.writer.metrics.synced(result);
         outcome.map(|()| requeue)
     }
 
     fn held(&self, _resource: &str) {
         self.writer.metrics.synced(results::STALE);
     }
+}
+
+/// When a Service is looked at again for which all was done that was planned.
+fn requeue(plan: &Plan) -> Requeue {
+    if !plan.missing_nodes().is_empty() {
+        return Requeue::Partly(REST);
+    }
+    if plan.writes() { Requeue::Rest(REST) } else { Requeue::Done }
 }
 
 /// Wakes the Services whose hints no longer fit once a node has changed.

@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use endpointslice_operator::EndpointSliceOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<EndpointSliceOperator>()
 }

@@ -11,7 +11,7 @@ pub mod trafficdist;
 pub mod utils;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use shared::api::intern::Text;
@@ -73,6 +73,17 @@ impl Plan {
             }
         }
     }
+
+    /// The nodes that are missing, and for whose sake pods are left out.
+    pub fn missing_nodes(&self) -> BTreeSet<Text> {
+        match self {
+            Self::Ignore(_) => BTreeSet::new(),
+            Self::Write(slices) => {
+                let skipped = slices.families.iter().flat_map(|family| &family.skipped);
+                skipped.map(|skipped| skipped.node.clone()).collect()
+            }
+        }
+    }
 }
 
 /// What becomes of the slices of one address type. The first write that fails ends it; other types go on.
@@ -88,7 +99,7 @@ pub struct Family {
     pub delete: Vec<Deletion>,
     /// How many slices are not created because the Service is being deleted.
     pub withheld: usize,
-    /// Pods that are left out for now. The sync fails, and is tried again.
+    /// Pods that are left out for now. The Service is looked at again, as after a failure.
     pub skipped: Vec<Skipped>,
     /// What people are told besides.
     pub notices: Vec<Notice>,

@@ -18,17 +18,17 @@ use crate::graph::Event;
 use crate::objects::{Identity, LiveMeta};
 use crate::observe::{Got, get, key_in};
 use crate::plan::patches::{self, remove_finalizer};
-use crate::plan::{Action, Conflict, Delete, Plan, judge_conflict};
+use crate::plan::{Action, Conflict, Delete, LookAgain, Plan, judge_conflict};
 
 /// client-go's `DefaultBackoff`: four tries in all.
 const CONFLICT_WAITS: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
-/// Gives whether the object is to be looked at again.
+/// Gives when the object is to be looked at again.
 ///
 /// # Errors
 /// When a write failed, or met another state.
-pub async fn apply(collector: &Collector, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<bool> {
+pub async fn apply(collector: &Collector, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<LookAgain> {
     let Plan { identity, action, reason: _, look_again } = plan;
     match action {
         Action::Nothing => {}
@@ -52,9 +52,12 @@ pub async fn apply(collector: &Collector, control: KeyControl<'_>, plan: Plan) -
     Ok(look_again)
 }
 
-/// Gives whether another claim about the same uid is to be looked into, later.
-fn tell_absent(collector: &Collector, identity: &Identity) -> bool {
-    collector.update(Event::Absent(identity)) == Followed::LookAgain
+/// Another claim about the same uid may have to be looked into.
+fn tell_absent(collector: &Collector, identity: &Identity) -> LookAgain {
+    match collector.update(Event::Absent(identity)) {
+        Followed::Enqueued => LookAgain::No,
+        Followed::LookAgain => LookAgain::Later,
+    }
 }
 
 #[derive(PartialEq, Eq)]

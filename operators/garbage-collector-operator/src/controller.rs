@@ -20,9 +20,9 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::apply;
 use crate::apply::orphan::orphan;
 use crate::flags::Flags;
-use crate::graph::dot;
+use crate::graph::dot::{self, Drawing};
 use crate::observe::observe;
-use crate::plan::{self, plan};
+use crate::plan::{self, LookAgain, plan};
 use collector::{Collector, uid_of};
 use monitors::Monitors;
 
@@ -60,9 +60,13 @@ impl Operator for GarbageCollectorOperator {
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector), errors);
         setup.run("monitors", ready, monitors.run());
 
+        let resumed = Arc::clone(&collector);
+        setup.at_start(move || resumed.resume());
         let shown = Arc::clone(&collector);
         setup.page("/debug/controllers/garbage-collector-controller/graph", dot::CONTENT_TYPE, move |query| {
-            shown.with_graph(|graph| dot::dot(graph, &query.values("uid").map(Uid::parse).collect::<Vec<_>>()))
+            let (shown, of): (_, Vec<Uid>) = (Arc::clone(&shown), query.values("uid").map(Uid::parse).collect());
+            let mut drawing = shown.with_graph(|graph| Drawing::new(graph, &of));
+            std::iter::from_fn(move || shown.with_graph(|graph| drawing.piece(graph)))
         });
 
         let deleter = AttemptToDelete {
@@ -89,12 +93,16 @@ pub struct AttemptToDelete {
 impl Controller for AttemptToDelete {
     /// Upstream: `attemptToDeleteWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let (waited, served) = (self.collector.take_unserved(Uid::parse(key.name())), self.collector.served());
         let Some(uid) = self.collector.with_graph(|graph| uid_of(graph, key)) else { return Ok(Requeue::Done) };
         let Some(observed) = observe(&self.collector, &self.control, uid).await? else { return Ok(Requeue::Done) };
         let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
-        let look_again = apply(&self.collector, self.control.for_key(key, uid), plan).await?;
-        Ok(if look_again { Requeue::RateLimited } else { Requeue::Done })
+        Ok(match apply(&self.collector, self.control.for_key(key, uid), plan).await? {
+            LookAgain::No => Requeue::Done,
+            LookAgain::Later => Requeue::RateLimited,
+            LookAgain::WhenServed => Requeue::After(self.collector.wait_for_kinds(uid, waited + 1, &served)),
+        })
     }
 }
 

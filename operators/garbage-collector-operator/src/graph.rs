@@ -12,6 +12,7 @@ mod identity;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use shared::api::intern::Text;
@@ -84,6 +85,24 @@ impl Graph {
         effects
     }
 
+    /// What all that is known is worth, as if it were observed now for the first time. An owner that has gone since then,
+    /// and still has dependents, becomes a virtual node.
+    pub fn resume(&mut self) -> Effects {
+        let mut effects = Effects::default();
+        let uids: Vec<Uid> = self.nodes.keys().copied().collect();
+        for uid in uids {
+            let Some(node) = self.nodes.get(&uid) else { continue };
+            if node.is_virtual() {
+                effects.attempt_to_delete.push(uid);
+                continue;
+            }
+            let (owners, was) = (node.owners.clone(), node.was);
+            self.add_to_owners(uid, &owners, &mut effects);
+            self.start_deleting(uid, Deleting::default(), was, &mut effects);
+        }
+        effects
+    }
+
     /// The node of this uid.
     pub fn node(&self, uid: Uid) -> Option<&Node> {
         self.nodes.get(&uid)
@@ -98,6 +117,12 @@ impl Graph {
     /// All nodes, by uid.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
+    }
+
+    /// The nodes whose uids come after this one, or all, by uid.
+    pub fn nodes_after(&self, uid: Option<Uid>) -> impl Iterator<Item = &Node> {
+        let after = uid.map_or(Bound::Unbounded, Bound::Excluded);
+        self.nodes.range((after, Bound::Unbounded)).map(|(_, node)| node)
     }
 
     /// Whether this owner is known not to exist.
@@ -303,6 +328,10 @@ impl Graph {
             owner.dependents.remove(uid);
             if owner.stage == Stage::DeletingDependents {
                 effects.attempt_to_delete.push(reference.owner.uid);
+            }
+            // Where nobody works, nobody ever looks for it.
+            if owner.is_virtual() && owner.dependents.is_empty() && owner.owners.is_empty() {
+                self.nodes.remove(&reference.owner.uid);
             }
         }
     }

@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use garbage_collector_operator::controller::GarbageCollectorOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<GarbageCollectorOperator>()
 }

@@ -10,6 +10,7 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::resource::Resource;
+use shared::api::url::is_segment;
 use shared::runtime::control::Control;
 
 use crate::controller::collector::Collector;
@@ -40,6 +41,9 @@ async fn read(collector: &Collector, control: &Control, identity: &Identity, sta
     if resource.namespaced && identity.namespace.is_empty() {
         return Ok(Live::NoNamespace);
     }
+    if !is_segment(&identity.object.name) {
+        return Ok(Live::InvalidName);
+    }
     let key = key_in(&resource, &identity.namespace, &identity.object.name);
     let live = match get(collector, control, &resource, &key).await {
         Got::Object(live) if live.uid() == identity.object.uid => live,
@@ -64,6 +68,9 @@ async fn owners_of(
 ) -> anyhow::Result<Owners> {
     let mut known = Vec::with_capacity(references.len());
     for reference in references {
+        if !is_segment(&reference.owner.name) {
+            return Ok(Owners::InvalidName(reference));
+        }
         let in_namespace =
             |namespace: &Text| Identity { object: reference.owner.clone(), namespace: namespace.clone() };
         let (anywhere, here) = (in_namespace(&Text::default()), in_namespace(&dependent.namespace));
@@ -120,4 +127,47 @@ pub(crate) async fn get(collector: &Collector, control: &Control, resource: &Res
 /// Where an object of this name is, seen from a namespace.
 pub(crate) fn key_in(resource: &Resource, namespace: &str, name: &str) -> Key {
     Key::new(if resource.namespaced { namespace } else { "" }, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::api::resource::{PODS, REPLICA_SETS};
+
+    use super::*;
+    use crate::controller::collector::tests::{collector, serving};
+
+    const POD: &str = "11111111-2222-4333-8444-555555555555";
+    const OWNER: &str = "0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b";
+
+    fn pod_of(owner: &str) -> String {
+        format!(
+            r#"{{"metadata":{{"name":"a","namespace":"ns","uid":"{POD}","ownerReferences":[
+                {{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"{owner}","uid":"{OWNER}"}}]}}}}"#
+        )
+    }
+
+    /// What is known of an owner of this name, and of the owners of a pod that refers to it, where nobody answers.
+    async fn check(name: &str, is_asked_for: bool) {
+        let pod = pod_of(name);
+        let (collector, control) = collector(&[("v1", "Pod", &pod)]).await;
+        collector.set_served(serving(&[PODS, REPLICA_SETS]));
+        let owner = observe(&collector, &control, Uid::parse(OWNER)).await.unwrap().unwrap();
+        let live: LiveObject = serde_json::from_str(&pod).unwrap();
+        let identity = collector.with_graph(|graph| graph.node(Uid::parse(POD)).unwrap().identity.clone());
+        let owners = owners_of(&collector, &control, &identity, live.owners().unwrap()).await.unwrap();
+        let seen = (matches!(owner.live, Live::Unread(_)), matches!(owners, Owners::Unread(_)));
+        assert_eq!(seen, (is_asked_for, is_asked_for), "{name:?}");
+        let seen = (matches!(owner.live, Live::InvalidName), matches!(owners, Owners::InvalidName(_)));
+        assert_eq!(seen, (!is_asked_for, !is_asked_for), "{name:?}");
+    }
+
+    #[tokio::test]
+    async fn an_owner_is_asked_for_by_every_name_that_an_object_can_have_and_by_no_other() {
+        for name in ["web", "dev?x", "a b#c", "system:a", "..."] {
+            check(name, true).await;
+        }
+        for name in ["", ".", "..", "a/b", "../../../secrets", "50%", "%2e%2e"] {
+            check(name, false).await;
+        }
+    }
 }

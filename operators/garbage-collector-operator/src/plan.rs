@@ -70,6 +70,8 @@ pub enum Live {
     Unread(String),
     /// Its kind lives in namespaces, but nobody says in which it is.
     NoNamespace,
+    /// No object can have the name that references give it.
+    InvalidName,
     /// There is no such object.
     Absent,
     /// There is.
@@ -100,6 +102,8 @@ pub enum Owners {
     Unread(String),
     /// One cannot be: its kind lives in namespaces, and the object does not.
     Namespaced(Arc<OwnerReference>),
+    /// One cannot be: no object can have its name.
+    InvalidName(Arc<OwnerReference>),
 }
 
 /// What an owner is like.
@@ -122,8 +126,19 @@ pub struct Plan {
     pub action: Action,
     /// Why.
     pub reason: Reason,
-    /// Whether to look again later even if all goes well.
-    pub look_again: bool,
+    /// Whether to look again even if all goes well.
+    pub look_again: LookAgain,
+}
+
+/// Whether an object is to be looked at again although nothing happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookAgain {
+    /// An event will say when.
+    No,
+    /// After the queue's back-off.
+    Later,
+    /// Once the apiserver serves other kinds than now; and by itself more and more seldom.
+    WhenServed,
 }
 
 /// What to do with an object.
@@ -177,8 +192,12 @@ pub enum Reason {
     NoOwners,
     /// An owner's kind is not served.
     OwnerUnserved(Arc<ObjectKind>),
-    /// An owner cannot be.
+    /// No object can have its name.
+    InvalidName,
+    /// An owner lives in a namespace, and the object in none.
     OwnerNamespaced(Arc<OwnerReference>),
+    /// No object can have the name of an owner.
+    OwnerInvalidName(Arc<OwnerReference>),
     /// All its owners stay.
     Owned,
     /// Some of its owners stay, so many others do not.
@@ -192,11 +211,14 @@ pub enum Reason {
 /// Upstream: `attemptToDeleteItem`, `pkg/controller/garbagecollector/garbagecollector.go`.
 pub fn plan(observed: &Observed) -> Plan {
     let (action, reason) = decide(observed);
-    let is_virtual = observed.stage == Stage::Virtual;
     let look_again = match &reason {
-        Reason::Unserved | Reason::OwnerUnserved(_) | Reason::Unread(_) => true,
-        Reason::NoNamespace | Reason::OwnerNamespaced(_) | Reason::Absent => false,
-        // Until a monitor has seen it, or it is known to be absent.
+        Reason::Unserved | Reason::OwnerUnserved(_) => LookAgain::WhenServed,
+        Reason::Unread(_) => LookAgain::Later,
+        Reason::NoNamespace
+        | Reason::InvalidName
+        | Reason::OwnerNamespaced(_)
+        | Reason::OwnerInvalidName(_)
+        | Reason::Absent => LookAgain::No,
         Reason::BeingDeleted
         | Reason::WaitsForDependents
         | Reason::DependentsGone
@@ -204,7 +226,10 @@ pub fn plan(observed: &Observed) -> Plan {
         | Reason::Owned
         | Reason::OwnersGone(_)
         | Reason::OwnersWait
-        | Reason::AllOwnersGone => is_virtual,
+        | Reason::AllOwnersGone => {
+            // Until a monitor has seen it, or it is known to be absent.
+            if observed.stage == Stage::Virtual { LookAgain::Later } else { LookAgain::No }
+        }
     };
     Plan { identity: observed.identity.clone(), action, reason, look_again }
 }
@@ -216,6 +241,7 @@ fn decide(observed: &Observed) -> (Action, Reason) {
         Live::Unserved => return (Action::Nothing, Reason::Unserved),
         Live::Unread(error) => return (Action::Nothing, Reason::Unread(error.clone())),
         Live::NoNamespace => return (Action::Nothing, Reason::NoNamespace),
+        Live::InvalidName => return (Action::Nothing, Reason::InvalidName),
         Live::Absent => return (Action::TellAbsent, Reason::Absent),
         Live::Present(present) => present.as_ref(),
     };
@@ -231,6 +257,7 @@ fn decide(observed: &Observed) -> (Action, Reason) {
         Owners::Unserved(kind) => (Action::Nothing, Reason::OwnerUnserved(Arc::clone(kind))),
         Owners::Unread(error) => (Action::Nothing, Reason::Unread(error.clone())),
         Owners::Namespaced(reference) => (Action::Nothing, Reason::OwnerNamespaced(Arc::clone(reference))),
+        Owners::InvalidName(reference) => (Action::Nothing, Reason::OwnerInvalidName(Arc::clone(reference))),
         Owners::Known(owners) if owners.is_empty() => (Action::Nothing, Reason::NoOwners),
         Owners::Known(owners) => by_owners(resource, live, owners, dependents),
     }
@@ -310,7 +337,11 @@ impl fmt::Display for Plan {
             }
         }
         write!(f, " ({})", self.reason)?;
-        f.write_str(if self.look_again { ", look again" } else { "" })
+        f.write_str(match self.look_again {
+            LookAgain::No => "",
+            LookAgain::Later => ", look again",
+            LookAgain::WhenServed => ", look again when other kinds are served",
+        })
     }
 }
 
@@ -321,6 +352,7 @@ impl fmt::Display for Reason {
             Self::Unserved => f.write_str("its kind is not served"),
             Self::Unread(error) => f.write_str(error),
             Self::NoNamespace => f.write_str("nobody says in which namespace it is"),
+            Self::InvalidName => f.write_str("no object can have its name"),
             Self::Absent => f.write_str("does not exist"),
             Self::WaitsForDependents => f.write_str("waits for dependents"),
             Self::DependentsGone => f.write_str("no dependent holds it back"),
@@ -333,6 +365,10 @@ impl fmt::Display for Reason {
                     "cluster-scoped objects cannot refer to namespaced owners: {} {}",
                     owner.kind.kind, owner.name
                 )
+            }
+            Self::OwnerInvalidName(reference) => {
+                let owner = &reference.owner;
+                write!(f, "no owner can have this name: {} {:?}", owner.kind.kind, owner.name)
             }
             Self::Owned => f.write_str("is owned"),
             Self::OwnersGone(count) => write!(f, "{count} of its owners are gone"),

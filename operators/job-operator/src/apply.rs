@@ -12,14 +12,14 @@ use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::future::join_all;
 use serde::Serialize;
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{JOBS, PODS};
-use shared::controllers::pod_control::PodControl;
+use shared::controllers::pod_control::{FAILED_CREATE, PodControl};
 use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
 use shared::runtime::control::{Claimed, Control, KeyControl, Patch, Preconditions, aggregate, slow_start};
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
+use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
 
 use crate::metrics::JobMetrics;
@@ -27,10 +27,10 @@ use crate::objects::pod::Pod;
 use crate::objects::status::{JobStatus, events};
 use crate::objects::{JOB_TRACKING_FINALIZER, Job};
 use crate::plan::ending::{Ending, JobResult};
-use crate::plan::new_pod::NewPods;
+use crate::plan::new_pod::{InvalidTemplate, NewPods};
 use crate::plan::scale::{NewPod, PodRef, Surplus};
 use crate::plan::tracking::{Outcome, Suspension, Tracking};
-use crate::plan::{Plan, Pods};
+use crate::plan::{Plan, Pods, Reason};
 use crate::status::Finish;
 use memory::Memory;
 
@@ -71,6 +71,7 @@ impl Writer {
         let Plan { claim, pods, ending: _, outstanding: _, wake: _, tally: _ } = plan;
         self.claim(job, std::mem::take(claim)).await?;
         Ok(match pods {
+            Pods::Leave(Reason::InvalidTemplate(invalid)) => self.tell_invalid_template(job, invalid),
             Pods::Leave(_) => Outcome::default(),
             Pods::Create(new) => self.create_pods(job, new).await,
             Pods::Delete(surplus) => self.delete_surplus(job, surplus).await,
@@ -95,15 +96,22 @@ impl Writer {
     async fn create_pods(&self, job: &Job, new: &[NewPod]) -> Outcome {
         let pods = match NewPods::of(job) {
             Ok(pods) => pods,
-            Err(no_labels) => return Outcome { failure: Some(no_labels.to_string()), ..Outcome::default() },
+            Err(invalid) => return self.tell_invalid_template(job, &invalid),
         };
         let key = &job.metadata.key;
         self.expectations.expect(key, new.len(), [], self.clock.now());
-        let about = reference(job);
+        let about = job.reference();
         let started = slow_start(new.len(), |at| self.create_pod(job, &about, pods.body(new[at]))).await;
         self.expectations.creations_observed(key, started.skipped);
         let created = started.succeeded.iter().filter(|created| **created).count();
         Outcome { created, deleted: BTreeSet::new(), failure: started.failed.first().map(ToString::to_string) }
+    }
+
+    /// Tells that pods are missing which the template cannot make; that is the sync's failure.
+    fn tell_invalid_template(&self, job: &Job, invalid: &InvalidTemplate) -> Outcome {
+        let message = format!("Error creating: {invalid}");
+        self.recorder.event(&job.reference(), EventType::Warning, FAILED_CREATE, message);
+        Outcome { failure: Some(invalid.to_string()), ..Outcome::default() }
     }
 
     /// Gives whether there is a pod now.
@@ -127,7 +135,7 @@ impl Writer {
     ///
     /// Upstream: `deleteJobPods`.
     async fn delete_surplus(&self, job: &Job, surplus: &[Surplus]) -> Outcome {
-        let (key, about) = (&job.metadata.key, reference(job));
+        let (key, about) = (&job.metadata.key, job.reference());
         self.expectations.expect(key, 0, surplus.iter().map(|surplus| surplus.pod.uid), self.clock.now());
         let delete = async |Surplus { pod, why: _ }: &Surplus| {
             let deleted = match self.release(job, pod).await {
@@ -147,7 +155,7 @@ impl Writer {
     ///
     /// Upstream: `deleteActivePods`.
     async fn delete_all(&self, job: &Job, pods: &[PodRef]) -> Outcome {
-        let about = reference(job);
+        let about = job.reference();
         let delete = async |pod: &PodRef| (pod.uid, self.pods.delete(&about, &pod.key, pod.uid).await);
         deleted(join_all(pods.iter().map(delete)).await)
     }
@@ -223,13 +231,14 @@ impl Writer {
             Some(Suspension::Suspended) => (events::SUSPENDED, "Job suspended"),
             Some(Suspension::Resumed) => (events::RESUMED, "Job resumed"),
         };
-        self.recorder.event(&reference(job), EventType::Normal, reason, message.to_owned());
+        self.recorder.event(&job.reference(), EventType::Normal, reason, message.to_owned());
     }
 
     /// Upstream: `recordJobFinished`.
     fn tell_end(&self, job: &Job, status: &JobStatus, ended: &Ending) {
-        let about = reference(job);
-        match ended.result {
+        let about = job.reference();
+        let Ending { result, reason, message, is_announced: _ } = ended;
+        match result {
             JobResult::Succeeded => {
                 if job.spec.completions.is_some_and(|completions| status.succeeded > completions) {
                     let message = "Too many succeeded pods running after completion count reached".to_owned();
@@ -238,7 +247,7 @@ impl Writer {
                 self.recorder.event(&about, EventType::Normal, events::COMPLETED, "Job completed".to_owned());
             }
             JobResult::Failed => {
-                self.recorder.event(&about, EventType::Warning, &ended.reason, ended.message.to_string());
+                self.recorder.event(&about, EventType::Warning, reason, message.to_string());
             }
         }
     }
@@ -246,7 +255,7 @@ impl Writer {
     /// Tells that nobody knows what the Job asks for.
     pub fn tell_unknown_completion_mode(&self, job: &Job) {
         let message = "Skipped Job sync because completion mode is unknown".to_owned();
-        self.recorder.event(&reference(job), EventType::Warning, events::UNKNOWN_COMPLETION_MODE, message);
+        self.recorder.event(&job.reference(), EventType::Warning, events::UNKNOWN_COMPLETION_MODE, message);
     }
 
     /// Forgets a key whose Job is over, or gone.
@@ -291,9 +300,4 @@ fn deleted(deletions: Vec<(Uid, Result<bool, ApiError>)>) -> Outcome {
         }
     }
     outcome
-}
-
-fn reference(job: &Job) -> ObjectReference {
-    let meta = &job.metadata;
-    ObjectReference { resource: JOBS, key: meta.key.clone(), uid: meta.uid, resource_version: meta.resource_version }
 }

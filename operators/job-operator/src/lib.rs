@@ -1,8 +1,8 @@
 //! Runs pods of each Job until enough have succeeded, and counts each of them once.
 //!
 //! Reading order: [`objects`] (the views) → [`controller`] (one sync) → [`observe`] → [`plan`] → [`apply`] → [`status`].
-//! A sync plans three times, for each time what comes next depends on what was written: pods ([`plan`]), what is counted
-//! ([`plan::tracking`]), what is said after that ([`status`]). Upstream: `pkg/controller/job`.
+//! A sync plans three times, for each decision depends on the writes before it: pods ([`plan`]), the pods that are
+//! counted ([`plan::tracking`]), the status after that ([`status`]). Upstream: `pkg/controller/job`.
 //! Left out: Workloads and `PodGroups` (upstream's alpha gate `WorkloadWithJob`), Jobs that another controller manages, and
 //! deleting finished Jobs.
 

@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use job_operator::controller::JobOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<JobOperator>()
 }

@@ -1,6 +1,6 @@
 //! Upstream's own metrics of this controller, under upstream's names.
 //!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
+//! Left out: the metrics of every operator (queues, requests, leadership), which are [`shared::runtime::metrics`]'.
 //!
 //! Upstream: `pkg/controller/job/metrics/metrics.go`.
 
@@ -24,7 +24,7 @@ type Labels<const N: usize> = [(&'static str, String); N];
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
 type Histograms = Family<Labels<3>, Histogram, fn() -> Histogram>;
 
-/// What this operator counts; cheap to clone.
+/// The metrics of this operator alone; cheap to clone.
 #[derive(Clone)]
 pub struct JobMetrics {
     sync_duration: Histograms,
@@ -121,7 +121,7 @@ impl JobMetrics {
         count("failed", usize::from(outcome.failure.is_some()));
     }
 
-    /// Counts what a status that was just written has counted.
+    /// Counts the pods and indexes that a status just written has counted.
     pub fn count_status(&self, job: &Job, before: &JobStatus, after: &JobStatus) {
         let mode = job.spec.completion_mode.as_str();
         let finished = |result: &str, by: i64| {
@@ -163,7 +163,7 @@ impl JobMetrics {
         self.finished.get_or_create(&labels).inc();
     }
 
-    /// Counts what the pod failure policy did.
+    /// Counts the actions of the pod failure policy.
     pub fn count_policy_actions(&self, actions: &BTreeMap<PodFailureAction, u64>) {
         for (action, count) in actions {
             self.policy_actions.get_or_create(&[("action", action.as_str().to_owned())]).inc_by(*count);
@@ -203,7 +203,9 @@ fn action(plan: &Plan) -> &'static str {
     match &plan.pods {
         Pods::Delete(_) => "pods_deleted",
         // As upstream also of a sync that would have made pods, but may not yet, or has no index for them.
-        Pods::Create(_) | Pods::Leave(Reason::Backoff(_) | Reason::NoIndexLeft { .. }) => "pods_created",
+        Pods::Create(_) | Pods::Leave(Reason::Backoff(_) | Reason::NoIndexLeft { .. } | Reason::InvalidTemplate(_)) => {
+            "pods_created"
+        }
         Pods::Leave(Reason::Active { .. }) => "tracking",
         Pods::Leave(_) | Pods::End(_) => "reconciling",
     }

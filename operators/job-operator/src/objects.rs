@@ -1,6 +1,6 @@
 //! What a Job is to this operator, and the exact texts it writes.
 //!
-//! Reading order: [`Job`] → [`JobSpec`] → [`status`] (what is written of it) → [`pod`] (what a Pod is to a Job).
+//! Reading order: [`Job`] → [`JobSpec`] → [`status`] → [`pod`] (what a Pod is to a Job).
 //! Left out: a typed pod template, of which only the restart policy is read.
 
 pub mod pod;
@@ -9,9 +9,8 @@ pub mod status;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
-use shared::api::owner::Owner;
-use shared::api::resource::{JOBS, Resource};
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::JOBS;
 use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
 use shared::api::template::PodTemplate;
 
@@ -35,31 +34,16 @@ pub const JOB_CONTROLLER_NAME: &str = "kubernetes.io/job-controller";
 pub struct Job {
     /// Its metadata.
     pub metadata: Meta,
-    /// What it asks for.
+    /// The work to do.
     pub spec: JobSpec,
-    /// What was last said of it.
+    /// The progress that was last written.
     #[serde(default)]
     pub status: JobStatus,
 }
 
-impl Object for Job {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Job {
-    const RESOURCE: Resource = JOBS;
-}
+shared::view!(Job, JOBS);
 
 impl Job {
-    /// Who claims pods in its name.
-    pub fn owner(&self) -> Owner {
-        let meta = &self.metadata;
-        Owner { resource: JOBS, key: meta.key.clone(), uid: meta.uid, being_deleted: meta.is_being_deleted() }
-    }
-
     /// Whether another controller looks after it.
     ///
     /// Upstream: `managedByExternalController`, `pkg/controller/job/job_controller.go`.
@@ -80,7 +64,7 @@ impl Job {
     }
 }
 
-/// What a Job asks for.
+/// `spec` of a Job.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobSpec {
@@ -108,7 +92,7 @@ pub struct JobSpec {
     /// Whether no pods are to run for now.
     #[serde(default)]
     pub suspend: bool,
-    /// What a failed pod means.
+    /// Rules that make more or less of a failed pod than one failure.
     #[serde(default)]
     pub pod_failure_policy: Option<PodFailurePolicy>,
     /// Which indexes suffice.
@@ -117,13 +101,13 @@ pub struct JobSpec {
     /// When a pod is replaced.
     #[serde(default)]
     pub pod_replacement_policy: PodReplacementPolicy,
-    /// Who looks after it.
+    /// The controller that reconciles this Job; none for this one.
     #[serde(default)]
     pub managed_by: Option<Text>,
     /// Which pods are its own. None selects nothing.
     #[serde(default = "select_nothing", deserialize_with = "compiled")]
     pub selector: Result<Selector, InvalidSelector>,
-    /// How its pods are made. Without one none are, and those that there are can still go.
+    /// How its pods are made. Without one none are made, but existing pods can still go.
     #[serde(default)]
     pub template: PodTemplate,
 }
@@ -198,7 +182,7 @@ impl CompletionMode {
 pub enum PodReplacementPolicy {
     /// Once it has ended with a failure.
     Failed,
-    /// As soon as it is being deleted, too. What this build does not know counts as this, as upstream.
+    /// As soon as it is being deleted, too. Unknown policies count as this one, as upstream.
     #[default]
     #[serde(other)]
     TerminatingOrFailed,

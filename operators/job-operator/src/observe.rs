@@ -20,17 +20,17 @@ use crate::plan::backoff::BackoffRecord;
 pub struct Observed {
     /// The Job.
     pub job: Arc<Job>,
-    /// The pods it controls, in any phase, and those of its namespace that nobody does.
+    /// The pods it controls, in any phase, and those of its namespace without a controller.
     pub pods: Vec<Arc<Pod>>,
-    /// What was asked for and not seen yet.
+    /// Creations and deletions that the cache has not shown yet.
     pub outstanding: Option<Outstanding>,
-    /// The pods whose tracking finalizer was taken away by this process, and that has not been seen yet.
+    /// The pods whose tracking finalizer this process has removed, where the cache has not shown that yet.
     pub released: BTreeSet<Uid>,
     /// The failures since the last success, as far as this process has seen them.
     pub backoff: BackoffRecord,
 }
 
-/// What is known of the Job of this key; `None` if there is none.
+/// Observes the Job of this key; `None` if there is none.
 ///
 /// Upstream: the first half of `syncJob`, `pkg/controller/job/job_controller.go`.
 pub fn observe(
@@ -41,7 +41,7 @@ pub fn observe(
     now: Timestamp,
 ) -> Option<Observed> {
     let job = caches.jobs.get(key)?;
-    // Before the pods: what is fulfilled in between is then counted at the next sync, and not twice in this one.
+    // Before the pods: an expectation that is met in between then counts at the next sync, and not twice in this one.
     let outstanding = expectations.outstanding(key, now);
     let released = memory.released(key, job.metadata.uid);
     let backoff = memory.backoff(key, job.metadata.uid);

@@ -1,6 +1,6 @@
 //! What one sync does about a Job's pods, and why.
 //!
-//! The second decision, which needs to know what came of this one, is [`tracking`]'s; the third is
+//! The second decision, which needs this one's outcome, is [`tracking`]'s; the third is
 //! [`crate::status`]'s. Reading order: [`tally`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are
 //! made or deleted) → [`tracking`] (what is counted). [`new_pod`] says what a pod looks like.
 //! Left out: the order of the requests, which is apply's.
@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use shared::api::list::list;
+use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
 use shared::api::selector::InvalidSelector;
 use shared::runtime::expectations::Outstanding;
@@ -29,6 +31,7 @@ use crate::objects::CompletionMode;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 use ending::{Ending, active_deadline, next_ending};
+use new_pod::InvalidTemplate;
 use scale::{NewPod, PodRef, Surplus, scale};
 use tally::Tally;
 
@@ -37,15 +40,15 @@ use tally::Tally;
 pub struct Plan {
     /// Which pods are the Job's. Pods in any phase are claimed.
     pub claim: Claim<Pod>,
-    /// What to do about them.
+    /// The pods to make or delete.
     pub pods: Pods,
     /// Whether and why the Job is to end.
     pub ending: Option<Ending>,
-    /// What was asked for and not seen yet. It may change the numbers, so nothing is said to end before.
+    /// Creations and deletions that the cache has not shown yet. They may change the numbers, so no Job ends before.
     pub outstanding: Option<Outstanding>,
     /// When to look again, should nothing happen before.
     pub wake: Option<Duration>,
-    /// What it was decided on; none if there is nothing to do about this Job at all.
+    /// The numbers behind the decision; none if there is nothing to do about this Job at all.
     pub tally: Option<Tally>,
 }
 
@@ -69,9 +72,9 @@ pub enum Reason {
     Finished,
     /// Another controller looks after it.
     ManagedBy(Box<str>),
-    /// Nobody knows how its pods are meant.
+    /// Its completion mode is newer than this build.
     UnknownCompletionMode,
-    /// Nobody can say which pods are meant.
+    /// Its selector cannot be read.
     InvalidSelector(InvalidSelector),
     /// So many are active, and so many are wanted.
     Active {
@@ -87,6 +90,8 @@ pub enum Reason {
         /// How many should.
         wanted: usize,
     },
+    /// Pods are missing, and the template makes none.
+    InvalidTemplate(InvalidTemplate),
     /// Pods have failed: the next ones come later.
     Backoff(Duration),
     /// The cache has not seen the last writes yet.
@@ -188,18 +193,6 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The most items of one step that are spelled out.
-const SHOWN: usize = 5;
-
-fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
-    let shown: Vec<String> = items.iter().take(SHOWN).map(show).collect();
-    let shown = shown.join(", ");
-    match items.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -209,6 +202,7 @@ impl fmt::Display for Reason {
             Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
             Self::Active { active, wanted } => write!(f, "{active} of {wanted} active"),
             Self::NoIndexLeft { active, wanted } => write!(f, "{active} of {wanted} active, no index left"),
+            Self::InvalidTemplate(invalid) => write!(f, "{invalid}"),
             Self::Backoff(wait) => write!(f, "waiting {}s after failures", wait.as_secs()),
             Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
             Self::BeingDeleted => f.write_str("being deleted"),

@@ -1,6 +1,6 @@
-//! What is said of a Job once finalizers are gone: what was counted, and whether it is over.
+//! The status of a Job once finalizers are gone: which pods were counted, and whether the Job is over.
 //!
-//! Left out: what is said before, which is [`crate::plan::tracking`]'s.
+//! Left out: the status before that, which is [`crate::plan::tracking`]'s.
 //!
 //! Upstream: the end of `trackJobStatusAndRemoveFinalizers`, `pkg/controller/job/job_controller.go`.
 
@@ -17,15 +17,15 @@ use crate::plan::tracking::{Tracking, count_released};
 /// The last writes of a sync.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finish {
-    /// What is said.
+    /// The whole status.
     pub status: JobStatus,
-    /// Whether that differs from what was said before the finalizers went.
+    /// Whether it differs from the status written before the finalizers went.
     pub is_news: bool,
     /// How the Job has ended, if it has.
     pub ended: Option<Ending>,
 }
 
-/// What is to be said after finalizers were taken away, of all pods but `kept`, whose removal failed.
+/// The status after finalizers were removed from all pods but `kept`, where that failed.
 pub fn next_status(tracking: &Tracking, kept: &BTreeSet<Uid>, now: Timestamp) -> Finish {
     let mut status = tracking.status.clone();
     let released: BTreeSet<Uid> =

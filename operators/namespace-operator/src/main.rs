@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use namespace_operator::controller::NamespaceOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<NamespaceOperator>()
 }

@@ -4,33 +4,16 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object, ResourceVersion, Uid};
-use shared::api::resource::{NAMESPACES, Resource};
+use shared::api::object::{ResourceVersion, Uid};
 use shared::api::time::Time;
+
+pub use shared::api::namespace::Namespace;
 
 /// The finalizer of `spec.finalizers` that this operator removes when the namespace is empty.
 pub const KUBERNETES: &str = "kubernetes";
 
 /// The phase of a namespace that is being deleted.
 pub const TERMINATING: &str = "Terminating";
-
-/// A namespace as it is cached.
-#[derive(Debug, Deserialize)]
-pub struct Namespace {
-    /// All that is read of it.
-    pub metadata: Meta,
-}
-
-impl Object for Namespace {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Namespace {
-    const RESOURCE: Resource = NAMESPACES;
-}
 
 /// A namespace at this moment, with every field it has.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -64,7 +64,8 @@ impl Operator for PodGarbageCollectorOperator {
         let node = MissingNodeController { sources, writer: of_nodes, clock, decisions: setup.decisions(&missing) };
         setup.watch(pods);
         setup.watch(nodes);
-        rounds.add(&round_key(), Cause::Event);
+        let first = rounds.clone();
+        setup.at_start(move || first.add(&round_key(), Cause::Event));
         setup.work(Arc::new(round), &rounds, 1);
         setup.work(Arc::new(node), &missing, 1);
     }

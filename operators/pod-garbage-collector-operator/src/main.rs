@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use pod_garbage_collector_operator::controller::PodGarbageCollectorOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<PodGarbageCollectorOperator>()
 }

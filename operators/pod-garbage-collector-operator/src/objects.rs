@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use shared::api::condition::{Condition, TRUE};
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
+use shared::api::object::{Meta, null_as_default};
 use shared::api::pod::Phase;
 use shared::api::resource::{PODS, Resource};
 
@@ -15,9 +15,9 @@ pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
 /// The condition of a pod that something outside of it ends.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// The taint by which a person says that a node has failed for good. Source: `TaintNodeOutOfService`.
+/// The taint by which a person says that a node has failed for good. Upstream: `TaintNodeOutOfService`.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-/// What a kubelet gives as the reason of a pod that it has evicted. Source: `Reason`, `pkg/kubelet/eviction`.
+/// What a kubelet gives as the reason of a pod that it has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
 
 /// A pod.
@@ -48,16 +48,7 @@ impl Pod {
     }
 }
 
-impl Object for Pod {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+shared::view!(Pod, PODS);
 
 /// A node.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -78,16 +69,7 @@ impl Node {
     }
 }
 
-impl Object for Node {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Node {
-    const RESOURCE: Resource = NODES;
-}
+shared::view!(Node, NODES);
 
 #[derive(Deserialize)]
 struct RawPod {

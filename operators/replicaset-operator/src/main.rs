@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use replicaset_operator::controller::ReplicaSetOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<ReplicaSetOperator>()
 }

@@ -3,8 +3,8 @@
 //! Left out: its annotations. A pod's view is [`shared::controllers::replicas::pod::Pod`].
 
 use serde::Deserialize;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
-use shared::api::resource::{REPLICA_SETS, Resource};
+use shared::api::object::Meta;
+use shared::api::resource::REPLICA_SETS;
 use shared::controllers::replicas::status::ReplicaStatus;
 use shared::controllers::replicas::{ReplicaOwner, ReplicaSpec};
 
@@ -21,16 +21,7 @@ pub struct ReplicaSet {
     pub status: ReplicaStatus,
 }
 
-impl Object for ReplicaSet {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for ReplicaSet {
-    const RESOURCE: Resource = REPLICA_SETS;
-}
+shared::view!(ReplicaSet, REPLICA_SETS);
 
 impl ReplicaOwner for ReplicaSet {
     // Upstream's gate DeploymentReplicaSetTerminatingReplicas, on since 1.35.

@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use replicationcontroller_operator::controller::ReplicationControllerOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<ReplicationControllerOperator>()
 }

@@ -3,8 +3,8 @@
 //! Left out: its annotations. A pod's view is [`shared::controllers::replicas::pod::Pod`].
 
 use serde::Deserialize;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
-use shared::api::resource::{REPLICATION_CONTROLLERS, Resource};
+use shared::api::object::Meta;
+use shared::api::resource::REPLICATION_CONTROLLERS;
 use shared::controllers::replicas::status::ReplicaStatus;
 use shared::controllers::replicas::{ReplicaOwner, ReplicaSpec};
 
@@ -21,16 +21,7 @@ pub struct ReplicationController {
     pub status: ReplicaStatus,
 }
 
-impl Object for ReplicationController {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for ReplicationController {
-    const RESOURCE: Resource = REPLICATION_CONTROLLERS;
-}
+shared::view!(ReplicationController, REPLICATION_CONTROLLERS);
 
 impl ReplicaOwner for ReplicationController {
     const COUNTS_TERMINATING: bool = false;

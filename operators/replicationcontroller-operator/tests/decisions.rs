@@ -7,6 +7,7 @@ use replicationcontroller_operator::observe::Observed;
 use replicationcontroller_operator::plan::plan;
 use replicationcontroller_operator::status::next_status;
 use serde_json::json;
+use shared::api::object::Kind;
 use shared::api::owner::adopt_patch;
 use shared::api::pod::creation::pod_body;
 use shared::controllers::replicas::pod::Pod;

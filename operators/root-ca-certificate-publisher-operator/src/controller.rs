@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
+use shared::runtime::cache::{Cache, Change, Progress};
 use shared::runtime::client::load_ca;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
@@ -15,12 +15,14 @@ use shared::runtime::informer::InformerBuilder;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
+use tokio::sync::watch;
 
 use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::metrics::SyncMetrics;
 use crate::objects::{ConfigMap, Namespace};
 use crate::observe::Sources;
+use crate::observe::root_ca::RootCa;
 use crate::plan::plan;
 
 /// Upstream's.
@@ -43,12 +45,18 @@ impl Operator for RootCaCertificatePublisherOperator {
         let mut config_maps = InformerBuilder::<ConfigMap>::new().fields("metadata.name=kube-root-ca.crt").build();
         namespaces.on_change(enqueue_namespace(queue.clone()));
         config_maps.on_change(enqueue_namespace_of(queue.clone()));
+        let file = flags.root_ca_file.0.clone();
+        let ca = file.as_ref().map(|file| file.ca.clone()).or_else(|| own_ca(setup.flags()));
+        let ca = Arc::new(RootCa::new(ca));
+        if let Some(file) = file {
+            let enqueue = enqueue_all(queue.clone(), namespaces.cache(), config_maps.cache());
+            let root_ca = Arc::clone(&ca);
+            // What was read with the flags is there already.
+            let (_, ready) = watch::channel(Progress { synced: true, ..Progress::default() });
+            setup.run("root-ca-file", ready, async move { root_ca.follow(file, enqueue).await });
+        }
         let controller = PublisherController {
-            sources: Sources {
-                namespaces: namespaces.cache(),
-                config_maps: config_maps.cache(),
-                ca: flags.root_ca_file.0.clone().or_else(|| own_ca(setup.flags())),
-            },
+            sources: Sources { namespaces: namespaces.cache(), config_maps: config_maps.cache(), ca },
             writer: Writer { control: setup.control(&queue) },
             metrics: SyncMetrics::register(setup.metrics()),
             clock: setup.clock(),
@@ -83,6 +91,19 @@ fn enqueue_namespace(queue: Queue) -> impl Fn(Change<'_, Namespace>) {
 /// Upstream: `configMapUpdated` and `configMapDeleted`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
 fn enqueue_namespace_of(queue: Queue) -> impl Fn(Change<'_, ConfigMap>) {
     move |change| queue.add(&Key::new("", change.latest().metadata.namespace()), Cause::Event)
+}
+
+/// For when something else is to be published: everywhere.
+fn enqueue_all(queue: Queue, namespaces: Arc<Cache<Namespace>>, config_maps: Arc<Cache<ConfigMap>>) -> impl Fn() {
+    move || {
+        for namespace in namespaces.all() {
+            queue.add(&namespace.metadata.key, Cause::Event);
+        }
+        // A namespace that is being deleted keeps the right CA, too.
+        for config_map in config_maps.all() {
+            queue.add(&Key::new("", config_map.metadata.namespace()), Cause::Event);
+        }
+    }
 }
 
 /// Syncs namespaces.

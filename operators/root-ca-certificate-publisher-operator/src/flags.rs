@@ -1,15 +1,13 @@
 //! The flags: those every operator has, and upstream's of this controller.
 //!
 //! The CA is read with the flags, so that a file which is none ends the process at its start, as upstream's does.
-//! Left out: noticing that the file has changed. Upstream does not either; a rollout reads it anew.
+//! Left out: reading it again, which is [`crate::observe::root_ca`]'s.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use shared::api::intern::Text;
+
+use crate::observe::root_ca::{RootCaFile, read};
 
 /// Publishes the apiserver's CA in every namespace.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,29 +15,20 @@ pub struct Flags {
     /// A PEM-encoded CA bundle: what is published. Without it: the CA by which this operator verifies the apiserver, of
     /// its kubeconfig or of its pod's ServiceAccount.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = root_ca_file())]
-    pub root_ca_file: RootCaFile,
+    pub root_ca_file: GivenRootCaFile,
 }
 
-/// The contents of `--root-ca-file`; none if it was not given, or given as `""`.
+/// `--root-ca-file`; none if it was not given, or given as `""`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RootCaFile(pub Option<Text>);
+pub struct GivenRootCaFile(pub Option<RootCaFile>);
 
-fn root_ca_file() -> impl TypedValueParser<Value = RootCaFile> {
+fn root_ca_file() -> impl TypedValueParser<Value = GivenRootCaFile> {
     OsStringValueParser::new().try_map(|path| {
-        if path.is_empty() { Ok(RootCaFile(None)) } else { read(path.as_ref()).map(|ca| RootCaFile(Some(ca))) }
+        if path.is_empty() {
+            return Ok::<_, String>(GivenRootCaFile(None));
+        }
+        let path = PathBuf::from(path);
+        let ca = read(&path)?;
+        Ok(GivenRootCaFile(Some(RootCaFile { path, ca })))
     })
-}
-
-/// Upstream: `readCA`, `cmd/kube-controller-manager/app/controllermanager.go`.
-fn read(path: &Path) -> Result<Text, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let mut certificates = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
-        let certificate = certificate.map_err(|error| error.to_string())?;
-        certificates.add(certificate).map_err(|error| error.to_string())?;
-    }
-    if certificates.is_empty() {
-        return Err("it contains no certificate".to_owned());
-    }
-    Ok(Text::new(&text))
 }

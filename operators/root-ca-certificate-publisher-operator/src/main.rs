@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use root_ca_certificate_publisher_operator::controller::RootCaCertificatePublisherOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<RootCaCertificatePublisherOperator>()
 }

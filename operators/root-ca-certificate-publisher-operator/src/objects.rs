@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
-use shared::api::resource::{NAMESPACES, Resource};
+use shared::api::object::Meta;
+use shared::api::resource::Resource;
+
+pub use shared::api::namespace::Namespace;
 
 /// The ConfigMap that every namespace has. Upstream: `RootCACertConfigMapName`.
 pub const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";
@@ -23,24 +25,6 @@ pub const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify t
 
 /// `v1` `ConfigMap`.
 pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
-
-/// A namespace whose phase is `Active`.
-#[derive(Debug, Deserialize)]
-pub struct Namespace {
-    /// All that is read of it.
-    pub metadata: Meta,
-}
-
-impl Object for Namespace {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Namespace {
-    const RESOURCE: Resource = NAMESPACES;
-}
 
 /// A ConfigMap called [`ROOT_CA_CONFIG_MAP`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -57,16 +41,7 @@ pub struct ConfigMap {
 #[serde(from = "RawAnnotations")]
 pub struct Described(pub bool);
 
-impl Object for ConfigMap {
-    type Annotations = Described;
-    fn meta(&self) -> &Meta<Described> {
-        &self.metadata
-    }
-}
-
-impl Kind for ConfigMap {
-    const RESOURCE: Resource = CONFIG_MAPS;
-}
+shared::view!(ConfigMap, CONFIG_MAPS, Described);
 
 #[derive(Deserialize)]
 struct RawConfigMap {

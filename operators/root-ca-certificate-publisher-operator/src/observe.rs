@@ -1,6 +1,8 @@
 //! Reads what is to be known of one namespace: from the caches, and its ConfigMap anew before that is written.
 //!
-//! Left out: reading the CA again. It is what it was at the start.
+//! Left out: reading the CA, which is [`root_ca`]'s.
+
+pub mod root_ca;
 
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
+use root_ca::RootCa;
 
 /// What is known of one namespace.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +34,7 @@ pub struct Sources {
     /// ConfigMaps called `kube-root-ca.crt`.
     pub config_maps: Arc<Cache<ConfigMap>>,
     /// What is to be published.
-    pub ca: Option<Text>,
+    pub ca: Arc<RootCa>,
 }
 
 /// The key of a namespace's ConfigMap.
@@ -44,7 +47,7 @@ impl Sources {
     pub fn observe(&self, namespace: &Key) -> Observed {
         Observed {
             is_active: self.namespaces.get(namespace).is_some(),
-            ca: self.ca.clone(),
+            ca: self.ca.current(),
             config_map: self.config_maps.get(&config_map_key(namespace)),
         }
     }

@@ -24,7 +24,7 @@ fn root_ca_file(contents: &str) -> Result<Option<String>, String> {
 fn parsed(flag: &str) -> Result<Option<String>, String> {
     let flags = parse::<Flags>("root-ca-certificate-publisher-operator", ["operator", flag].map(Into::into));
     let ca = flags.map_err(|exit| exit.text)?.own.root_ca_file.0;
-    Ok(ca.map(|ca| ca.as_str().to_owned()))
+    Ok(ca.map(|file| file.ca.as_str().to_owned()))
 }
 
 #[test]

@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use serviceaccount_operator::controller::ServiceAccountOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<ServiceAccountOperator>()
 }

@@ -3,32 +3,16 @@
 //! Left out: the phase, by which the apiserver selects; and all other ServiceAccounts, which are their makers' business.
 
 use serde::Deserialize;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
-use shared::api::resource::{NAMESPACES, Resource};
+use shared::api::object::Meta;
+use shared::api::resource::Resource;
+
+pub use shared::api::namespace::Namespace;
 
 /// The ServiceAccount that every namespace has.
 pub const DEFAULT: &str = "default";
 
 /// `v1` `ServiceAccount`.
 pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts");
-
-/// A namespace whose phase is `Active`.
-#[derive(Debug, Deserialize)]
-pub struct Namespace {
-    /// All that is read of it.
-    pub metadata: Meta,
-}
-
-impl Object for Namespace {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Namespace {
-    const RESOURCE: Resource = NAMESPACES;
-}
 
 /// A ServiceAccount called [`DEFAULT`].
 #[derive(Debug, Deserialize)]
@@ -37,13 +21,4 @@ pub struct ServiceAccount {
     pub metadata: Meta,
 }
 
-impl Object for ServiceAccount {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for ServiceAccount {
-    const RESOURCE: Resource = SERVICE_ACCOUNTS;
-}
+shared::view!(ServiceAccount, SERVICE_ACCOUNTS);

@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 use ttl_after_finished_operator::controller::TtlAfterFinishedOperator;
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<TtlAfterFinishedOperator>()
 }

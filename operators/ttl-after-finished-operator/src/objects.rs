@@ -4,8 +4,8 @@
 
 use serde::Deserialize;
 use shared::api::condition::{Condition, TRUE};
-use shared::api::object::{Kind, Meta, NoAnnotations, Object, null_as_default};
-use shared::api::resource::{JOBS, Resource};
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::JOBS;
 use shared::api::time::Time;
 
 /// A Job.
@@ -31,16 +31,7 @@ pub enum End {
     AtUnknownTime,
 }
 
-impl Object for Job {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Job {
-    const RESOURCE: Resource = JOBS;
-}
+shared::view!(Job, JOBS);
 
 #[derive(Deserialize)]
 struct RawJob {

@@ -67,15 +67,15 @@ impl Condition {
 
 /// The condition of this type.
 ///
-/// Source: `GetDeploymentCondition`, `pkg/controller/deployment/util/deployment_util.go`.
+/// Upstream: `GetDeploymentCondition`, `pkg/controller/deployment/util/deployment_util.go`.
 pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == *type_)
 }
 
 /// Sets a condition by the rule of Deployments: one of the same status and reason stays as it is, message and times
-/// included; one of the same status keeps its last transition. What is set goes to the end of the list.
+/// included; one of the same status keeps its last transition. The new condition goes to the end of the list.
 ///
-/// Source: `SetDeploymentCondition`, `deployment_util.go`.
+/// Upstream: `SetDeploymentCondition`, `deployment_util.go`.
 pub fn set(conditions: &mut Vec<Condition>, mut condition: Condition) {
     if let Some(current) = find(conditions, &condition.type_).filter(|current| current.status == condition.status) {
         if current.reason == condition.reason {
@@ -86,7 +86,7 @@ pub fn set(conditions: &mut Vec<Condition>, mut condition: Condition) {
     replace(conditions, condition);
 }
 
-/// Puts a condition at the end of the list in place of what was there of its type.
+/// Puts a condition at the end of the list in place of any other of its type.
 pub fn replace(conditions: &mut Vec<Condition>, condition: Condition) {
     remove(conditions, &condition.type_);
     conditions.push(condition);
@@ -94,7 +94,7 @@ pub fn replace(conditions: &mut Vec<Condition>, condition: Condition) {
 
 /// Removes the conditions of this type.
 ///
-/// Source: `RemoveDeploymentCondition`, `deployment_util.go`.
+/// Upstream: `RemoveDeploymentCondition`, `deployment_util.go`.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
     conditions.retain(|condition| condition.type_ != *type_);
 }

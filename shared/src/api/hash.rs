@@ -17,7 +17,7 @@ pub fn fnv1a_128(bytes: impl IntoIterator<Item = u8>) -> u128 {
 
 /// Text in an alphabet without vowels and look-alikes, so that it spells no word; of digits no two become the same.
 ///
-/// Source: `SafeEncodeString`, `staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go`.
+/// Upstream: `SafeEncodeString`, `staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go`.
 pub fn safe_encode(text: &str) -> String {
     const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     text.bytes().map(|byte| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()])).collect()
@@ -25,8 +25,8 @@ pub fn safe_encode(text: &str) -> String {
 
 /// At most 10 characters that stand for `text` and the number of earlier collisions, in the alphabet of [`safe_encode`].
 ///
-/// Source: `ComputeHash`, `pkg/controller/controller_utils.go`, which hashes a dump of Go structs instead of `text`, and the
-/// count in the same 8 bytes.
+/// Upstream: `ComputeHash`, `pkg/controller/controller_utils.go`, which hashes a dump of Go structs instead of `text`, and
+/// the count in the same 8 bytes.
 pub fn safe_hash(text: &str, collision_count: Option<i32>) -> String {
     let count = collision_count.map(|count| i64::from(count.cast_unsigned()).to_le_bytes());
     let sum = fnv1a_32(text.bytes().chain(count.into_iter().flatten()));
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_text_never_changes() {
-        // Names of ReplicaSets are made of these: another value would give what exists a second name.
+        // ReplicaSets are named by these values: with others each would be created again under a new name.
         assert_eq!(safe_hash("", None), "65bb57b6b5");
         assert_eq!(safe_hash("foobar", None), safe_encode(&0xbf9c_f968_u32.to_string()));
         assert_eq!(safe_hash("template", Some(1)), "58bd6886fd");

@@ -34,7 +34,7 @@ pub struct InvalidPercent(Box<str>);
 impl IntOrPercent {
     /// From the text of an `IntOrString`.
     ///
-    /// Source: `getIntOrPercentValueSafely`, `staging/src/k8s.io/apimachinery/pkg/util/intstr/intstr.go`.
+    /// Upstream: `getIntOrPercentValueSafely`, `staging/src/k8s.io/apimachinery/pkg/util/intstr/intstr.go`.
     pub fn parse(text: &str) -> Self {
         let percent = text.strip_suffix('%').and_then(|number| number.parse().ok());
         percent.map_or_else(|| Self::Invalid(text.into()), Self::Percent)
@@ -42,7 +42,7 @@ impl IntOrPercent {
 
     /// The count itself, or the share of `total`.
     ///
-    /// Source: `GetScaledValueFromIntOrPercent`, `intstr.go`.
+    /// Upstream: `GetScaledValueFromIntOrPercent`, `intstr.go`.
     pub fn of(&self, total: i32, rounding: Rounding) -> Result<i32, InvalidPercent> {
         match self {
             Self::Int(count) => Ok(*count),

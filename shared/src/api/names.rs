@@ -10,14 +10,14 @@ pub const DNS1123_LABEL_MAX_LENGTH: usize = 63;
 
 /// Whether `text` is a lower-case DNS label.
 ///
-/// Source: `IsDNS1123Label`, `staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go`.
+/// Upstream: `IsDNS1123Label`, `staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go`.
 pub fn is_dns1123_label(text: &str) -> bool {
     text.len() <= DNS1123_LABEL_MAX_LENGTH && is_label_shaped(text)
 }
 
 /// Whether `text` is a series of labels with dots between them. Only its whole length is limited, not that of a label.
 ///
-/// Source: `IsDNS1123Subdomain`, `validation.go`.
+/// Upstream: `IsDNS1123Subdomain`, `validation.go`.
 pub fn is_dns1123_subdomain(text: &str) -> bool {
     text.len() <= DNS1123_SUBDOMAIN_MAX_LENGTH && text.split('.').all(is_label_shaped)
 }
@@ -32,7 +32,7 @@ fn is_label_shaped(text: &str) -> bool {
 
 /// The `generateName` of the pods of an object: its name and a dash, or without the dash where that were no valid prefix.
 ///
-/// Source: `getPodsPrefix`, `pkg/controller/controller_utils.go`.
+/// Upstream: `getPodsPrefix`, `pkg/controller/controller_utils.go`.
 pub fn pod_name_prefix(owner: &str) -> String {
     let prefix = format!("{owner}-");
     if is_pod_name_prefix(&prefix) { prefix } else { owner.to_owned() }
@@ -40,7 +40,7 @@ pub fn pod_name_prefix(owner: &str) -> String {
 
 /// Whether a pod's name may begin with `prefix`.
 ///
-/// Source: `NameIsDNSSubdomain` with `prefix`, `staging/src/k8s.io/apimachinery/pkg/api/validation/generic.go`.
+/// Upstream: `NameIsDNSSubdomain` with `prefix`, `staging/src/k8s.io/apimachinery/pkg/api/validation/generic.go`.
 pub fn is_pod_name_prefix(prefix: &str) -> bool {
     // Upstream puts an `a` in place of the last two characters when the last one is a dash.
     match prefix.strip_suffix('-').filter(|rest| !rest.is_empty()) {
@@ -56,7 +56,7 @@ pub fn is_pod_name_prefix(prefix: &str) -> bool {
 
 /// `base-suffix` of at most `max` bytes: the base is cut, the suffix never.
 ///
-/// Source: `generateReplicaSetName`, `pkg/controller/deployment/sync.go`.
+/// Upstream: `generateReplicaSetName`, `pkg/controller/deployment/sync.go`.
 pub fn with_suffix(base: &str, suffix: &str, max: usize) -> String {
     let room = max.saturating_sub(suffix.len() + 1);
     let cut = if room == 0 { base.len() } else { base.floor_char_boundary(room) };

@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::intern::{Interner, Text};
 use crate::api::labels::Labels;
+use crate::api::owner::Owner;
 use crate::api::resource::Resource;
 use crate::api::time::Time;
 
@@ -24,7 +25,7 @@ pub trait Object: DeserializeOwned + Send + Sync + 'static {
     fn meta(&self) -> &Meta<Self::Annotations>;
 }
 
-/// What can be followed without being cached: something with a key and a version.
+/// An object that can be followed without being cached: all it needs is a key and a version.
 pub trait Versioned: DeserializeOwned + Send + Sync + 'static {
     /// Namespace and name.
     fn key(&self) -> &Key;
@@ -46,6 +47,53 @@ impl<T: Object> Versioned for T {
 pub trait Kind: Object {
     /// Where the apiserver serves it.
     const RESOURCE: Resource;
+
+    /// This object as the controller of others.
+    fn owner(&self) -> Owner {
+        let meta = self.meta();
+        Owner { resource: Self::RESOURCE, key: meta.key.clone(), uid: meta.uid, being_deleted: meta.is_being_deleted() }
+    }
+
+    /// This state of the object, for events about it.
+    fn reference(&self) -> ObjectReference {
+        let meta = self.meta();
+        let (key, uid, resource_version) = (meta.key.clone(), meta.uid, meta.resource_version);
+        ObjectReference { resource: Self::RESOURCE, key, uid, resource_version }
+    }
+}
+
+/// Makes a struct with a field `metadata` the view of a kind: `view!(Job, JOBS)`, and with the type that its annotations
+/// are read into `view!(Service, SERVICES, TopologyMode)`.
+#[macro_export]
+macro_rules! view {
+    ($view:ty, $resource:expr) => {
+        $crate::view!($view, $resource, $crate::api::object::NoAnnotations);
+    };
+    ($view:ty, $resource:expr, $annotations:ty) => {
+        impl $crate::api::object::Object for $view {
+            type Annotations = $annotations;
+            fn meta(&self) -> &$crate::api::object::Meta<$annotations> {
+                &self.metadata
+            }
+        }
+
+        impl $crate::api::object::Kind for $view {
+            const RESOURCE: $crate::api::resource::Resource = $resource;
+        }
+    };
+}
+
+/// One state of an object, as an event names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReference {
+    /// Its kind.
+    pub resource: Resource,
+    /// Namespace and name.
+    pub key: Key,
+    /// The object's identity.
+    pub uid: Uid,
+    /// The version of this state.
+    pub resource_version: ResourceVersion,
 }
 
 /// For `deserialize_with`: a field that is `null`, as Go writes an empty list or map, is as one that is absent.

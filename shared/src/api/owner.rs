@@ -2,7 +2,7 @@
 //!
 //! Pure. The writes that follow from a [`Claim`] are [`crate::runtime::control`]'s. Left out: owners that are not controllers.
 //!
-//! Source: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.
+//! Upstream: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
 
-/// Who claims: a controller's own object, such as one ReplicaSet.
+/// The object for which a controller claims others, such as one ReplicaSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Its kind.
@@ -27,7 +27,7 @@ pub struct Owner {
 impl Owner {
     /// The ownerReference that makes an object ours.
     ///
-    /// Source: `NewControllerRef`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/controller_ref.go`.
+    /// Upstream: `NewControllerRef`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/controller_ref.go`.
     pub fn controller_ref(&self) -> OwnerReference<'_> {
         OwnerReference {
             api_version: self.resource.api_version(),
@@ -71,9 +71,9 @@ impl<T> Default for Claim<T> {
 
 /// Sorts candidates into what is owned, to be adopted and to be released; keeps their order.
 ///
-/// `matches` is the owner's selector and whatever else upstream filters by.
+/// `matches` is the owner's selector and any other filter of upstream's.
 ///
-/// Source: `ClaimObject`, `pkg/controller/controller_ref_manager.go`.
+/// Upstream: `ClaimObject`, `pkg/controller/controller_ref_manager.go`.
 pub fn claim<T: Object>(
     owner: &Owner,
     candidates: impl IntoIterator<Item = Arc<T>>,

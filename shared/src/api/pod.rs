@@ -1,9 +1,10 @@
-//! What a pod's status means to a workload controller: active, ready, available, and who is deleted first.
+//! What a pod's status means to a workload controller: active, ready, available, and first to be deleted.
 //!
 //! An operator's own view of a Pod implements [`PodView`]; the parts it is made of ([`Phase`], [`Readiness`],
 //! [`DeletionCost`], [`Restarts`]) read themselves from the served JSON and keep a few bytes each.
 //! Left out: conditions other than Ready, container states, and everything of the spec but the node.
 
+pub mod container;
 pub mod creation;
 pub mod ranking;
 
@@ -39,7 +40,7 @@ pub enum Phase {
 impl Phase {
     /// Whether no container will ever run again.
     ///
-    /// Source: `IsPodPhaseTerminal`, `pkg/api/v1/pod/util.go`.
+    /// Upstream: `IsPodPhaseTerminal`, `pkg/api/v1/pod/util.go`.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
@@ -74,7 +75,7 @@ impl Readiness {
 
     /// Whether the pod has been ready for `min_ready_seconds`.
     ///
-    /// Source: `IsPodAvailable`, `pkg/api/v1/pod/util.go`.
+    /// Upstream: `IsPodAvailable`, `pkg/api/v1/pod/util.go`.
     pub fn is_available(self, min_ready_seconds: i32, now: Timestamp) -> bool {
         match self {
             Self::NotReady => false,
@@ -87,7 +88,7 @@ impl Readiness {
 
     /// When the pod will become available; `None` if it already is, or if that needs more than time.
     ///
-    /// Source: `nextPodAvailabilityCheck`, `pkg/controller/controller_utils.go`.
+    /// Upstream: `nextPodAvailabilityCheck`, `pkg/controller/controller_utils.go`.
     pub fn available_at(self, min_ready_seconds: i32, now: Timestamp) -> Option<Time> {
         let since = self.since().filter(|_| min_ready_seconds > 0)?;
         since.remaining(min_ready_seconds.into(), now)?;
@@ -142,9 +143,9 @@ impl DeletionCost {
     /// The annotation's key.
     pub const ANNOTATION: &'static str = "controller.kubernetes.io/pod-deletion-cost";
 
-    /// Reads the annotation's value; what is no number, or starts with `+` or a needless `0`, counts as 0.
+    /// Reads the annotation's value; a text that is no number, or starts with `+` or a needless `0`, counts as 0.
     ///
-    /// Source: `GetDeletionCostFromPodAnnotations`, `pkg/apis/core/helper/helpers.go`.
+    /// Upstream: `GetDeletionCostFromPodAnnotations`, `pkg/apis/core/helper/helpers.go`.
     pub fn parse(text: &str) -> Self {
         let is_canonical = text == "0" || !text.starts_with(['+', '0']);
         Self(text.parse().ok().filter(|_| is_canonical).unwrap_or(0))
@@ -188,7 +189,7 @@ pub struct Restarts {
     pub sidecars: i32,
 }
 
-/// What a view must tell of a pod, and what follows from that.
+/// The fields that a view of a pod must have, and the questions they answer.
 pub trait PodView: Object {
     /// `status.phase`.
     fn phase(&self) -> Phase;
@@ -198,14 +199,14 @@ pub trait PodView: Object {
 
     /// Whether it counts as a replica: not ended, not being deleted.
     ///
-    /// Source: `IsPodActive`, `pkg/controller/controller_utils.go`.
+    /// Upstream: `IsPodActive`, `pkg/controller/controller_utils.go`.
     fn is_active(&self) -> bool {
         !self.phase().is_terminal() && !self.meta().is_being_deleted()
     }
 
     /// Whether it is being deleted and has not ended yet.
     ///
-    /// Source: `IsPodTerminating`, `pkg/controller/controller_utils.go`.
+    /// Upstream: `IsPodTerminating`, `pkg/controller/controller_utils.go`.
     fn is_terminating(&self) -> bool {
         !self.phase().is_terminal() && self.meta().is_being_deleted()
     }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 ///
 /// Two quantities are equal when their values are, however they were written: `1Gi` equals `1073741824`.
 ///
-/// Source: `Quantity`, `staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go`.
+/// Upstream: `Quantity`, `staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go`.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     // The value is mantissa × 10^scale; the mantissa has no factor 10, and zero has the scale 0.
@@ -82,7 +82,7 @@ impl Quantity {
 
     /// In thousandths, rounded away from zero; as many as can be counted where there are more.
     ///
-    /// Source: `Quantity.MilliValue`, `quantity.go`.
+    /// Upstream: `Quantity.MilliValue`, `quantity.go`.
     pub fn milli_value(&self) -> i64 {
         let millis = match u32::try_from(i64::from(MILLI) - i64::from(self.scale)) {
             // Finer than a thousandth.
@@ -95,9 +95,9 @@ impl Quantity {
         i64::try_from(millis).unwrap_or(if millis < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// The sum; a zero takes over the format of what is added to it. `None` if it has more digits than can be kept.
+    /// The sum; a zero takes over the format of the other summand. `None` if it has more digits than fit.
     ///
-    /// Source: `Quantity.Add`, `quantity.go`.
+    /// Upstream: `Quantity.Add`, `quantity.go`.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let format = if self.is_zero() { other.format } else { self.format };
         if other.is_zero() {
@@ -117,7 +117,7 @@ impl Quantity {
         if self.mantissa == 0 { Some(0) } else { self.mantissa.checked_mul(10_i128.checked_pow(power)?) }
     }
 
-    /// Rounded away from zero to whole nanos: who asks for some of a resource gets some of it.
+    /// Rounded away from zero to whole nanos: a request for some of a resource never becomes a request for none.
     fn rounded_up_to_nano(self) -> Self {
         if self.scale >= NANO {
             return self;
@@ -169,7 +169,7 @@ impl PartialOrd for Quantity {
     }
 }
 
-/// Source: `ParseQuantity`, `quantity.go`.
+/// Upstream: `ParseQuantity`, `quantity.go`.
 impl FromStr for Quantity {
     type Err = InvalidQuantity;
 
@@ -215,8 +215,8 @@ impl Quantity {
 
 /// The canonical form: nothing lost, no fraction, the suffix as large as possible.
 ///
-/// Source: `Quantity.CanonicalizeBytes`, `quantity.go`. It prints no suffix at all beyond `E` and `Ei`; here the number is
-/// written out instead, so that it reads back as the same value.
+/// Upstream: `Quantity.CanonicalizeBytes`, `quantity.go`. It prints no suffix at all beyond `E` and `Ei`; here the number
+/// is written out instead, so that it reads back as the same value.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_zero() {

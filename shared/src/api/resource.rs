@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::url::segment;
+
 /// One resource of one API version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
@@ -59,18 +61,20 @@ impl Resource {
 
     /// The path of the collection: of one namespace, or with `""` of all.
     pub fn collection_path(&self, namespace: &str) -> String {
-        let root = if self.group.is_empty() { "/api" } else { "/apis/" };
-        let slash = if self.group.is_empty() { "/" } else { "" };
-        let group = if self.group.is_empty() { String::new() } else { format!("{}/", self.group) };
-        let scope =
-            if self.namespaced && !namespace.is_empty() { format!("/namespaces/{namespace}") } else { String::new() };
-        format!("{root}{slash}{group}{}{scope}/{}", self.version, self.plural)
+        let Self { group, version, plural, .. } = self;
+        let (group, version, plural) = (segment(group), segment(version), segment(plural));
+        let root = if self.group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        if self.namespaced && !namespace.is_empty() {
+            format!("{root}/namespaces/{}/{plural}", segment(namespace))
+        } else {
+            format!("{root}/{plural}")
+        }
     }
 
     /// The path of one object; `subresource` may be `""`.
     pub fn object_path(&self, namespace: &str, name: &str, subresource: &str) -> String {
-        let slash = if subresource.is_empty() { "" } else { "/" };
-        format!("{}/{name}{slash}{subresource}", self.collection_path(namespace))
+        let object = format!("{}/{}", self.collection_path(namespace), segment(name));
+        if subresource.is_empty() { object } else { format!("{object}/{}", segment(subresource)) }
     }
 }
 
@@ -111,6 +115,23 @@ mod tests {
         assert_eq!(PODS.collection_path(""), "/api/v1/pods");
         assert_eq!(PODS.object_path("ns", "a", ""), "/api/v1/namespaces/ns/pods/a");
         assert_eq!(REPLICA_SETS.object_path("ns", "a", "status"), "/apis/apps/v1/namespaces/ns/replicasets/a/status");
+        assert_eq!(NAMESPACES.object_path("", "a", "finalize"), "/api/v1/namespaces/a/finalize");
         assert_eq!(REPLICA_SETS.to_string(), "replicasets.apps");
+    }
+
+    #[test]
+    fn a_name_stays_one_segment_of_the_path() {
+        let roles = Resource::namespaced("rbac.authorization.k8s.io", "v1", "Role", "roles");
+        let check = |name: &str, expected: &str| {
+            let path = roles.object_path("ns", name, "");
+            let (_, last) = path.split_once("/namespaces/ns/roles/").unwrap();
+            assert_eq!(last, expected, "{name:?}");
+        };
+        check("system:controller:a", "system:controller:a");
+        check("dev?x", "dev%3Fx");
+        check("dev x#y", "dev%20x%23y");
+        check("../../secrets/a", "..%2F..%2Fsecrets%2Fa");
+        check("\u{e9}%", "%C3%A9%25");
+        assert_eq!(PODS.collection_path("a/b?c"), "/api/v1/namespaces/a%2Fb%3Fc/pods");
     }
 }

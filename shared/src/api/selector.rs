@@ -15,7 +15,7 @@ mod validation;
 
 /// A selector as the API serves it; `{}` matches everything.
 ///
-/// Source: `LabelSelector`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
+/// Upstream: `LabelSelector`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
@@ -36,7 +36,7 @@ impl LabelSelector {
 
 /// One entry of `matchExpressions`, unchecked.
 ///
-/// Source: `LabelSelectorRequirement`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
+/// Upstream: `LabelSelectorRequirement`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabelSelectorRequirement {
@@ -95,7 +95,7 @@ enum Test {
 impl Selector {
     /// Compiles a selector of the API; the error is that of the first requirement with a fault, `matchLabels` first.
     ///
-    /// Source: `LabelSelectorAsSelector`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go`.
+    /// Upstream: `LabelSelectorAsSelector`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go`.
     pub fn parse(selector: &LabelSelector) -> Result<Self, InvalidSelector> {
         let equalities = selector.match_labels.iter().map(|(key, value)| {
             let value = Text::new(value);
@@ -110,7 +110,7 @@ impl Selector {
 
     /// The selector of a plain map, as a `ReplicationController` or Service has it: not validated; empty matches everything.
     ///
-    /// Source: `SelectorFromSet`, `staging/src/k8s.io/apimachinery/pkg/labels/selector.go`.
+    /// Upstream: `SelectorFromSet`, `staging/src/k8s.io/apimachinery/pkg/labels/selector.go`.
     pub fn from_labels(labels: &Labels) -> Self {
         let equal = |(key, value)| Requirement { key: Text::new(key), test: Test::Equals(Text::new(value)) };
         Self(Matching::All(labels.iter().map(equal).collect()))

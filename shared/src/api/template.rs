@@ -2,7 +2,7 @@
 //!
 //! Templates are most of what a workload controller would have in memory, and most of them are copies of each other: a
 //! Deployment and its ReplicaSet differ by one label. So that label is kept apart, and equal rest is one allocation.
-//! Left out: a typed template. Who needs a field of the spec reads it from [`PodTemplate::spec`].
+//! Left out: a typed template. A controller that needs a field of the spec reads it from [`PodTemplate::spec`].
 
 mod canonical;
 mod raw;
@@ -65,7 +65,7 @@ impl PodTemplate {
     /// As upstream: an empty list or map equals none, quantities are equal by value and times by instant, and an empty
     /// object is something else than none (`emptyDir: {}`). Fields this build does not know count too.
     ///
-    /// Source: `EqualIgnoreHash`, `pkg/controller/deployment/util/deployment_util.go`, and `Semantic`,
+    /// Upstream: `EqualIgnoreHash`, `pkg/controller/deployment/util/deployment_util.go`, and `Semantic`,
     /// `staging/src/k8s.io/apimachinery/pkg/api/equality/semantic.go`.
     pub fn equals_ignoring_hash(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
@@ -74,8 +74,8 @@ impl PodTemplate {
 
     /// At most 10 characters for a name: the same for equal templates, another one after a collision.
     ///
-    /// Source: `ComputeHash`, `pkg/controller/controller_utils.go`. Upstream hashes a dump of Go structs, which differs
-    /// between its releases and even between its decoders; here it is the canonical text.
+    /// Upstream: `ComputeHash`, `pkg/controller/controller_utils.go`. It hashes a dump of Go structs, which differs between
+    /// its releases and even between its decoders; here it is the canonical text.
     pub fn hash(&self, collision_count: Option<i32>) -> String {
         hash::safe_hash(&self.canonical(), collision_count)
     }
@@ -117,7 +117,7 @@ impl PodTemplate {
     }
 
     fn outline(&self) -> Outline<'_> {
-        // What was read once is read again.
+        // `from_json` has read the same text.
         serde_json::from_str(self.shared.json.get()).unwrap_or_default()
     }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Seconds since 1970-01-01T00:00:00Z, as the API stores every `metav1.Time`.
 ///
-/// Source: `Time`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go.
+/// Upstream: `Time`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
 

@@ -2,15 +2,15 @@
 //!
 //! Left out: which and how many ([`crate::runtime::control::slow_start`]), and expectations; both are the caller's.
 //!
-//! Source: `RealPodControl`, `pkg/controller/controller_utils.go`.
+//! Upstream: `RealPodControl`, `pkg/controller/controller_utils.go`.
 
 use bytes::Bytes;
 
-use crate::api::object::{Key, Uid};
+use crate::api::object::{Key, ObjectReference, Uid};
 use crate::api::resource::PODS;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::control::{Control, DeleteOptions, Written};
-use crate::runtime::events::{EventType, ObjectReference, Recorder};
+use crate::runtime::events::{EventType, Recorder};
 
 /// A pod could not be created.
 pub const FAILED_CREATE: &str = "FailedCreate";

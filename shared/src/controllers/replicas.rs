@@ -19,7 +19,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::api::labels::Labels;
 use crate::api::object::Kind;
-use crate::api::owner::Owner;
 use crate::api::selector::{InvalidSelector, Selector};
 use crate::api::template::PodTemplate;
 use crate::runtime::expectations::Outstanding;
@@ -36,12 +35,6 @@ pub trait ReplicaOwner: Kind {
 
     /// What was last written of it.
     fn status(&self) -> &ReplicaStatus;
-
-    /// Who claims pods in its name.
-    fn owner(&self) -> Owner {
-        let meta = self.meta();
-        Owner { resource: Self::RESOURCE, key: meta.key.clone(), uid: meta.uid, being_deleted: meta.is_being_deleted() }
-    }
 }
 
 /// What an owner asks for.

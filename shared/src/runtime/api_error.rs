@@ -42,6 +42,16 @@ pub enum ApiError {
         /// Where and why decoding stopped.
         cause: serde_json::Error,
     },
+    /// The answer is longer than any that this build reads.
+    #[error("{method} {path}: the answer has more than {limit} bytes")]
+    TooLarge {
+        /// The request's method.
+        method: String,
+        /// The request's path.
+        path: String,
+        /// How many bytes are read.
+        limit: usize,
+    },
     /// Nothing was sent: another replica may be at work.
     #[error("not written: the lease of this replica has expired")]
     NotLeading,
@@ -107,7 +117,11 @@ impl ApiError {
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status(status) => Some(status),
-            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } | Self::NotLeading => None,
+            Self::Transport { .. }
+            | Self::Timeout { .. }
+            | Self::Decode { .. }
+            | Self::TooLarge { .. }
+            | Self::NotLeading => None,
         }
     }
 
@@ -173,7 +187,7 @@ impl ApiError {
 
     /// Whether a cause of the answer has this reason.
     ///
-    /// Source: `HasStatusCause`, staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go.
+    /// Upstream: `HasStatusCause`, staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go.
     pub fn has_cause(&self, reason: &str) -> bool {
         let details = self.status().and_then(|status| status.details.as_ref());
         details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == reason))
@@ -195,7 +209,7 @@ impl ApiError {
     /// Whether a write may have happened although it failed.
     pub(crate) fn is_outcome_unknown(&self) -> bool {
         match self {
-            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } => true,
+            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } | Self::TooLarge { .. } => true,
             Self::Status(status) => status.code >= 500 && !status.is_known_refusal(),
             Self::NotLeading => false,
         }

@@ -46,7 +46,7 @@ impl<T: Object> Indices<T> {
     /// Adds the index that claiming needs: an object is found under its controller's uid, or, where it has no
     /// controller, under its namespace. Read with [`Cache::controlled_by`] and [`Cache::orphans`].
     ///
-    /// Source: `AddPodControllerIndexer`, `pkg/controller/controller_utils.go`.
+    /// Upstream: `AddPodControllerIndexer`, `pkg/controller/controller_utils.go`.
     pub fn add_controller(&mut self) -> IndexId {
         self.add(|object, emit| {
             let meta = object.meta();
@@ -146,7 +146,7 @@ impl<T: Object> Cache<T> {
 
     /// The object of this namespace and name, if it has this uid: how a controller reference is resolved.
     ///
-    /// Source: `resolveControllerRef`, `pkg/controller/replicaset/replica_set.go` (each controller has its own copy).
+    /// Upstream: `resolveControllerRef`, `pkg/controller/replicaset/replica_set.go` (each controller has its own copy).
     pub fn get_with_uid(&self, namespace: &str, name: &str, uid: Uid) -> Option<Arc<T>> {
         self.get(&Key::new(namespace, name)).filter(|object| object.meta().uid == uid)
     }
@@ -167,7 +167,7 @@ impl<T: Object> Cache<T> {
     /// The objects whose controller is `owner`, by key; `index` is [`Indices::add_controller`]'s. An object of another
     /// namespace is not among them, whatever its reference says: who may write there could otherwise make it count here.
     ///
-    /// Source: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
+    /// Upstream: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
     pub fn controlled_by<O: Kind>(&self, index: IndexId, owner: &O) -> Vec<Arc<T>> {
         let owner = owner.meta();
         let mut objects = self.by_index(index, &IndexValue::Uid(owner.uid));
@@ -262,7 +262,7 @@ impl<T: Object> Cache<T> {
 
     /// Makes `live` all there is, in one step, and then tells every difference: deletions first.
     ///
-    /// Source: `Replace`, staging/src/k8s.io/client-go/tools/cache/the_real_fifo.go.
+    /// Upstream: `Replace`, staging/src/k8s.io/client-go/tools/cache/the_real_fifo.go.
     pub(crate) fn reset(&self, live: Vec<Arc<T>>, mut changed: impl FnMut(Change<'_, T>)) {
         let mut state = self.write();
         let mut before = std::mem::take(&mut state.objects);
@@ -356,16 +356,7 @@ mod tests {
         metadata: Meta,
     }
 
-    impl Object for Thing {
-        type Annotations = crate::api::object::NoAnnotations;
-        fn meta(&self) -> &Meta {
-            &self.metadata
-        }
-    }
-
-    impl Kind for Thing {
-        const RESOURCE: Resource = Resource::namespaced("", "v1", "Owner", "owners");
-    }
+    crate::view!(Thing, Resource::namespaced("", "v1", "Owner", "owners"));
 
     fn thing(name: &str, uid: u8, version: u64, owner: Option<u8>) -> Arc<Thing> {
         let owners = owner.map_or(String::new(), |owner| {

@@ -1,14 +1,17 @@
-//! The one HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many watches, as
-//! client-go's.
+//! The HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many requests at once
+//! and many watches, as client-go's.
 //!
 //! kube's configuration, authentication and TLS under our own stack, for three reasons: kube's connector speaks
 //! HTTP/1.1 only (a burst of 500 creates would open 500 TLS connections), its default retries POST on 504 (which
 //! duplicates objects), and it sets no limit on how long a request may take.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
+mod bounded;
 mod ca;
 mod connections;
+mod credentials;
 mod limiter;
+mod reach;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,15 +29,22 @@ use k8s_openapi as _;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tower::ServiceBuilder;
 
 use crate::runtime::api_error::{ApiError, Status, chain};
+use crate::runtime::clock::jitter;
+use crate::runtime::leader::Term;
+use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::load_ca;
-use connections::Connections;
+use connections::{Connections, Place, Purpose};
+use credentials::{Connection, Refusals, Renewing};
 use limiter::Limiter;
+use reach::Reach;
 
-/// How long a request may take, its answer included; a watch may go on for longer once it has started.
+/// How long a request may take, its answer included; a watch may go on for longer once it has started. Waiting for a
+/// token or for a place in a connection does not count: nothing was sent, and so no answer is lost.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// client-go's: how long an idle HTTP/2 connection waits before it pings, and how long the answer may take.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -44,6 +54,12 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// client-go gives up after as many answers 429 to one request.
 const MAX_WAITS: u32 = 10;
+/// Over how long everything that waits for [`Client::came_back`] should begin again.
+pub const RETURN_SPREAD: Duration = Duration::from_secs(1);
+/// While the server cannot be reached, how often it is asked for a sign of life, and how long that may take.
+const PROBE_PERIOD: Duration = Duration::from_millis(1500);
+/// What everybody may read.
+const PROBE_PATH: &str = "/version";
 
 /// The content type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +132,15 @@ pub struct ClientOptions {
     pub observer: Option<RequestObserver>,
 }
 
+/// How many requests may be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// A second, on average.
+    pub qps: f32,
+    /// At once.
+    pub burst: u32,
+}
+
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -151,7 +176,7 @@ pub enum ConfigError {
 /// Finds the apiserver and the credentials as upstream does: `kubeconfig`, where given; the pod's own ServiceAccount
 /// otherwise; `master` overrides the address of either.
 ///
-/// Source: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
+/// Upstream: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
 pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<kube::Config, ConfigError> {
     let mut config = match (kubeconfig, master) {
         (Some(path), _) => {
@@ -189,13 +214,15 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
 /// Sends requests; cheap to clone, all clones have the same connections.
 #[derive(Clone)]
 pub struct Client {
-    inner: kube::Client,
     config: Arc<kube::Config>,
-    watches: Arc<Connections<kube::Client>>,
+    connections: Arc<Connections<kube::Client>>,
     host: Arc<str>,
     user_agent: HeaderValue,
     limiter: Option<Arc<Limiter>>,
     observer: Option<RequestObserver>,
+    refusals: Arc<Refusals>,
+    reach: Arc<Reach>,
+    term: Option<Term>,
 }
 
 impl Client {
@@ -210,16 +237,79 @@ impl Client {
             cause: chain(cause),
         };
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|cause| error(&cause))?;
-        let inner = connect(config).map_err(|cause| error(&cause))?;
+        let first = connect(config).map_err(|cause| error(&cause))?;
         Ok(Self {
-            watches: Arc::new(Connections::new(inner.clone())),
-            inner,
+            connections: Arc::new(Connections::new(first)),
             config: Arc::new(config.clone()),
             host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
             observer: options.observer,
+            refusals: Arc::default(),
+            reach: Arc::default(),
+            term: None,
         })
+    }
+
+    /// Fails once the apiserver has said for minutes that the credentials are not valid: they are read again whenever
+    /// they change, so that a new process is all that may help.
+    pub fn check_credentials(&self) -> Result<(), String> {
+        self.refusals.check()
+    }
+
+    /// A client with the same credentials on connections of its own, under a limit of its own or none: what goes over it
+    /// waits behind nothing else.
+    ///
+    /// # Errors
+    /// When the connection cannot be set up any more, such as when the file of a certificate is gone.
+    pub fn beside(&self, limit: Option<Limit>) -> Result<Self, ConfigError> {
+        let first = connect(&self.config).map_err(|cause| ConfigError::Connection {
+            url: self.config.cluster_url.to_string(),
+            cause: chain(&cause),
+        })?;
+        Ok(Self {
+            connections: Arc::new(Connections::new(first)),
+            limiter: limit.map(|limit| Arc::new(Limiter::new(limit.qps, limit.burst))),
+            ..self.clone()
+        })
+    }
+
+    /// The same client for writes of this term only: none is sent once the term is over, however long it had to wait.
+    #[must_use]
+    pub fn with_term(&self, term: Term) -> Self {
+        Self { term: Some(term), ..self.clone() }
+    }
+
+    /// Changes each time the server answers again after it could not be reached for a while.
+    pub fn came_back(&self) -> watch::Receiver<u64> {
+        self.reach.came_back()
+    }
+
+    /// Tells everybody who waits for it that the server is back, where something else than a request's end shows it.
+    pub(crate) fn note_return(&self) {
+        self.reach.returns();
+    }
+
+    /// Whenever a request has failed on its way, asks until an answer comes whether the server is there, so that its
+    /// return is noticed although everybody waits out a back-off.
+    pub(crate) async fn probe(self) {
+        let mut failing = self.reach.failing_since();
+        // The sender is this client's own: it does not go away.
+        while failing.wait_for(Option::is_some).await.is_ok() {
+            // The connections there are may be dead and not know it yet.
+            let Ok(probe) = self.beside(None) else {
+                sleep(PROBE_PERIOD).await;
+                continue;
+            };
+            while failing.borrow_and_update().is_some() {
+                // Only an answer of success ends this; a refusal is logged by those whom it concerns.
+                let _ = timeout(PROBE_PERIOD, probe.get_bytes(PROBE_PATH, Accept::Object)).await;
+                tokio::select! {
+                    _ = failing.wait_for(Option::is_none) => {}
+                    () = sleep(jitter(PROBE_PERIOD, 1.0)) => {}
+                }
+            }
+        }
     }
 
     /// The apiserver's host and port, as the `host` label of `rest_client_*` has it.
@@ -274,13 +364,11 @@ impl Client {
         accept: Accept,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
-        let (connection, seat) = self.watches.seat(|| connect(&self.config)).map_err(|cause| call.broken(&cause))?;
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.answer(&connection, &call));
-        let answer = answer.await.map_err(|_| call.timed_out())??;
+        let Answer { response, place, .. } = self.answer(&call, Purpose::Watch).await?;
         let (method, path) = (call.method.to_string(), path.to_owned());
-        Ok(answer.into_body().into_data_stream().map_err(move |cause| {
+        Ok(response.into_body().into_data_stream().map_err(move |cause| {
             // It keeps its place for as long as there is this closure.
-            let _ = &seat;
+            let _ = &place;
             ApiError::Transport { method: method.clone(), path: path.clone(), cause: chain(&cause) }
         }))
     }
@@ -296,37 +384,70 @@ impl Client {
 
     /// One answer of success with all its body.
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, async {
-            let answer = self.answer(&self.inner, call).await?;
-            let collected = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?;
-            Ok(collected.to_bytes())
-        });
-        answer.await.map_err(|_| call.timed_out())?
+        let Answer { response, deadline, place: _place } = self.answer(call, Purpose::Request).await?;
+        let body = timeout_at(deadline, collect(response.into_body(), ANSWER_BYTES_MAX)).await;
+        body.map_err(|_| self.timed_out(call))?.map_err(|unread| self.unread(call, unread, ANSWER_BYTES_MAX))
     }
 
     /// One answer of success, or the error that the server's status tells.
-    async fn answer(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-        let (started, mut waits) = (Instant::now(), 0);
+    async fn answer(&self, call: &Call<'_>, purpose: Purpose) -> Result<Answer, ApiError> {
+        let (mut left, mut waits) = (REQUEST_TIMEOUT, 0);
         loop {
             if let Some(limiter) = &self.limiter {
                 limiter.acquire().await;
             }
-            let answer = self.send(connection, call).await?;
-            if answer.status().is_success() {
-                return Ok(answer);
+            let place = self.connections.place(purpose, || connect(&self.config)).await;
+            let (connection, place) = place.map_err(|cause| call.broken(&cause))?;
+            self.check_term(call)?;
+            let deadline = Instant::now() + left;
+            let response = timeout_at(deadline, self.send(&connection, call)).await;
+            let response = response.map_err(|_| self.timed_out(call))??;
+            if response.status().is_success() {
+                self.reach.answers();
+                return Ok(Answer { response, place, deadline });
             }
+            left = deadline.saturating_duration_since(Instant::now());
             // Where the time does not suffice for another try the refusal is the answer: nothing was done.
-            let has_time = |pause: &Duration| started.elapsed().saturating_add(*pause) < REQUEST_TIMEOUT;
-            let pause = retry_after(&answer).filter(|_| waits < MAX_WAITS).filter(has_time);
+            let pause = retry_after(&response).filter(|_| waits < MAX_WAITS).filter(|pause| *pause < left);
             if let Some(pause) = pause {
                 waits += 1;
-                tokio::time::sleep(pause).await;
+                left -= pause;
+                drop((response, place));
+                sleep(pause).await;
                 continue;
             }
-            let code = answer.status().as_u16();
-            let body = answer.into_body().collect().await.map_err(|cause| call.broken(&cause))?.to_bytes();
+            let code = response.status().as_u16();
+            let body = timeout_at(deadline, collect(response.into_body(), REFUSAL_BYTES_MAX)).await;
+            let body = match body.map_err(|_| self.timed_out(call))? {
+                // The code says what happened.
+                Err(Unread::TooLarge) => Bytes::new(),
+                body => body.map_err(|unread| self.unread(call, unread, REFUSAL_BYTES_MAX))?,
+            };
             return Err(ApiError::Status(Box::new(Status::from_body(code, &body))));
         }
+    }
+
+    /// Refuses a write that another replica may be doing, too. To be asked after every wait.
+    fn check_term(&self, call: &Call<'_>) -> Result<(), ApiError> {
+        let is_over = call.method != Method::GET && self.term.as_ref().is_some_and(Term::is_over);
+        if is_over { Err(ApiError::NotLeading) } else { Ok(()) }
+    }
+
+    fn broken(&self, call: &Call<'_>, cause: &(dyn std::error::Error + 'static)) -> ApiError {
+        self.reach.fails();
+        call.broken(cause)
+    }
+
+    fn unread(&self, call: &Call<'_>, unread: Unread, limit: usize) -> ApiError {
+        match unread {
+            Unread::Broken(cause) => self.broken(call, &*cause),
+            Unread::TooLarge => call.too_large(limit),
+        }
+    }
+
+    fn timed_out(&self, call: &Call<'_>) -> ApiError {
+        self.reach.fails();
+        call.timed_out()
     }
 
     async fn send(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -344,8 +465,19 @@ impl Client {
         if let Some(observer) = &self.observer {
             observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
         }
-        answer.map_err(|cause| call.broken(&cause))
+        let answer = answer.map_err(|cause| self.broken(call, &cause))?;
+        self.refusals.note(answer.status());
+        Ok(answer)
     }
+}
+
+/// An answer whose body is still to come.
+struct Answer {
+    response: Response<Body>,
+    /// To be kept until the body is read.
+    place: Place,
+    /// When the time of the whole request is over.
+    deadline: Instant,
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -363,6 +495,10 @@ impl Call<'_> {
         ApiError::Transport { method: self.method.to_string(), path: self.path.to_owned(), cause: chain(cause) }
     }
 
+    fn too_large(&self, limit: usize) -> ApiError {
+        ApiError::TooLarge { method: self.method.to_string(), path: self.path.to_owned(), limit }
+    }
+
     fn timed_out(&self) -> ApiError {
         ApiError::Timeout { method: self.method.to_string(), path: self.path.to_owned(), limit: REQUEST_TIMEOUT }
     }
@@ -378,6 +514,11 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
 }
 
 fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
+    Ok(kube::Client::new(Renewing::new(config, connection)?, config.default_namespace.clone()))
+}
+
+/// A connection with the credentials as they are now.
+fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
     // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut tcp = HttpConnector::new();
@@ -406,12 +547,13 @@ fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
         .layer(config.extra_headers_layer()?)
         .map_err(tower::BoxError::from)
         .service(http);
-    Ok(kube::Client::new(service, config.default_namespace.clone()))
+    Ok(Connection::new(service))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::serving::loopback;
 
     #[test]
     fn master_is_a_url_or_a_host() {
@@ -422,9 +564,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_that_asks_for_too_long_a_pause_is_an_answer() {
-        let address = crate::runtime::serving::loopback::serve(|_| {
-            let mut answer =
-                crate::runtime::serving::loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
+        let address = loopback::serve(|_| {
+            let mut answer = loopback::answer(429, r#"{"code":429,"reason":"TooManyRequests"}"#);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(REQUEST_TIMEOUT.as_secs()));
             answer
         })
@@ -433,6 +574,55 @@ mod tests {
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
         assert!(error.is_too_many_requests() && !error.is_outcome_unknown(), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_token_is_no_lost_answer() {
+        // Nobody listens there.
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let options = ClientOptions { qps: Some(0.01), burst: 1, ..ClientOptions::default() };
+        let client = Client::new(&config, options).unwrap();
+        for _ in 0..3 {
+            let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
+            assert!(matches!(error, ApiError::Transport { .. }), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_servers_return_is_noticed_while_everybody_waits() {
+        let paths = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let asked = Arc::clone(&paths);
+        let address = loopback::serve(move |request| {
+            asked.lock().unwrap().push(request.uri().path().to_owned());
+            loopback::answer(200, "{}")
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let mut failing = client.reach.failing_since();
+        let probing = tokio::spawn(client.clone().probe());
+        client.reach.fails();
+        let noticed = failing.wait_for(Option::is_none);
+        timeout(Duration::from_secs(20), noticed).await.expect("it is noticed in time").unwrap();
+        assert_eq!(*paths.lock().unwrap(), [PROBE_PATH]);
+        assert!(!probing.is_finished());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_not_read() {
+        let address = loopback::serve(|request| {
+            let code = if request.uri().path() == "/refused" { 409 } else { 200 };
+            let mut answer = loopback::stream(futures::stream::pending());
+            *answer.status_mut() = StatusCode::from_u16(code).unwrap();
+            answer.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from(ANSWER_BYTES_MAX + 1));
+            answer
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let error = client.get_bytes("/list", Accept::Object).await.unwrap_err();
+        assert_eq!(error.to_string(), "GET /list: the answer has more than 268435456 bytes");
+        assert_eq!(client.get_bytes("/refused", Accept::Object).await.unwrap_err().code(), Some(409));
     }
 
     #[tokio::test]

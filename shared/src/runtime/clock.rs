@@ -32,12 +32,17 @@ impl Clock {
 
 /// `base` plus a random part of at most `base * factor`: keeps many processes from acting at the same instant.
 ///
-/// Source: `Jitter`, staging/src/k8s.io/apimachinery/pkg/util/wait/backoff.go.
+/// Upstream: `Jitter`, staging/src/k8s.io/apimachinery/pkg/util/wait/backoff.go.
 pub fn jitter(base: Duration, factor: f64) -> Duration {
     // A RandomState is seeded by the system once a thread and differs at each call; no number generator is needed.
     let [high, low, ..] = RandomState::new().hash_one(0).to_be_bytes();
     let part = f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX);
     base + base.mul_f64(part * factor)
+}
+
+/// A random part of this time: what many are told at once they do not all do at once.
+pub fn part_of(window: Duration) -> Duration {
+    jitter(window, 1.0).saturating_sub(window)
 }
 
 #[cfg(test)]

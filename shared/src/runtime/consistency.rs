@@ -58,9 +58,9 @@ impl Follow {
 
 /// The informers of one process whose caches its syncs read; all clones are one list.
 #[derive(Clone, Default)]
-pub struct Followed(Arc<Mutex<Vec<Arc<Follow>>>>);
+pub struct Watched(Arc<Mutex<Vec<Arc<Follow>>>>);
 
-impl Followed {
+impl Watched {
     /// Adds an informer.
     pub fn add(&self, follow: Follow) {
         self.list().push(Arc::new(follow));
@@ -79,7 +79,7 @@ impl Followed {
 /// The newest versions that the syncs of one queue wrote, by key.
 pub struct Consistency {
     client: Client,
-    followed: Followed,
+    followed: Watched,
     written: Mutex<HashMap<Key, Record>>,
     lookups: Lookups,
 }
@@ -127,7 +127,7 @@ impl Record {
 
 impl Consistency {
     /// Nothing written yet. `client` looks for what a lost answer may have created.
-    pub fn new(client: Client, followed: Followed) -> Self {
+    pub fn new(client: Client, followed: Watched) -> Self {
         Self { client, followed, written: Mutex::default(), lookups: Lookups::default() }
     }
 
@@ -171,11 +171,6 @@ impl Consistency {
         if written.get(key).is_some_and(|record| uid.is_none_or(|uid| uid == record.uid)) {
             written.remove(key);
         }
-    }
-
-    /// Forgets everything: the versions of a restored etcd say nothing of those before.
-    pub fn start_over(&self) {
-        self.written().clear();
     }
 
     /// None when the caches have seen all that was written for `key`, which is then forgotten. Otherwise what is still

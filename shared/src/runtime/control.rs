@@ -120,7 +120,7 @@ pub struct SlowStart<T, E> {
 /// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch at once, and stops after a batch with a failure:
 /// where all calls fail alike, such as by a quota, the server sees a few and not hundreds.
 ///
-/// Source: `slowStartBatch`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `slowStartBatch`, `pkg/controller/replicaset/replica_set.go`.
 pub async fn slow_start<T, E, F>(count: usize, mut call: impl FnMut(usize) -> F) -> SlowStart<T, E>
 where
     F: Future<Output = Result<T, E>>,

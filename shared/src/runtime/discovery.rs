@@ -4,7 +4,7 @@
 //! Left out: the older documents, one for each group version (every apiserver since 1.27 has the two); short names,
 //! categories and subresources.
 //!
-//! Source: `aggregated_discovery.go` and `ServerPreferredResources`, staging/src/k8s.io/client-go/discovery.
+//! Upstream: `aggregated_discovery.go` and `ServerPreferredResources`, staging/src/k8s.io/client-go/discovery.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,6 +3,7 @@
 //! What repeats is counted in one Event (a PATCH of `count`), what differs only in its message is combined from the
 //! tenth on, and one object gets at most 25 in a burst. Events are core/v1: `events.k8s.io` would change what
 //! `kubectl describe` and existing alerts see.
+//! A process that does not work has nothing to tell, and tells nothing but of its election.
 //! Left out: annotations on Events, and host names in their source.
 
 mod correlator;
@@ -18,14 +19,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::object::{Key, ResourceVersion, Uid};
-use crate::api::resource::Resource;
+use crate::api::object::ObjectReference;
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
 use crate::runtime::metrics::EventMetrics;
 use post::Poster;
 
-/// Source: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
+/// Upstream: `maxQueuedEvents`, staging/src/k8s.io/client-go/tools/record/event.go.
 const QUEUED_MAX: usize = 1000;
 
 /// Normal or Warning.
@@ -47,19 +47,6 @@ impl EventType {
     }
 }
 
-/// What an event is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectReference {
-    /// Its kind.
-    pub resource: Resource,
-    /// Namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// The state the event speaks of.
-    pub resource_version: ResourceVersion,
-}
-
 /// One call of [`Recorder::event`].
 #[derive(Clone, Debug)]
 struct Occurrence {
@@ -76,18 +63,32 @@ struct Occurrence {
 pub struct Recorder {
     component: &'static str,
     queue: Option<Arc<Queue>>,
+    at_any_time: bool,
 }
 
 struct Queue {
     sender: mpsc::Sender<Occurrence>,
     is_full: AtomicBool,
+    /// Whether this process works.
+    is_working: AtomicBool,
     clock: Clock,
     metrics: EventMetrics,
 }
 
 impl Recorder {
-    /// Logs an event and queues it. One that finds the queue full is dropped and counted.
+    /// One that tells also while another replica may be at work.
+    #[must_use]
+    pub fn at_any_time(self) -> Self {
+        Self { at_any_time: true, ..self }
+    }
+
+    /// Logs an event and queues it. One that finds the queue full is dropped and counted; before work has started there
+    /// are none.
     pub fn event(&self, about: &ObjectReference, kind: EventType, reason: &str, message: String) {
+        let is_working = |queue: &Arc<Queue>| queue.is_working.load(Ordering::Relaxed);
+        if !self.at_any_time && !self.queue.as_ref().is_none_or(is_working) {
+            return;
+        }
         tracing::info!(
             object = %about.key,
             kind = &*about.resource.kind,
@@ -130,12 +131,19 @@ impl Events {
         let stop = CancellationToken::new();
         let poster = Poster::new(client, metrics.clone(), stop.clone());
         let posting = tokio::spawn(poster.run(occurrences));
-        Self { queue: Arc::new(Queue { sender, is_full: AtomicBool::new(false), clock, metrics }), stop, posting }
+        let (is_full, is_working) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { queue: Arc::new(Queue { sender, is_full, is_working, clock, metrics }), stop, posting }
+    }
+
+    /// What is called once, when work starts.
+    pub fn starter(&self) -> impl FnOnce() + Send + use<> {
+        let queue = Arc::clone(&self.queue);
+        move || queue.is_working.store(true, Ordering::Relaxed)
     }
 
     /// A recorder whose events come from this component.
     pub fn recorder(&self, component: &'static str) -> Recorder {
-        Recorder { component, queue: Some(Arc::clone(&self.queue)) }
+        Recorder { component, queue: Some(Arc::clone(&self.queue)), at_any_time: false }
     }
 
     /// Posts what is queued, each event tried once, for at most this long.

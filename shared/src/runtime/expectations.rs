@@ -2,7 +2,7 @@
 //!
 //! Left out: creations by identity; a pod's uid is known only after the call that creates it.
 //!
-//! Source: `ControllerExpectations` and `UIDTrackingControllerExpectations`, `pkg/controller/controller_utils.go`.
+//! Upstream: `ControllerExpectations` and `UIDTrackingControllerExpectations`, `pkg/controller/controller_utils.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::api::object::{Key, Uid};
 
 /// After this long an expectation no longer holds a sync back: its event is taken as lost.
 ///
-/// Source: `ExpectationsTimeout`, `pkg/controller/controller_utils.go`.
+/// Upstream: `ExpectationsTimeout`, `pkg/controller/controller_utils.go`.
 pub const TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 
 /// What the controller of each key has asked for and not yet seen.

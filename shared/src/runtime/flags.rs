@@ -6,6 +6,7 @@
 //! already, and a limit on this side only makes a queue nobody sees.
 
 mod go;
+mod neighbour;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -169,7 +170,7 @@ impl SharedFlags {
 
     /// What no single flag can tell: all the contradictions between them.
     ///
-    /// Source: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
+    /// Upstream: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
     /// `ValidateLeaderElectionConfiguration`, staging/src/k8s.io/component-base/config/validation/validation.go;
     /// `SecureServingOptions.Validate`, staging/src/k8s.io/apiserver/pkg/server/options/serving.go.
     pub fn validate(&self) -> Result<(), Vec<String>> {
@@ -281,14 +282,19 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Reads the command line of the operator of this name; the first argument is the program's own name.
+/// Reads the command line of the operator of this name; the first argument is the program's own name. Where the operator's
+/// name follows, it has chosen this one in a program of several, and is no flag.
 ///
 /// # Errors
 /// When there is nothing to run: help or the version is asked for, a flag is unknown, or a value makes no sense.
 pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<Flags<Own>, Exit> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.get(1).is_some_and(|chosen| chosen == operator) {
+        args.remove(1);
+    }
     let own = Own::augment_args(Command::new(operator));
     let about = own.get_about().cloned().unwrap_or_default();
-    let command = SharedFlags::augment_args(own)
+    let mut command = SharedFlags::augment_args(own)
         .about(about)
         .bin_name(operator)
         .version(VERSION_TEXT)
@@ -297,21 +303,27 @@ pub fn parse<Own: Args>(operator: &'static str, args: impl IntoIterator<Item = O
         .mut_arg("leader_elect_resource_name", |arg| arg.default_value(operator))
         // A number below zero is a value that may be wrong, and no flag that nobody knows.
         .mut_args(|arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg });
-    let matches = command.try_get_matches_from(args).map_err(|error| exit(&error))?;
-    let own = Own::from_arg_matches(&matches).map_err(|error| exit(&error))?;
-    let shared = SharedFlags::from_arg_matches(&matches).map_err(|error| exit(&error))?;
+    let args: Vec<OsString> = args.into_iter().collect();
+    let exit = |error: &clap::Error, command: &Command| {
+        let written: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        exit(error, neighbour::of(error, command, &written))
+    };
+    let matches = command.try_get_matches_from_mut(&args).map_err(|error| exit(&error, &command))?;
+    let own = Own::from_arg_matches(&matches).map_err(|error| exit(&error, &command))?;
+    let shared = SharedFlags::from_arg_matches(&matches).map_err(|error| exit(&error, &command))?;
     shared.validate().map_err(|wrong| Exit::of_errors(&wrong))?;
     Ok(Flags { own, shared })
 }
 
 /// Help and the version as they are; of an error what is wrong, without the usage that every error has in common.
-fn exit(error: &clap::Error) -> Exit {
+fn exit(error: &clap::Error, meant: Option<String>) -> Exit {
     let text = error.render().to_string();
     if !error.use_stderr() {
         return Exit { text, asked_for: true };
     }
     let wrong = text.split("\n\n").next().unwrap_or_default();
-    Exit::of_errors(&[format!("{} (see --help)", wrong.trim_start_matches("error: "))])
+    let meant = meant.map(|flag| format!(", did you mean --{flag}?")).unwrap_or_default();
+    Exit::of_errors(&[format!("{}{meant} (see --help)", wrong.trim_start_matches("error: "))])
 }
 
 #[cfg(test)]

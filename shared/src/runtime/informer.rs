@@ -6,12 +6,13 @@
 //! Left out: periodic resyncs. What upstream's resync heals (a lost timer, an expectation that expired) has its own
 //! wake-up here.
 
+mod catch_up;
 mod feed;
-pub(crate) mod reflector;
+mod reflector;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,12 +21,15 @@ use tokio::time::Instant;
 
 use crate::api::object::{Key, Kind, Object, ResourceVersion};
 use crate::api::resource::Resource;
+use crate::api::url::with_query;
 use crate::runtime::cache::{Cache, Change, IndexId, IndexValue, Indices};
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::consistency::Follow;
+pub(crate) use catch_up::{Collection, Followed};
 pub use feed::{Feeder, Running};
 
-/// Told of each change after the cache has it; it only enqueues keys, so it must be quick and must not block.
+/// Told of each change after the cache has it, from the start of work on, and then of all that is there as added; it only
+/// enqueues keys, so it must be quick and must not block.
 pub type Handler<T> = Box<dyn Fn(Change<'_, T>) + Send + Sync>;
 
 /// Where what is listed and watched goes: a [`Cache`] with its handlers, or an operator's own structure.
@@ -55,27 +59,62 @@ pub(crate) struct Source {
     pub(crate) health: Arc<Health>,
 }
 
+impl Source {
+    /// The path of what is followed, with these parameters and the selectors.
+    fn path(&self, query: &[(&str, &str)]) -> String {
+        let selectors = [("fieldSelector", &*self.field_selector), ("labelSelector", &*self.label_selector)];
+        let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
+        with_query(&self.resource.collection_path(""), &pairs)
+    }
+}
+
 /// One resource to follow: declare indices, take the cache, add handlers, then hand it to
 /// [`crate::runtime::run::Setup::watch`].
 pub struct Informer<T> {
     source: Source,
-    cached: Cached<T>,
+    cache: Arc<Cache<T>>,
+    handlers: Handlers<T>,
 }
 
+struct Handlers<T> {
+    at_any_time: Vec<Handler<T>>,
+    of_all: Vec<Handler<T>>,
+    of_later: Vec<Handler<T>>,
+}
+
+impl<T> Default for Handlers<T> {
+    fn default() -> Self {
+        Self { at_any_time: Vec::new(), of_all: Vec::new(), of_later: Vec::new() }
+    }
+}
+
+/// A cache, and what is told of its changes once work has started. Until then nobody would do anything about them, and
+/// what they are worth is in the cache.
 struct Cached<T> {
     cache: Arc<Cache<T>>,
-    handlers: Vec<Handler<T>>,
+    handlers: Handlers<T>,
+    has_started: AtomicBool,
 }
 
 impl<T: Object> Cached<T> {
     fn notify(&self, change: Change<'_, T>) {
-        for handler in &self.handlers {
-            handler(change);
+        self.handlers.at_any_time.iter().for_each(|handler| handler(change));
+        if self.has_started.load(Ordering::Relaxed) {
+            let Handlers { at_any_time: _, of_all, of_later } = &self.handlers;
+            of_all.iter().chain(of_later).for_each(|handler| handler(change));
+        }
+    }
+
+    /// All of it is one step of the process's only thread: no change comes in between.
+    fn start(&self) {
+        self.has_started.store(true, Ordering::Relaxed);
+        for object in self.cache.all() {
+            self.handlers.of_all.iter().for_each(|handler| handler(Change::Added(&object)));
         }
     }
 }
 
-impl<T: Object> Sink<T> for Cached<T> {
+impl<T: Object> Sink<T> for Arc<Cached<T>> {
     fn apply(&self, object: Arc<T>) {
         self.cache.apply(&object, |change| self.notify(change));
     }
@@ -181,19 +220,24 @@ impl<T: Object> InformerBuilder<T> {
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
         let source = Source { resource, accept, field_selector, label_selector, health };
-        Informer { source, cached: Cached { cache, handlers: Vec::new() } }
+        Informer { source, cache, handlers: Handlers::default() }
     }
 }
 
 impl<T: Object> Informer<T> {
     /// The cache that this informer fills.
     pub fn cache(&self) -> Arc<Cache<T>> {
-        Arc::clone(&self.cached.cache)
+        Arc::clone(&self.cache)
     }
 
-    /// Adds a handler of changes.
+    /// Adds a handler of changes. When work starts it is told of all that is there.
     pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
-        self.cached.handlers.push(Box::new(handler));
+        self.handlers.of_all.push(Box::new(handler));
+    }
+
+    /// Adds a handler of changes that come after the start of work.
+    pub fn on_later_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
+        self.handlers.of_later.push(Box::new(handler));
     }
 
     /// To follow how far the cache has come.
@@ -203,9 +247,19 @@ impl<T: Object> Informer<T> {
             resource: resource.clone(),
             field_selector: field_selector.clone(),
             label_selector: label_selector.clone(),
-            progress: self.cached.cache.subscribe(),
+            progress: self.cache.subscribe(),
             health: self.health(),
         }
+    }
+
+    /// Adds a handler of changes that is told of them on a standby too: of those that say more than what is there.
+    pub fn on_change_at_any_time(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
+        self.handlers.at_any_time.push(Box::new(handler));
+    }
+
+    /// To bring the cache up to a moment.
+    pub(crate) fn collection(&self) -> Collection {
+        Collection::new(&self.source, self.follow())
     }
 
     /// What is known of this informer's health.
@@ -213,9 +267,15 @@ impl<T: Object> Informer<T> {
         Arc::clone(&self.source.health)
     }
 
-    /// Follows the resource for as long as the future is polled.
-    pub async fn run(self, client: Client) {
-        reflector::run(self.source, self.cached, client).await;
+    /// Follows the resource for as long as the future is polled; the other part is called once, when work starts.
+    pub fn run(self, client: Client) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
+        let (source, cached) = self.asleep();
+        (reflector::run(source, Arc::clone(&cached), client), move || cached.start())
+    }
+
+    fn asleep(self) -> (Source, Arc<Cached<T>>) {
+        let Self { source, cache, handlers } = self;
+        (source, Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) }))
     }
 }
 
@@ -228,9 +288,12 @@ pub struct Health {
     last_list: Mutex<Option<ListTimes>>,
     unreadable: Mutex<BTreeMap<Key, String>>,
     failing: Mutex<Option<String>>,
+    /// Ends a running watch.
     reconnect: Notify,
+    /// Ends a back-off.
     retry: Notify,
     wanted_list: AtomicU64,
+    listed_from: Mutex<Option<Instant>>,
 }
 
 /// When a list began, and when it was in.
@@ -251,6 +314,7 @@ impl Health {
             reconnect: Notify::new(),
             retry: Notify::new(),
             wanted_list: AtomicU64::new(0),
+            listed_from: Mutex::default(),
         }
     }
 
@@ -279,9 +343,8 @@ impl Health {
         self.reconnect.notify_one();
     }
 
-    /// Lists everything anew, after the back-off if one is running; gives the number that
-    /// [`crate::runtime::cache::Progress::list`] has reached once that is done. Several wishes are fulfilled by one list
-    /// that begins after them.
+    /// Lists everything anew, after a back-off; gives the number that [`crate::runtime::cache::Progress::list`] has reached
+    /// once that is done. Several wishes are fulfilled by one list that begins after them.
     pub fn relist(&self) -> u64 {
         let wanted = self.next_list();
         self.wanted_list.fetch_max(wanted, Ordering::Relaxed);
@@ -289,9 +352,26 @@ impl Health {
         wanted
     }
 
-    /// Ends the back-off that is running.
-    pub fn retry(&self) {
+    /// As [`Self::relist`], at once even in a back-off: for what all work waits for.
+    pub(crate) fn relist_now(&self) -> u64 {
+        let wanted = self.relist();
+        self.retry();
+        wanted
+    }
+
+    /// Ends a back-off.
+    fn retry(&self) {
         self.retry.notify_one();
+    }
+
+    /// When the last list that is in was asked for.
+    fn listed_from(&self) -> Option<Instant> {
+        *self.listed_from.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_listed_from(&self, begun: Instant) {
+        *self.listed_from.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+        self.ends_list();
     }
 
     /// The number of the next list that begins: it has seen all that was written before now.
@@ -343,7 +423,6 @@ impl Health {
         self.lists.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Notes that the list is in.
     pub(crate) fn ends_list(&self) {
         if let Some(times) = &mut *self.last_list() {
             times.ended = Some(Instant::now());
@@ -352,5 +431,75 @@ impl Health {
 
     pub(crate) fn wanted_list(&self) -> u64 {
         self.wanted_list.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::object::{Meta, NoAnnotations};
+    use crate::api::resource::PODS;
+
+    #[derive(serde::Deserialize)]
+    struct Pod {
+        metadata: Meta,
+    }
+
+    impl Object for Pod {
+        type Annotations = NoAnnotations;
+        fn meta(&self) -> &Meta {
+            &self.metadata
+        }
+    }
+
+    fn at(name: &str, version: u64) -> Arc<Pod> {
+        let meta = format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#);
+        Arc::new(serde_json::from_str(&meta).unwrap())
+    }
+
+    #[test]
+    fn handlers_sleep_until_work_starts_and_are_then_told_of_what_is_there() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut informer = InformerBuilder::<Pod>::of(PODS).build();
+        let tell = |told: &Arc<Mutex<Vec<String>>>, handler: &'static str| {
+            let told = Arc::clone(told);
+            move |change: Change<'_, Pod>| {
+                let what = match change {
+                    Change::Added(_) => "added",
+                    Change::Updated { .. } => "updated",
+                    Change::Deleted(_) => "deleted",
+                };
+                told.lock().unwrap().push(format!("{handler}: {} {what}", change.latest().metadata.name()));
+            }
+        };
+        informer.on_change(tell(&told, "all"));
+        informer.on_later_change(tell(&told, "later"));
+        let ever = Arc::new(Mutex::new(Vec::new()));
+        informer.on_change_at_any_time(tell(&ever, "ever"));
+        let (_, cached) = informer.asleep();
+        cached.apply(at("gone", 1));
+        cached.apply(at("a", 1));
+        cached.apply(at("a", 2));
+        cached.delete(at("gone", 1));
+        assert_eq!(*told.lock().unwrap(), [""; 0]);
+        let before = ["ever: gone added", "ever: a added", "ever: a updated", "ever: gone deleted"];
+        assert_eq!(*ever.lock().unwrap(), before);
+        cached.start();
+        assert_eq!(*ever.lock().unwrap(), before, "it knows of them");
+        assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["all: a added"]);
+        cached.apply(at("a", 3));
+        cached.apply(at("b", 1));
+        cached.delete(at("a", 3));
+        assert_eq!(
+            *told.lock().unwrap(),
+            [
+                "all: a updated",
+                "later: a updated",
+                "all: b added",
+                "later: b added",
+                "all: a deleted",
+                "later: a deleted"
+            ]
+        );
     }
 }

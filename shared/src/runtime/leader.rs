@@ -1,14 +1,15 @@
 //! Leader election on a Lease, as client-go's: of all replicas one works, the others keep their caches warm.
 //!
 //! Whether a holder is alive is judged by this process's own monotonic clock from the moment it saw the Lease change, so
-//! clocks may differ and jump. Every update carries the resourceVersion it was decided on. Four things are better
+//! clocks may differ and jump. Every update carries the resourceVersion it was decided on. Five things are better
 //! than upstream's: a candidate watches the Lease, and so takes a released one at once and not at its next poll; a leader
-//! that sees another holder stops at once and not after the renew deadline; one that slept through its Lease begins no
-//! write before it has renewed it ([`Term`]); and the same error is logged once.
+//! that sees another holder, or that its Lease was not its own all the time, stops at once and not after the renew
+//! deadline; one that slept through its Lease begins no write before it has renewed it ([`Term`]); a Lease whose version
+//! falls tells that etcd was restored ([`Elector::restores`]); and the same error is logged once.
 //! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders are
 //! possible for as long as a process is stopped between looking at its watch and writing.
 //!
-//! Source: staging/src/k8s.io/client-go/tools/leaderelection.
+//! Upstream: staging/src/k8s.io/client-go/tools/leaderelection.
 
 mod lease;
 mod watch;
@@ -17,17 +18,18 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch::{Receiver, Sender};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-use crate::api::object::Key;
+use crate::api::object::{Key, ObjectReference, ResourceVersion};
 use crate::api::resource::LEASES;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::clock::{Clock, jitter};
-use crate::runtime::events::{EventType, ObjectReference, Recorder};
+use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::flags::{JITTER_FACTOR, LeaderFlags};
 use crate::runtime::metrics::LeaderMetrics;
-use lease::{Decision, Lease, Observed, Record, create_body, decide, held, released};
+use lease::{Decision, Holding, Lease, Observed, Record, create_body, decide, held, is_restored, released};
 use watch::Watched;
 
 /// How much longer than its Lease lasts a leader may fail to renew it before it counts as stuck: kube-controller-
@@ -80,6 +82,12 @@ pub enum Lost {
         /// The new holder.
         holder: String,
     },
+    /// It was released, deleted or held by somebody else for a while: another may have been at work.
+    #[error("lease {lease} was not held all the time")]
+    Interrupted {
+        /// Its namespace and name.
+        lease: Key,
+    },
     /// It could not be renewed in time.
     #[error("lease {lease} could not be renewed within {limit:?}")]
     Expired {
@@ -93,7 +101,7 @@ pub enum Lost {
 /// Fails once a leader has neither renewed its Lease nor ended for far too long: the process is stuck, and the kubelet
 /// should end it. A candidate is always well.
 ///
-/// Source: `HealthzAdaptor`, staging/src/k8s.io/client-go/tools/leaderelection/healthzadaptor.go.
+/// Upstream: `HealthzAdaptor`, staging/src/k8s.io/client-go/tools/leaderelection/healthzadaptor.go.
 #[derive(Clone)]
 pub struct Watchdog {
     lease: Key,
@@ -145,6 +153,11 @@ pub struct Elector {
     /// The Lease as last read or written.
     lease: Option<Lease>,
     observed: Option<Observed>,
+    /// What is renewed, once it was acquired.
+    holding: Option<Holding>,
+    /// Of the Lease, whatever became of it.
+    newest_version: ResourceVersion,
+    restores: Sender<u64>,
     /// The last error that was logged and still stands.
     problem: Option<String>,
 }
@@ -152,12 +165,13 @@ pub struct Elector {
 /// How one try ended.
 enum Attempt {
     Leads,
+    /// By this identity, or where a renewal found that the Lease was not held all the time by `""`.
     HeldBy(String),
     Failed,
 }
 
 impl Elector {
-    /// A candidate; nothing is asked yet.
+    /// A candidate; nothing is asked yet. The client's requests should wait behind nobody else's: see [`Client::beside`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
         let watchdog = Watchdog {
             lease: election.lease.clone(),
@@ -165,7 +179,25 @@ impl Elector {
             renewed: Arc::default(),
         };
         metrics.leads(false);
-        Self { election, client, clock, recorder, metrics, watchdog, lease: None, observed: None, problem: None }
+        Self {
+            election,
+            client,
+            clock,
+            recorder,
+            metrics,
+            watchdog,
+            lease: None,
+            observed: None,
+            holding: None,
+            newest_version: ResourceVersion::default(),
+            restores: Sender::default(),
+            problem: None,
+        }
+    }
+
+    /// Changes each time the Lease shows that etcd was restored from a backup: what is cached is of another history.
+    pub fn restores(&self) -> Receiver<u64> {
+        self.restores.subscribe()
     }
 
     /// For `/healthz`, under the name `leaderElection`.
@@ -192,6 +224,7 @@ impl Elector {
             tracing::debug!(lock = %self.election.lease, holder, "failed to acquire lease");
             self.wait_for_a_chance().await;
         }
+        self.holding = self.lease.as_ref().map(Holding::of);
         self.metrics.leads(true);
         self.record("became leader");
         tracing::info!(lock = %self.election.lease, identity = self.election.identity, "successfully acquired lease");
@@ -215,6 +248,7 @@ impl Elector {
             let lease = self.election.lease.clone();
             match renewed {
                 Ok(None) => sleep(retry_period).await,
+                Ok(Some(holder)) if holder.is_empty() => break Lost::Interrupted { lease },
                 Ok(Some(holder)) => break Lost::Taken { lease, holder },
                 Err(_) => break Lost::Expired { lease, limit: renew_deadline },
             }
@@ -302,12 +336,13 @@ impl Elector {
                 tracing::error!(%lock, error, "cannot read or write the lease");
             } else {
                 tracing::info!(%lock, "the lease can be read and written again");
+                self.client.note_return();
             }
             self.problem = problem;
         }
     }
 
-    /// Gives the holder, if it is somebody else. Source: `tryAcquireOrRenew`.
+    /// Gives who holds it, if this process does not: see [`Attempt::HeldBy`]. Upstream: `tryAcquireOrRenew`.
     async fn try_acquire_or_renew(&mut self) -> Result<Option<String>, ApiError> {
         let now = Instant::now().into_std();
         let is_valid = self.observed.as_ref().is_some_and(|observed| observed.valid_until() > now);
@@ -322,6 +357,7 @@ impl Elector {
         }
         let lease: Lease = match self.client.get(&self.path()).await {
             Ok(lease) => lease,
+            Err(error) if error.is_not_found() && self.holding.is_some() => return Ok(Some(String::new())),
             Err(error) if error.is_not_found() => {
                 self.create().await?;
                 return Ok(None);
@@ -329,6 +365,10 @@ impl Elector {
             Err(error) => return Err(error),
         };
         self.observe(lease.clone());
+        if self.holding.is_some_and(|holding| !holding.goes_on(&lease, &self.election.identity)) {
+            let holder = lease.spec.holder_identity;
+            return Ok(Some(if holder == self.election.identity { String::new() } else { holder }));
+        }
         match decide(self.observed.as_ref(), &self.election.identity, Instant::now().into_std()) {
             Decision::Wait(_) => return Ok(Some(lease.spec.holder_identity)),
             Decision::Renew => self.metrics.slow_path(),
@@ -361,6 +401,13 @@ impl Elector {
     /// Takes note of the Lease as the server has it now.
     fn observe(&mut self, lease: Lease) {
         let now = Instant::now().into_std();
+        let version = lease.meta().resource_version;
+        if is_restored(self.newest_version, version) {
+            let (lock, newest) = (&self.election.lease, self.newest_version);
+            tracing::warn!(%lock, %version, %newest, "the lease's version has fallen: etcd was restored from a backup");
+            self.restores.send_modify(|restores| *restores += 1);
+        }
+        self.newest_version = version;
         let holder = &lease.spec.holder_identity;
         let known = self.observed.as_ref().map(|observed| observed.record.holder_identity.as_str());
         if known != Some(holder) && !holder.is_empty() {

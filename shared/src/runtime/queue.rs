@@ -1,9 +1,10 @@
 //! The work queue: each key once, never processed twice at the same time, waiting where it should wait.
 //!
 //! As client-go's (`util/workqueue`: dirty and processing sets, delays, per-key back-off), with three differences:
-//! a failed key waits out its back-off whatever else happens to it, but an edit of its own spec ends the wait; edits
-//! overtake the bulk of other events, which still get every fifth turn; and there is no bucket over all keys, so one
-//! sick key never slows another.
+//! an event of a failed key leads to a sync, but to one a second at most, and one that fails neither counts nor moves
+//! the next try, while an edit of its own spec ends the back-off; edits overtake the bulk of other events, which still
+//! get every fifth turn; and there is no bucket over all keys, so one sick key never slows another.
+//! A queue sleeps until work starts: a standby's takes no key, for nobody would ever take one out again.
 //! Left out: what to do with a key (see [`crate::runtime::worker`]).
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::object::Key;
+use crate::runtime::clock::part_of;
 
 /// Why a key is added, which decides whether it may overtake others or end a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,13 +43,14 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    fn after(self, failures: u32) -> Duration {
+    /// How long to wait after so many failures in a row.
+    pub fn after(self, failures: u32) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         self.first.saturating_mul(doubled).min(self.max)
     }
 }
 
-/// What the queue's metrics are told. Source: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
+/// What the queue's metrics are told. Upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
 pub trait Observer: Send + Sync {
     /// A key was added that was not waiting already.
     fn added(&self);
@@ -70,13 +73,15 @@ pub enum Finish {
     After(Duration),
     /// Well, and events of this time are looked at together once it has passed; an edit does not wait.
     Rest(Duration),
-    /// It is tried again after its back-off.
+    /// Not wholly: it is tried again after its back-off, and events wait for this time only.
+    Partly(Duration),
+    /// It is tried again after its back-off, and events are at least a second apart.
     Retry,
     /// It was not worked on after all, and is taken again at once.
     Again,
 }
 
-/// A queue of keys; cheap to clone.
+/// A queue of keys, asleep at first; cheap to clone.
 #[derive(Clone)]
 pub struct Queue {
     shared: Arc<Shared>,
@@ -90,27 +95,68 @@ struct Shared {
     wake: Notify,
 }
 
+/// How far a queue's life has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nobody works, and it takes no keys.
+    #[default]
+    Asleep,
+    /// It takes what is there at the start: none of that is an edit.
+    Filling,
+    Open,
+    ShutDown,
+}
+
 #[derive(Default)]
 struct State {
+    stage: Stage,
     keys: HashMap<Key, Entry>,
     edits: VecDeque<Key>,
     events: VecDeque<Key>,
     edits_in_a_row: u32,
     timers: BTreeSet<(Instant, Key)>,
-    shut_down: bool,
 }
 
 #[derive(Default)]
 struct Entry {
     queued: Option<Queued>,
-    /// When the work on it began.
-    processing: Option<Instant>,
+    processing: Option<Processing>,
     /// Added again while being processed.
     dirty: Option<Cause>,
+    /// In a row, without those of extra syncs.
     failures: u32,
-    /// The end of its back-off, or of its rest.
-    not_before: Option<Instant>,
+    pause: Option<Pause>,
     timer: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Processing {
+    since: Instant,
+    /// An event has led to it before the next try is due, which stays due if this fails.
+    is_extra: bool,
+}
+
+/// What a key waits out after a sync, unless it is edited.
+#[derive(Clone, Copy)]
+struct Pause {
+    /// From then on an event leads to a sync.
+    events: Instant,
+    /// When a key that failed is tried again.
+    retry: Option<Instant>,
+}
+
+impl Pause {
+    fn end(self) -> Instant {
+        self.retry.map_or(self.events, |retry| self.events.min(retry))
+    }
+
+    fn is_over(self, now: Instant) -> bool {
+        self.events <= now && !self.awaits_retry(now)
+    }
+
+    fn awaits_retry(self, now: Instant) -> bool {
+        self.retry.is_some_and(|retry| retry > now)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -121,20 +167,64 @@ struct Queued {
 
 impl Entry {
     fn is_idle(&self, now: Instant) -> bool {
-        let Self { queued, processing, dirty: _, failures, not_before, timer } = self;
-        let may_work = not_before.is_none_or(|due| due <= now);
+        let Self { queued, processing, dirty: _, failures, pause, timer } = self;
+        let may_work = pause.is_none_or(|pause| pause.is_over(now));
         queued.is_none() && processing.is_none() && *failures == 0 && timer.is_none() && may_work
+    }
+}
+
+/// How an entry goes on after a sync, and when its key is due again without anything happening to it.
+impl Entry {
+    fn settle(&mut self, due: Option<Instant>) -> Option<Instant> {
+        (self.failures, self.pause) = (0, None);
+        due
+    }
+
+    fn rest(&mut self, until: Instant) -> Option<Instant> {
+        (self.failures, self.pause) = (0, Some(Pause { events: until, retry: None }));
+        None
+    }
+
+    fn fail(&mut self, is_extra: bool, events: Instant, backoff: Backoff, now: Instant) -> Instant {
+        let still_due = self.pause.and_then(|pause| pause.retry).filter(|_| is_extra);
+        let retry = still_due.unwrap_or_else(|| {
+            self.failures = self.failures.saturating_add(1);
+            after(now, backoff.after(self.failures))
+        });
+        self.pause = Some(Pause { events, retry: Some(retry) });
+        retry
     }
 }
 
 /// After so many edits in a row one other key goes first.
 const EDITS_IN_A_ROW: u32 = 4;
 
+/// How far apart the syncs of a failed key are to which events lead.
+const EVENTS_APART: Duration = Duration::from_secs(1);
+
 impl Queue {
     /// An empty queue; `name` is upstream's, as in the metrics.
     pub fn new(name: &'static str, backoff: Backoff, observer: Option<Box<dyn Observer>>) -> Self {
         let (state, wake) = (Mutex::default(), Notify::new());
         Self { shared: Arc::new(Shared { name, backoff, observer, state, wake }) }
+    }
+
+    /// Wakes queues, and has them filled with the keys of all that is there.
+    pub fn start(queues: &[Self], fill: impl FnOnce()) {
+        for queue in queues {
+            queue.advance(Stage::Asleep, Stage::Filling);
+        }
+        fill();
+        for queue in queues {
+            queue.advance(Stage::Filling, Stage::Open);
+        }
+    }
+
+    fn advance(&self, from: Stage, to: Stage) {
+        let mut state = self.state();
+        if state.stage == from {
+            state.stage = to;
+        }
     }
 
     /// The queue's name.
@@ -152,7 +242,7 @@ impl Queue {
         }
     }
 
-    /// Adds a key. One that waits out a back-off, or rests, goes on waiting unless `cause` is an edit.
+    /// Adds a key. One that rests, or has failed within the last second, waits for a while unless `cause` is an edit.
     pub fn add(&self, key: &Key, cause: Cause) {
         let mut state = self.state();
         let next = state.first_timer();
@@ -180,7 +270,7 @@ impl Queue {
         loop {
             let due = {
                 let mut state = self.state();
-                if state.shut_down {
+                if state.stage == Stage::ShutDown {
                     return None;
                 }
                 let now = Instant::now();
@@ -217,11 +307,23 @@ impl Queue {
         if let Some(took) = finished.took {
             self.observe(|observer| observer.worked(took));
         }
-        if how == Finish::Retry {
+        if finished.retries {
             self.observe(|observer| observer.retried());
         }
         self.tell_depth(&state, finished.queued);
         drop(state);
+        self.shared.wake.notify_one();
+    }
+
+    /// Tries again what has failed, each key at its own moment within `window`: what it failed for may be over.
+    pub fn retry_all_spread(&self, window: Duration) {
+        self.state().hasten(Instant::now(), || part_of(window), |entry| entry.failures > 0);
+        self.shared.wake.notify_one();
+    }
+
+    /// As [`Self::retry_all_spread`], and all keys that were added with a delay, too: what they waited for may never come.
+    pub fn add_all_spread(&self, window: Duration) {
+        self.state().hasten(Instant::now(), || part_of(window), |_| true);
         self.shared.wake.notify_one();
     }
 
@@ -233,7 +335,7 @@ impl Queue {
     /// The keys being processed, and for how long: for `unfinished_work_seconds` and `longest_running_processor_seconds`.
     pub fn running(&self) -> Vec<Duration> {
         let state = self.state();
-        state.keys.values().filter_map(|entry| entry.processing).map(|since| since.elapsed()).collect()
+        state.keys.values().filter_map(|entry| entry.processing).map(|work| work.since.elapsed()).collect()
     }
 
     /// How many keys wait to be taken.
@@ -248,7 +350,7 @@ impl Queue {
 
     /// Ends the queue: everybody who waits in [`Self::next`] gets none.
     pub fn shut_down(&self) {
-        self.state().shut_down = true;
+        self.state().stage = Stage::ShutDown;
         self.shared.wake.notify_waiters();
         self.shared.wake.notify_one();
     }
@@ -263,8 +365,11 @@ impl Queue {
     }
 }
 
+#[derive(Default)]
 struct Finished {
     took: Option<Duration>,
+    /// Whether a next try is due that was not before.
+    retries: bool,
     queued: bool,
 }
 
@@ -279,19 +384,20 @@ impl State {
 
     /// Gives whether the key waits in a lane and did not before.
     fn add(&mut self, key: &Key, cause: Cause, now: Instant) -> bool {
-        if self.shut_down {
-            return false;
-        }
+        let cause = match self.stage {
+            Stage::Asleep | Stage::ShutDown => return false,
+            Stage::Filling => Cause::Event,
+            Stage::Open => cause,
+        };
         let entry = self.keys.entry(key.clone()).or_default();
         if cause == Cause::Edit {
-            entry.failures = 0;
-            entry.not_before = None;
+            (entry.failures, entry.pause) = (0, None);
         }
         if entry.processing.is_some() {
             entry.dirty = entry.dirty.max(Some(cause));
             return false;
         }
-        if let Some(due) = entry.not_before.filter(|due| *due > now) {
+        if let Some(due) = entry.pause.map(Pause::end).filter(|due| *due > now) {
             self.set_timer(key, due);
             return false;
         }
@@ -311,8 +417,25 @@ impl State {
         is_new
     }
 
+    /// Lets none of these keys wait longer than `delay` says for each.
+    fn hasten(&mut self, now: Instant, delay: impl Fn() -> Duration, is_meant: impl Fn(&Entry) -> bool) {
+        let mut due = Vec::new();
+        for (key, entry) in self.keys.iter_mut().filter(|(_, entry)| is_meant(entry)) {
+            let earlier = now + delay();
+            if entry.timer.is_some_and(|timer| timer > earlier) {
+                if let Some(retry) = entry.pause.as_mut().and_then(|pause| pause.retry.as_mut()) {
+                    *retry = earlier.min(*retry);
+                }
+                due.push((key.clone(), earlier));
+            }
+        }
+        for (key, earlier) in due {
+            self.set_timer(&key, earlier);
+        }
+    }
+
     fn set_timer(&mut self, key: &Key, due: Instant) {
-        if self.shut_down {
+        if matches!(self.stage, Stage::Asleep | Stage::ShutDown) {
             return;
         }
         let entry = self.keys.entry(key.clone()).or_default();
@@ -354,40 +477,39 @@ impl State {
         }?;
         let entry = self.keys.get_mut(&key)?;
         let waited = entry.queued.take().map_or(Duration::ZERO, |queued| now - queued.since);
-        entry.processing = Some(now);
+        let is_extra = entry.pause.is_some_and(|pause| pause.awaits_retry(now));
+        entry.processing = Some(Processing { since: now, is_extra });
         entry.dirty = None;
         Some((key, waited))
     }
 
     fn finish(&mut self, key: &Key, how: Finish, backoff: Backoff, now: Instant) -> Finished {
-        let Some(entry) = self.keys.get_mut(key) else { return Finished { took: None, queued: false } };
-        let took = entry.processing.take().map(|since| now - since);
+        let Some(entry) = self.keys.get_mut(key) else { return Finished::default() };
+        let Some(Processing { since, is_extra }) = entry.processing.take() else { return Finished::default() };
         let dirty = entry.dirty.take();
-        match how {
-            Finish::Done => (entry.failures, entry.not_before) = (0, None),
-            Finish::After(delay) => {
-                (entry.failures, entry.not_before) = (0, None);
-                self.set_timer(key, after(now, delay));
-            }
-            Finish::Rest(delay) => (entry.failures, entry.not_before) = (0, Some(after(now, delay))),
-            Finish::Again => {
-                let queued = self.add(key, dirty.unwrap_or(Cause::Event), now);
-                return Finished { took: None, queued };
-            }
+        if how == Finish::Again {
+            let queued = self.add(key, dirty.unwrap_or(Cause::Event), now);
+            return Finished { queued, ..Finished::default() };
+        }
+        let failures_before = entry.failures;
+        let due = match how {
+            Finish::Done | Finish::Again => entry.settle(None),
+            Finish::After(delay) => entry.settle(Some(after(now, delay))),
+            Finish::Rest(delay) => entry.rest(after(now, delay)),
             // An edit came in the meantime: what failed is not what is asked for now.
-            Finish::Retry if dirty == Some(Cause::Edit) => (entry.failures, entry.not_before) = (1, None),
-            Finish::Retry => {
-                entry.failures = entry.failures.saturating_add(1);
-                let due = after(now, backoff.after(entry.failures));
-                entry.not_before = Some(due);
-                self.set_timer(key, due);
-            }
+            Finish::Partly(_) | Finish::Retry if dirty == Some(Cause::Edit) => entry.settle(None),
+            Finish::Partly(apart) => Some(entry.fail(is_extra, after(now, apart), backoff, now)),
+            Finish::Retry => Some(entry.fail(is_extra, after(now, EVENTS_APART), backoff, now)),
+        };
+        let retries = entry.failures > failures_before;
+        if let Some(due) = due {
+            self.set_timer(key, due);
         }
         let queued = dirty.is_some_and(|cause| self.add(key, cause, now));
         if self.keys.get(key).is_some_and(|entry| entry.is_idle(now)) {
             self.keys.remove(key);
         }
-        Finished { took, queued }
+        Finished { took: Some(now - since), retries, queued }
     }
 }
 

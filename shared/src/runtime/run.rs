@@ -3,6 +3,8 @@
 //! Every replica keeps its caches warm; only the leader works. Left out: what is watched and synced, which the
 //! operator's `controller.rs` says in [`Operator::set_up`].
 
+mod restore;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,25 +18,26 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::object::Object;
 use crate::runtime::cache::Progress;
-use crate::runtime::client::{self, Client, ClientOptions};
+use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::{Consistency, Follow, Followed};
+use crate::runtime::consistency::{Consistency, Follow, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::events::{Events, Recorder};
 use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
-use crate::runtime::informer::{Feeder, Informer};
+use crate::runtime::informer::{Feeder, Followed, Informer};
 use crate::runtime::leader::{Election, Elector, Lost, Term};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::serving::{Checks, Probe, Query, Server, Site};
 use crate::runtime::telemetry::{self, Telemetry};
 use crate::runtime::worker::{self, Controller};
+use restore::{OnRestore, StartOver};
 
 /// How long the last events and traces may take to leave.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -74,15 +77,22 @@ pub struct Setup {
     panics: Arc<AtomicU64>,
     informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
     progress: Vec<Receiver<Progress>>,
-    queues: Vec<Queue>,
     followed: Followed,
+    on_restore: Vec<OnRestore>,
+    queues: Vec<Queue>,
+    watched: Watched,
     consistency: BTreeMap<&'static str, Arc<Consistency>>,
+    starters: Vec<Starter>,
     workers: Vec<BoxFuture<'static, ()>>,
     pages: Vec<OwnPage>,
 }
 
-/// Path, content type, and what reads it.
-type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> String + Send + Sync>);
+/// What is called once, when work starts.
+type Starter = Box<dyn FnOnce() + Send>;
+
+/// Path, content type, and what reads it, in pieces.
+type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> Pieces + Send + Sync>);
+type Pieces = Box<dyn Iterator<Item = String> + Send>;
 
 impl Setup {
     /// The flags every operator has.
@@ -93,12 +103,13 @@ impl Setup {
     /// Reads and writes for the syncs of this queue; writes nothing while another replica may be at work. A key of the
     /// queue is not synced again before what is followed has seen the key's last writes.
     pub fn control(&mut self, queue: &Queue) -> Control {
+        let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
         let consistency = self.consistency(queue);
-        Control::new(self.client.clone(), self.term.clone(), consistency)
+        Control::new(client, self.term.clone(), consistency)
     }
 
     fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
-        let none = || Arc::new(Consistency::new(self.client.clone(), self.followed.clone()));
+        let none = || Arc::new(Consistency::new(self.client.clone(), self.watched.clone()));
         Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
     }
 
@@ -134,11 +145,14 @@ impl Setup {
     pub fn watch<T: Object>(&mut self, informer: Informer<T>) {
         let follow = informer.follow();
         self.metrics.watch_informer(follow.clone());
-        self.followed.add(follow.clone());
+        self.watched.add(follow.clone());
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
-        self.informers.push(Box::pin(informer.run(self.client.clone()).map(Ok)));
+        self.followed.add(informer.collection());
+        let (following, starter) = informer.run(self.client.clone());
+        self.informers.push(Box::pin(following.map(Ok)));
+        self.at_start(starter);
     }
 
     /// To discover resources and to start and stop following them while the operator runs.
@@ -147,19 +161,21 @@ impl Setup {
         let (broken, mut reports) = mpsc::unbounded_channel();
         let feeder = Feeder::new(self.client.clone(), self.metrics.clone(), broken);
         self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
+        self.followed.add_feeder(feeder.clone());
         let feeds = feeder.clone();
         self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
         feeder
     }
 
-    /// Serves a page of the operator's own, to those who may GET its path.
-    pub fn page(
+    /// Serves a page of the operator's own, to those who may GET its path. Each piece is made once the visitor has taken
+    /// those before, so that a long page needs no more memory than a short one.
+    pub fn page<P: Iterator<Item = String> + Send + 'static>(
         &mut self,
         path: &'static str,
         content_type: &'static str,
-        read: impl Fn(&Query) -> String + Send + Sync + 'static,
+        read: impl Fn(&Query) -> P + Send + Sync + 'static,
     ) {
-        self.pages.push((path, content_type, Box::new(read)));
+        self.pages.push((path, content_type, Box::new(move |query| Box::new(read(query)))));
     }
 
     /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
@@ -175,6 +191,18 @@ impl Setup {
         self.checks.add(&[Probe::Readyz], name, check);
         self.progress.push(ready);
         self.informers.push(Box::pin(task.map(Ok)));
+    }
+
+    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is remembered
+    /// of versions and of objects under way belongs to a history that is no more.
+    pub fn on_restore(&mut self, forget: impl Fn() + Send + Sync + 'static) {
+        self.on_restore.push(Box::new(forget));
+    }
+
+    /// Calls this once, when work starts: from then on queues take keys, and this adds those of what is there already.
+    /// Informers do so by themselves.
+    pub fn at_start(&mut self, starter: impl FnOnce() + Send + 'static) {
+        self.starters.push(Box::new(starter));
     }
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
@@ -238,12 +266,17 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         panics: Arc::default(),
         informers: Vec::new(),
         progress: Vec::new(),
-        queues: Vec::new(),
         followed: Followed::default(),
+        on_restore: Vec::new(),
+        queues: Vec::new(),
+        watched: Watched::default(),
         consistency: BTreeMap::new(),
+        starters: vec![Box::new(events.starter())],
         workers: Vec::new(),
         pages: Vec::new(),
     };
+    let client = setup.client.clone();
+    setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
@@ -285,7 +318,8 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
     let metrics = setup.metrics.leader(names.operator);
-    let elector = Elector::new(election, setup.client.clone(), setup.clock(), setup.recorder(), metrics);
+    let (client, recorder) = (setup.client.beside(None)?, setup.recorder().at_any_time());
+    let elector = Elector::new(election, client, setup.clock(), recorder, metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
     Ok(Some(elector))
@@ -301,17 +335,52 @@ async fn serve(
     let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
-    let site = pages.into_iter().fold(site, |site, (path, content_type, read)| site.page(path, content_type, read));
-    Ok(Server::start(&shared.serving, site, setup.client.clone()).await?)
+    let site =
+        pages.into_iter().fold(site, |site, (path, content_type, read)| site.page_in_pieces(path, content_type, read));
+    Ok(Server::start(&shared.serving, site, &setup.client).await?)
 }
 
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
-    let Setup { informers, progress, queues, workers, .. } = setup;
+    let Setup { client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
+    following.spawn(client.clone().probe().map(Ok));
+    following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
+    let start_over = StartOver { followed: followed.clone(), on_restore, queues: queues.clone() };
+    match &elector {
+        Some(elector) => following.spawn(start_over.with_lease(elector.restores()).map(Ok)),
+        None => following.spawn(start_over.without_lease(client.clone()).map(Ok)),
+    };
+    let caches = Caches { client, progress, followed };
     tokio::select! {
-        outcome = lead(progress, queues, workers, elector, shutdown_limit) => outcome,
+        outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
+    }
+}
+
+/// Tries again what failed while the server was away.
+async fn retry_after_returns(mut came_back: Receiver<u64>, queues: Vec<Queue>) {
+    while came_back.changed().await.is_ok() {
+        for queue in &queues {
+            queue.retry_all_spread(RETURN_SPREAD);
+        }
+    }
+}
+
+/// What must be up to date before work begins.
+struct Caches {
+    client: Client,
+    progress: Vec<Receiver<Progress>>,
+    followed: Followed,
+}
+
+impl Caches {
+    /// Ends when all are synced and, after an acquisition at this moment, know what the former leader wrote.
+    async fn ready(self, acquired: Option<Instant>) {
+        all_synced(self.progress).await;
+        if let Some(acquired) = acquired {
+            self.followed.catch_up(&self.client, acquired).await;
+        }
     }
 }
 
@@ -328,11 +397,17 @@ async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
     error.context("a resource is not followed any more")
 }
 
+/// What sleeps until this replica works.
+struct Work {
+    queues: Vec<Queue>,
+    starters: Vec<Starter>,
+    workers: Vec<BoxFuture<'static, ()>>,
+}
+
 /// Waits to lead, and works.
 async fn lead(
-    progress: Vec<Receiver<Progress>>,
-    queues: Vec<Queue>,
-    workers: Vec<BoxFuture<'static, ()>>,
+    caches: Caches,
+    Work { queues, starters, workers }: Work,
     mut elector: Option<Elector>,
     shutdown_limit: Duration,
 ) -> anyhow::Result<()> {
@@ -343,11 +418,13 @@ async fn lead(
             () = &mut stopped => return Ok(()),
         }
     }
+    let acquired = elector.as_ref().map(|_| Instant::now());
     tokio::select! {
-        () = all_synced(progress) => tracing::info!("caches are synced, workers start"),
+        () = caches.ready(acquired) => tracing::info!("caches are synced, workers start"),
         () = &mut stopped => return end(elector).await,
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
+    Queue::start(&queues, || starters.into_iter().for_each(|starter| starter()));
     let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}

@@ -1,7 +1,9 @@
 //! HTTPS for the kubelet, Prometheus and people: health open to all, everything else as upstream's for who may see it.
 //!
 //! `/livez`, `/readyz`, `/healthz` (with `?verbose`, `?exclude=` and one path per check), `/debug/flags/v`, and the pages
-//! that [`Site::page`] adds. Every request is authenticated by TokenReview and authorized by SubjectAccessReview.
+//! that [`Site::page`] adds. Every request is authenticated by TokenReview and authorized by SubjectAccessReview, except
+//! for what is not there: upstream asks for a review of any path first, here a path that nothing is served under is
+//! answered 404 to everyone, or anybody could cause reviews without end.
 //! Left out: HTTP/2 (its abuse has cost others dearly; the visitors here need it not), client certificates, profiling.
 
 mod auth;
@@ -9,40 +11,42 @@ mod certificate;
 mod health;
 #[cfg(test)]
 pub(crate) mod loopback;
+mod places;
 mod query;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::runtime::client::Client;
+use crate::runtime::client::{Client, ConfigError};
 use crate::runtime::flags::ServingFlags;
 use crate::runtime::telemetry::Verbosity;
 use auth::{Auth, Denied};
 pub use certificate::CertificateError;
 pub use health::{Checks, Probe};
+use places::{Places, Seat};
 pub use query::Query;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// So many connections at once; one more waits until another ends.
-const CONNECTIONS_MAX: usize = 128;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// net/http's in upstream's servers: a header that takes longer is not read, an idle connection is closed.
 const HEADER_MAX: Duration = Duration::from_secs(32);
@@ -67,13 +71,30 @@ pub enum ServingError {
         /// What the system says.
         cause: io::Error,
     },
+    /// There is no client for the reviews.
+    #[error(transparent)]
+    Client(#[from] ConfigError),
+    /// The system gives no random bytes.
+    #[error("the system has no random bytes for a key")]
+    Randomness,
 }
 
-type Read = Box<dyn Fn(&Query) -> String + Send + Sync>;
+/// A body that is whole, or comes in pieces.
+type Content = UnsyncBoxBody<Bytes, Infallible>;
+type Read = Box<dyn Fn(&Query) -> Content + Send + Sync>;
 
 struct Page {
     content_type: &'static str,
     read: Read,
+}
+
+/// What a request is for.
+enum Found<'a> {
+    Page(&'a Page),
+    Verbosity,
+    NewVerbosity,
+    Probe(Probe),
+    Check(Probe, String),
 }
 
 /// What is served.
@@ -97,31 +118,64 @@ impl Site {
         content_type: &'static str,
         read: impl Fn(&Query) -> String + Send + Sync + 'static,
     ) -> Self {
-        self.pages.insert(path, Page { content_type, read: Box::new(read) });
+        self.pages.insert(path, Page { content_type, read: Box::new(move |query| whole(read(query))) });
         self
     }
 
-    fn answer(&self, method: &Method, path: &str, query: &Query, body: &[u8]) -> Answer {
-        if let (&Method::PUT, "/debug/flags/v") = (method, path) {
-            return self.set_verbosity(body);
-        }
-        if method != Method::GET && method != Method::HEAD {
-            return Answer::text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n");
-        }
-        if let Some(page) = self.pages.get(path) {
-            return Answer { code: StatusCode::OK, content_type: page.content_type, body: (page.read)(query) };
-        }
-        match path.split('/').collect::<Vec<_>>()[..] {
-            ["", "debug", "flags", "v"] => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
-            ["", probe] => Probe::named(probe).map_or_else(Answer::not_found, |probe| self.checks.answer(probe, query)),
-            ["", probe, ref check @ ..] => Probe::named(probe)
-                .and_then(|probe| self.checks.answer_one(probe, &check.join("/")))
-                .unwrap_or_else(Answer::not_found),
-            _ => Answer::not_found(),
+    /// Adds a page that may be longer than what memory should hold: each piece is made once the visitor has taken those
+    /// before.
+    #[must_use]
+    pub fn page_in_pieces<P: Iterator<Item = String> + Send + 'static>(
+        mut self,
+        path: &'static str,
+        content_type: &'static str,
+        read: impl Fn(&Query) -> P + Send + Sync + 'static,
+    ) -> Self {
+        let read = Box::new(move |query: &Query| {
+            let pieces = stream::iter(read(query).map(|piece| Ok(Frame::data(Bytes::from(piece)))));
+            StreamBody::new(pieces).boxed_unsync()
+        });
+        self.pages.insert(path, Page { content_type, read });
+        self
+    }
+
+    /// What is there under this path. Which paths there are is no secret: it is in the source.
+    fn find(&self, method: &Method, path: &str) -> Result<Found<'_>, Answer> {
+        let found = self.find_path(path).ok_or_else(Answer::not_found)?;
+        match (method, found) {
+            (&Method::GET | &Method::HEAD, found) => Ok(found),
+            (&Method::PUT, Found::Verbosity) => Ok(Found::NewVerbosity),
+            (_, _) => Err(Answer::text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n")),
         }
     }
 
-    /// Source: `StringFlagPutHandler`, staging/src/k8s.io/apiserver/pkg/server/routes/flags.go.
+    fn find_path(&self, path: &str) -> Option<Found<'_>> {
+        if let Some(page) = self.pages.get(path) {
+            return Some(Found::Page(page));
+        }
+        match path.split('/').collect::<Vec<_>>()[..] {
+            ["", "debug", "flags", "v"] => Some(Found::Verbosity),
+            ["", probe] => Probe::named(probe).map(Found::Probe),
+            ["", probe, ref check @ ..] => {
+                let (probe, check) = (Probe::named(probe)?, check.join("/"));
+                self.checks.has(probe, &check).then_some(Found::Check(probe, check))
+            }
+            _ => None,
+        }
+    }
+
+    fn answer(&self, found: &Found<'_>, query: &Query, body: &[u8]) -> Response<Content> {
+        let answer = match found {
+            Found::Page(Page { content_type, read }) => return response(StatusCode::OK, content_type, read(query)),
+            Found::Verbosity => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
+            Found::NewVerbosity => self.set_verbosity(body),
+            Found::Probe(probe) => self.checks.answer(*probe, query),
+            Found::Check(probe, check) => self.checks.answer_one(*probe, check).unwrap_or_else(Answer::not_found),
+        };
+        answer.into()
+    }
+
+    /// Upstream: `StringFlagPutHandler`, staging/src/k8s.io/apiserver/pkg/server/routes/flags.go.
     fn set_verbosity(&self, body: &[u8]) -> Answer {
         let text = String::from_utf8_lossy(body);
         match text.trim().parse() {
@@ -158,16 +212,24 @@ impl From<Denied> for Answer {
     }
 }
 
-impl From<Answer> for Response<Full<Bytes>> {
+impl From<Answer> for Response<Content> {
     fn from(answer: Answer) -> Self {
-        let mut response = Self::new(Full::new(answer.body.into()));
-        *response.status_mut() = answer.code;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-        response
+        response(answer.code, answer.content_type, whole(answer.body))
     }
+}
+
+fn response(code: StatusCode, content_type: &'static str, content: Content) -> Response<Content> {
+    let mut response = Response::new(content);
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+fn whole(text: String) -> Content {
+    Full::new(Bytes::from(text)).boxed_unsync()
 }
 
 /// A running server; dropping it ends it and its connections.
@@ -177,11 +239,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve as the flags say; nothing where `--secure-port` is 0. Called inside the tokio runtime.
+    /// Starts to serve as the flags say, with reviews as `client`, over a connection of their own; nothing where
+    /// `--secure-port` is 0. Called inside the tokio runtime.
     ///
     /// # Errors
     /// When the certificate cannot be used or the address not be listened on.
-    pub async fn start(flags: &ServingFlags, site: Site, client: Client) -> Result<Option<Self>, ServingError> {
+    pub async fn start(flags: &ServingFlags, site: Site, client: &Client) -> Result<Option<Self>, ServingError> {
         if flags.secure_port == 0 {
             return Ok(None);
         }
@@ -189,13 +252,13 @@ impl Server {
         Self::on(listener, flags, site, client).map(Some)
     }
 
-    fn on(listener: TcpListener, flags: &ServingFlags, site: Site, client: Client) -> Result<Self, ServingError> {
+    fn on(listener: TcpListener, flags: &ServingFlags, site: Site, client: &Client) -> Result<Self, ServingError> {
         let acceptor = TlsAcceptor::from(certificate::server_config(flags.certificate())?);
         let address = listener.local_addr().map_err(|cause| {
             let address = SocketAddr::new(flags.bind_address, flags.secure_port);
             ServingError::Listen { address, cause }
         })?;
-        let auth = Auth::new(client, flags.authorization_always_allow_paths.clone());
+        let auth = Auth::new(client, flags.authorization_always_allow_paths.clone())?;
         let visit = Arc::new(Visit { site, auth });
         tracing::info!(%address, "serving securely");
         Ok(Self { address, accepting: tokio::spawn(accept(listener, acceptor, visit)) })
@@ -225,16 +288,17 @@ async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener, ServingError> {
 }
 
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Places::default();
     let mut connections = JoinSet::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let (acceptor, visit) = (acceptor.clone(), Arc::clone(&visit));
+            Ok((stream, peer)) => {
+                let (acceptor, visit, seat) = (acceptor.clone(), Arc::clone(&visit), places.take(peer.ip()));
                 connections.spawn(async move {
-                    serve(stream, acceptor, visit).await;
-                    drop(place);
+                    tokio::select! {
+                        () = serve(stream, acceptor, visit, &seat) => {}
+                        () = seat.closed() => {}
+                    }
                 });
             }
             Err(error) => {
@@ -247,11 +311,12 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>)
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>) {
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, seat: &Seat) {
     let Ok(Ok(stream)) = timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await else { return };
     let service = service_fn(move |request| {
+        seat.asked();
         let visit = Arc::clone(&visit);
-        async move { Ok::<_, std::convert::Infallible>(visit.answer(request).await.into()) }
+        async move { Ok::<_, Infallible>(visit.answer(request).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -276,16 +341,21 @@ struct Visit {
 }
 
 impl Visit {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Content> {
         let (head, body) = request.into_parts();
-        let (path, query) = (head.uri.path(), Query::new(head.uri.query().unwrap_or_default()));
+        // First, because it costs no review.
+        let found = match self.site.find(&head.method, head.uri.path()) {
+            Ok(found) => found,
+            Err(answer) => return answer.into(),
+        };
         if let Err(denied) = self.auth.check(&head.method, &head.uri, &head.headers).await {
-            return denied.into();
+            return Answer::from(denied).into();
         }
         let Ok(Ok(body)) = timeout(BODY_MAX, Limited::new(body, BODY_BYTES_MAX).collect()).await else {
-            return Answer::text(StatusCode::BAD_REQUEST, "the body is too long or too slow\n");
+            return Answer::text(StatusCode::BAD_REQUEST, "the body is too long or too slow\n").into();
         };
-        self.site.answer(&head.method, path, &query, &body.to_bytes())
+        let query = Query::new(head.uri.query().unwrap_or_default());
+        self.site.answer(&found, &query, &body.to_bytes())
     }
 }
 

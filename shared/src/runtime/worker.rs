@@ -27,6 +27,8 @@ pub enum Requeue {
     After(Duration),
     /// When an event says so, but those of this time together: for what changes in bursts and is written whole.
     Rest(Duration),
+    /// After the queue's back-off, as after a failure, for something was left out; an event waits for this time only.
+    Partly(Duration),
     /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
     RateLimited,
 }
@@ -37,6 +39,7 @@ impl From<Requeue> for Finish {
             Requeue::Done => Self::Done,
             Requeue::After(delay) => Self::After(delay),
             Requeue::Rest(delay) => Self::Rest(delay),
+            Requeue::Partly(apart) => Self::Partly(apart),
             Requeue::RateLimited => Self::Retry,
         }
     }
@@ -131,7 +134,7 @@ fn is_conflict(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
     use crate::runtime::client::{Client, ClientOptions};
-    use crate::runtime::consistency::Followed;
+    use crate::runtime::consistency::Watched;
     use crate::runtime::queue::{Backoff, Cause};
     use std::sync::Mutex;
     use tokio::sync::Notify;
@@ -158,12 +161,13 @@ mod tests {
     fn nothing_written() -> Arc<Consistency> {
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         let client = Client::new(&config, ClientOptions::default()).unwrap();
-        Arc::new(Consistency::new(client, Followed::default()))
+        Arc::new(Consistency::new(client, Watched::default()))
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
         let queue = Queue::new("test", Backoff::default(), None);
+        Queue::start(std::slice::from_ref(&queue), || {});
         let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
         let running = tokio::spawn(run(
             Arc::clone(&controller),

@@ -8,7 +8,7 @@ use e2e::operator::upstream_controller;
 use serde_json::json;
 
 use super::{behaving, completed, index, indexed, pods, status};
-use crate::support::{DEADLINE, OPERATORS, Scene, start_operators, with_cluster};
+use crate::support::{DEADLINE, Scene, operators, start_operators, with_cluster};
 
 const COMPLETIONS: i32 = 200;
 
@@ -32,8 +32,11 @@ fn no_index_runs_twice_when_a_job_changes_hands_and_back() -> Result<()> {
         let noted = scene.sample("app=many").await?;
         succeeded(scene, "many", 40).await?;
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::without(OPERATORS.map(upstream_controller)))?;
-        let mut operators = start_operators(&scene.cluster, OPERATORS).await?;
+        scene
+            .cluster
+            .start_controller_manager(ControllerManager::without(operators().map(upstream_controller)))
+            .await?;
+        let mut operators = start_operators(&scene.cluster, operators()).await?;
         let taken = status(scene, "many").await?.succeeded.unwrap_or(0);
         succeeded(scene, "many", taken + 60).await?;
 
@@ -41,7 +44,7 @@ fn no_index_runs_twice_when_a_job_changes_hands_and_back() -> Result<()> {
             operator.terminate().await?;
         }
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::all())?;
+        scene.cluster.start_controller_manager(ControllerManager::all()).await?;
         let status = completed(scene, "many").await?;
         assert_eq!((status.succeeded, status.failed), (Some(COMPLETIONS), None));
         assert_eq!(status.completed_indexes.as_deref(), Some("0-199"));

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
-use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::api::{DeleteParams, ListParams};
+use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
@@ -141,5 +141,60 @@ fn only_who_has_no_owner_left_goes() -> Result<()> {
         }
         scene.kubectl("delete secret/owner").await?;
         gone(scene, &["owned", "half-owned"]).await
+    })
+}
+
+/// Names of RBAC's objects may have nearly every character.
+#[test]
+fn an_owner_whose_name_no_url_can_have_as_it_is_keeps_its_dependents_and_goes_after_them() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let (roles, name): (Api<Role>, _) = (scene.api(), "dev?x y#z&a=b+c;d");
+        let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        let role = roles.create(&PostParams::default(), &Role { metadata, rules: None }).await?;
+        let owner = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "name": name,
+            "uid": role.uid(), "blockOwnerDeletion": true});
+        let never = json!({"apiVersion": "v1", "kind": "Secret", "name": "never",
+            "uid": "00000000-0000-4000-8000-000000000001"});
+        scene.apply(&config_maps().object("half-owned", &[never, owner])).await?;
+        scene
+            .wait_until("only the role is left of its owners", DEADLINE, async || {
+                let left: ConfigMap = scene.fetch("half-owned").await?;
+                let owners: Vec<String> = left.owner_references().iter().map(|owner| owner.name.clone()).collect();
+                ensure!(owners == [name] && left.metadata.deletion_timestamp.is_none(), "{owners:?}");
+                Ok(())
+            })
+            .await?;
+        // A deletion of all that there is has no name in its URL.
+        roles.delete_collection(&DeleteParams::foreground(), &ListParams::default()).await?;
+        gone(scene, &["half-owned"]).await?;
+        scene
+            .wait_until("the role is gone", DEADLINE, async || {
+                let left = roles.list(&ListParams::default()).await?.items;
+                ensure!(left.is_empty(), "{left:?}");
+                Ok(())
+            })
+            .await
+    })
+}
+
+/// Upstream's client refuses to ask for such a name, again and again.
+#[test]
+fn a_reference_by_a_name_that_no_object_can_have_lets_its_dependent_be() -> Result<()> {
+    on_shared_cluster(async |scene| {
+        let kind = config_maps();
+        let called = |name: &str, uid: u8| {
+            json!({"apiVersion": "v1", "kind": "Secret", "name": name,
+                "uid": format!("00000000-0000-4000-8000-0000000000{uid:02}")})
+        };
+        for (at, name) in [(10, ".."), (11, "../configmaps/other"), (12, "50%")] {
+            scene.apply(&kind.object(&format!("odd-{at}"), &[called(name, at)])).await?;
+        }
+        scene.apply(&kind.object("never-owned", &[called("never", 13)])).await?;
+        gone(scene, &["never-owned"]).await?;
+        for at in 10..13 {
+            let left: ConfigMap = scene.fetch(&format!("odd-{at}")).await?;
+            assert_eq!(left.metadata.deletion_timestamp, None, "{at}");
+        }
+        Ok(())
     })
 }

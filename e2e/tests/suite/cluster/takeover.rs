@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::namespaces::says;
 use super::tree::{HOLD, Kind, Tree, config_maps, define, secrets};
-use crate::support::{OPERATORS, Scene, start_operators, with_cluster};
+use crate::support::{Scene, operators, start_operators, with_cluster};
 
 /// What there is of a tree while its last leaf is held.
 const IN_THE_MIDDLE: [&str; 3] = ["-tree", "-tree-1", "-tree-1-1"];
@@ -77,12 +77,12 @@ async fn end(scene: &Scene) -> Result<()> {
 #[test]
 fn a_cascading_deletion_changes_hands_in_its_middle_and_back() -> Result<()> {
     with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
-        let rest = ControllerManager::without(OPERATORS.map(upstream_controller));
+        let rest = ControllerManager::without(operators().map(upstream_controller));
         let (forest, ending) = (Forest::grow(scene, "first").await?, end_half(scene, "ends-first").await?);
         forest.begin_to_go().await?;
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(rest)?;
-        let mut operators = start_operators(&scene.cluster, OPERATORS).await?;
+        scene.cluster.start_controller_manager(rest).await?;
+        let mut operators = start_operators(&scene.cluster, operators()).await?;
         forest.go(scene).await?;
         end(&ending).await?;
 
@@ -92,7 +92,7 @@ fn a_cascading_deletion_changes_hands_in_its_middle_and_back() -> Result<()> {
             operator.terminate().await?;
         }
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::all())?;
+        scene.cluster.start_controller_manager(ControllerManager::all()).await?;
         forest.go(scene).await?;
         end(&ending).await
     })

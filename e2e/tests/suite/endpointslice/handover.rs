@@ -168,7 +168,7 @@ fn slices_change_hands_without_a_write_and_are_made_anew_alike() -> Result<()> {
         let before = all_versions(scene).await?;
 
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::without([upstream_controller(OPERATOR)]))?;
+        scene.cluster.start_controller_manager(ControllerManager::without([upstream_controller(OPERATOR)])).await?;
         let mut operators = start_operators(&scene.cluster, [OPERATOR]).await?;
         marker(scene, "handed-over").await?;
         assert_eq!(all_versions(scene).await?, before, "the operator wrote what needed no write");
@@ -186,7 +186,7 @@ fn slices_change_hands_without_a_write_and_are_made_anew_alike() -> Result<()> {
             operator.terminate().await?;
         }
         scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::all())?;
+        scene.cluster.start_controller_manager(ControllerManager::all()).await?;
         marker(scene, "handed-back").await?;
         let mut left = all_versions(scene).await?;
         if left["spread"] != anew["spread"] {

@@ -76,7 +76,7 @@ fn a_rolling_update_of_many_pods_takes_no_more_writes_than_upstream_needs() -> R
         upstream.kubectl("delete deployment/web service/web").await?;
         scene.cluster.stop_controller_manager().await?;
         let rest = ControllerManager::without([upstream_controller(OPERATOR)]);
-        scene.cluster.start_controller_manager(rest)?;
+        scene.cluster.start_controller_manager(rest).await?;
         let _operators = start_operators(&scene.cluster, [OPERATOR]).await?;
         let ours = scene.beside("ours").await?;
         let found = roll(&ours).await?;

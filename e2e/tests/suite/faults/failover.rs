@@ -1,12 +1,21 @@
-//! The leader is gone, or only asleep, in the middle of a rollout.
+//! The leader is gone, only asleep, or busy; and the one who takes over has seen nothing for a while.
 //! Left out: what becomes of the Lease of an idle leader, which the suite's `leader` is about.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use http::Method;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use serde_json::json;
 use tokio::time::Instant;
 
-use super::{DEPLOYMENT, REPLICA_SET, complete, deploy, on_quiet_cluster, roll_out, stays};
+use super::{
+    DEPLOYMENT, PODS, REPLICA_SET, complete, complete_set, deploy, on_quiet_cluster, replica_set, roll_out, stays,
+    stays_set,
+};
 use crate::support::behind::{Behind, Gate, nth_work};
 use crate::support::{DEADLINE, Scene};
 
@@ -104,5 +113,58 @@ fn a_leader_that_slept_through_its_lease_writes_nothing_more() -> Result<()> {
         })
         .await?;
         stays(scene).await
+    })
+}
+
+#[test]
+fn a_standby_that_lags_makes_no_pod_of_its_predecessor_twice() -> Result<()> {
+    on_quiet_cluster(async |scene| {
+        let mut first = Behind::start(scene, REPLICA_SET, "first", &FLAGS).await?;
+        scene.apply(&replica_set(5)).await?;
+        complete_set(scene).await?;
+        let second = Behind::start(scene, REPLICA_SET, "second", &FLAGS).await?;
+        second.proxy.freeze_watches(PODS);
+        let lists = second.lists(PODS);
+        let sampler = scene.sample("app=web").await?;
+        scene.patch::<ReplicaSet>("web", &json!({"spec": {"replicas": 10}})).await?;
+        complete_set(scene).await?;
+        first.operator.process().send_terminate();
+        let status = first.operator.process().wait(DEADLINE).await?;
+        ensure!(status.success(), "{status}");
+        scene
+            .wait_until("the standby asks for all pods anew", DEADLINE, async || {
+                ensure!(second.lists(PODS) > lists, "it does not");
+                Ok(())
+            })
+            .await?;
+        second.proxy.thaw_watches();
+        stays_set(scene).await?;
+        let seen = sampler.finish(scene).await?;
+        ensure!((seen.most_excess, seen.pods.len()) == (0, 10), "{seen:?}");
+        let creates = second.count(&Method::POST, "**/pods");
+        ensure!(creates == 0, "{creates} creates where nothing was missing");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_leader_keeps_its_lease_while_hundreds_of_creates_wait_for_their_turn() -> Result<()> {
+    on_quiet_cluster(async |scene| {
+        let flags = [&FLAGS[..], &["--kube-api-qps=20", "--kube-api-burst=20"]].concat();
+        let mut leader = Behind::start(scene, REPLICA_SET, REPLICA_SET, &flags).await?;
+        scene.apply(&replica_set(500)).await?;
+        // Ten seconds, in which the Lease would expire three times.
+        scene
+            .wait_until("200 pods", DEADLINE, async || {
+                leader.operator.process().check_running()?;
+                let pods = scene.list::<Pod>("app=web").await?.len();
+                ensure!(pods >= 200, "{pods}");
+                Ok(())
+            })
+            .await?;
+        let leases: Api<Lease> = Api::namespaced(scene.client.clone(), "kube-system");
+        let lease = leases.get(REPLICA_SET).await?.spec.context("a Lease without a spec")?;
+        ensure!(lease.lease_transitions == Some(0), "{lease:?}");
+        Ok(())
     })
 }

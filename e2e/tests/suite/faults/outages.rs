@@ -1,4 +1,5 @@
-//! Nothing works for a while: the apiserver is away, it accepts no token, or a webhook that it must ask does not answer.
+//! Nothing works for a while: the apiserver is away, its etcd is restored from a backup, it accepts no token, or a webhook
+//! that it must ask does not answer.
 
 use std::time::Duration;
 
@@ -14,9 +15,10 @@ use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
 
 use super::{
-    DEPLOYMENT, REPLICA_SET, complete, complete_set, deploy, pods, replica_set, roll_out, start_rollout, stays,
-    stays_set, with_operators,
+    DEPLOYMENT, PODS, REPLICA_SET, complete, complete_set, deploy, on_quiet_cluster, pods, replica_set, roll_out,
+    start_rollout, stays, stays_set, with_operators,
 };
+use crate::support::behind::Behind;
 use crate::support::{DEADLINE, Scene, template};
 
 #[test]
@@ -49,6 +51,87 @@ fn a_rollout_goes_on_when_the_apiserver_is_back() -> Result<()> {
         complete(scene).await?;
         stays(scene).await
     })
+}
+
+/// From the apiserver's return until everything watches again.
+const RETURN: Duration = Duration::from_secs(5);
+/// After so many failures the next try is 13 to 26 s away.
+const LONG_BACKOFF: usize = 5;
+
+#[test]
+fn everything_is_watched_again_soon_after_an_outage_however_long_it_was() -> Result<()> {
+    with_operators([REPLICA_SET], async |scene, [behind]| {
+        scene.apply(&replica_set(3)).await?;
+        complete_set(scene).await?;
+        scene.cluster.kill(Part::Apiserver)?;
+        behind.proxy.forget_requests();
+        let watches = || {
+            let mut requests = behind.proxy.requests();
+            requests.retain(|request| request.path == PODS);
+            requests
+        };
+        scene
+            .wait_until("it backs off", DEADLINE, async || {
+                let asked = watches().len();
+                ensure!(asked >= LONG_BACKOFF, "it has asked {asked} times");
+                Ok(())
+            })
+            .await?;
+        scene.cluster.run(Part::Apiserver)?;
+        scene
+            .wait_until("the apiserver is back", DEADLINE, async || scene.fetch::<ReplicaSet>("web").await.map(drop))
+            .await?;
+        scene
+            .wait_until("pods are watched again", RETURN, async || {
+                let is_answered = |status: StatusCode| status.is_success();
+                ensure!(watches().iter().any(|watch| watch.status.is_some_and(is_answered)), "{:?}", watches());
+                Ok(())
+            })
+            .await?;
+        stays_set(scene).await
+    })
+}
+
+/// How long work may rest after etcd was restored.
+const RESTORED: Duration = Duration::from_secs(10);
+/// It is not to lose its Lease while the cluster is restored.
+const PATIENT: [&str; 2] = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"];
+
+/// With these flags, an operator goes on with what etcd had in the backup.
+fn goes_on_after_a_restore(flags: &[&str]) -> Result<()> {
+    on_quiet_cluster(async |scene| {
+        let mut behind = Behind::start(scene, REPLICA_SET, REPLICA_SET, flags).await?;
+        scene.apply(&replica_set(3)).await?;
+        complete_set(scene).await?;
+        scene.cluster.back_up().await?;
+        scene.patch::<ReplicaSet>("web", &json!({"spec": {"replicas": 10}})).await?;
+        complete_set(scene).await?;
+        // So many versions will be missing that watches which go on from the last one would be silent for long.
+        for step in 0..500 {
+            scene.patch::<ReplicaSet>("web", &json!({"metadata": {"annotations": {"step": step.to_string()}}})).await?;
+        }
+        scene.cluster.restore().await?;
+        scene.patch::<ReplicaSet>("web", &json!({"spec": {"replicas": 5}})).await?;
+        // Kubelets and the scheduler would have to be started anew: pods need not become ready.
+        scene
+            .wait_until("work goes on", RESTORED, async || {
+                let pods = scene.list::<Pod>("app=web").await?.len();
+                ensure!(pods == 5, "{pods} pods");
+                Ok(())
+            })
+            .await?;
+        behind.operator.process().check_running()
+    })
+}
+
+#[test]
+fn work_goes_on_after_etcd_was_restored_under_a_leader() -> Result<()> {
+    goes_on_after_a_restore(&PATIENT)
+}
+
+#[test]
+fn work_goes_on_after_etcd_was_restored_where_no_leader_is_elected() -> Result<()> {
+    goes_on_after_a_restore(&[])
 }
 
 #[test]

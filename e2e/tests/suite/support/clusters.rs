@@ -3,32 +3,22 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::thread;
 
 use anyhow::{Context, Result};
 use e2e::cluster::{Cluster, ClusterOptions};
-use e2e::operator::{Installed, Operator, OperatorSpec};
+use e2e::operator::{self, ALL_IN_ONE, Installed, Operator, OperatorSpec};
 use futures::future::try_join_all;
 use serde_json::json;
 
 use super::scene::{self, Scene};
 
 /// The operators that the suite is about: all there are.
-pub(crate) const OPERATORS: [&str; 12] = [
-    "cronjob-operator",
-    "deployment-operator",
-    "endpointslice-operator",
-    "garbage-collector-operator",
-    "job-operator",
-    "namespace-operator",
-    "pod-garbage-collector-operator",
-    "replicaset-operator",
-    "replicationcontroller-operator",
-    "root-ca-certificate-publisher-operator",
-    "serviceaccount-operator",
-    "ttl-after-finished-operator",
-];
+pub(crate) fn operators() -> impl Iterator<Item = &'static str> {
+    static OPERATORS: LazyLock<Vec<String>> = LazyLock::new(|| operator::all().expect("the operators' folders"));
+    OPERATORS.iter().map(String::as_str)
+}
 
 /// The cluster shared by all tests of this process, with every operator at work and no kube-controller-manager. It lives
 /// in a thread with a runtime of its own, as each test's runtime ends with the test.
@@ -41,7 +31,7 @@ pub(crate) fn shared() -> Result<Arc<Cluster>> {
                     return Ok(Arc::new(Cluster::external(None)?));
                 }
                 let cluster = Cluster::start(ClusterOptions::default()).await?;
-                for operator in start_operators(&cluster, OPERATORS).await? {
+                for operator in start_operators(&cluster, operators()).await? {
                     // Dropped it would be killed; the guard ends it with the process.
                     std::mem::forget(operator);
                 }
@@ -87,7 +77,7 @@ pub(crate) async fn start_operators<'a>(
 /// An operator, its permissions installed, still to be started.
 pub(crate) async fn spec(cluster: &Cluster, name: &str) -> Result<OperatorSpec> {
     let account = cluster.install(&manifests(name)).await?;
-    Ok(OperatorSpec::new(name, binary(name), &account))
+    Ok(OperatorSpec::new(name, program(), &account))
 }
 
 /// The token of a new account that may read the operators' metrics, by the role that the manifests have for that.
@@ -120,7 +110,7 @@ pub(crate) fn manifests(operator: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests").join(operator)
 }
 
-/// Cargo puts the programs of a profile next to each other.
-pub(crate) fn binary(operator: &str) -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_e2e")).with_file_name(operator)
+/// The program that has all operators in it.
+pub(crate) fn program() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_e2e")).with_file_name(ALL_IN_ONE)
 }

@@ -1,16 +1,16 @@
 //! The Job of one run: its name, which is also the lock on the run, and its JSON.
 //!
-//! Left out: the creationTimestamp that upstream sends and the apiserver ignores.
+//! Labels, annotations and spec of the template stay the raw JSON they were served as.
+//! Left out: the template's other metadata, which no Job gets, and the creationTimestamp that upstream sends and the apiserver ignores.
 //!
 //! Upstream: `getJobFromTemplate2`, `getJobName` and `getTimeHashInMinutes`, `pkg/controller/cronjob`.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use shared::api::object::Kind;
 use shared::api::owner::OwnerReference;
+use shared::api::raw::{RawObject, raw_of};
 use shared::api::resource::JOBS;
 
 use super::cron::load_zone;
@@ -21,14 +21,40 @@ pub fn name(cron_job: &CronJob, due: Timestamp) -> String {
     format!("{}-{}", cron_job.metadata.name(), due.as_second() / 60)
 }
 
+/// No Job can be made from the template.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidTemplate {
+    /// It, or a field of it, is something else than the API says, or than this build can read.
+    #[error("cannot read the job template: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// There is nothing to run.
+    #[error("the job template has no spec")]
+    NoSpec,
+}
+
+#[derive(Default, Deserialize)]
+struct Template<'a> {
+    #[serde(borrow, default)]
+    metadata: Option<TemplateMetadata<'a>>,
+    #[serde(borrow, default)]
+    spec: Option<RawObject<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct TemplateMetadata<'a> {
+    #[serde(borrow, default)]
+    labels: Option<RawObject<'a>>,
+    #[serde(borrow, default)]
+    annotations: Option<RawObject<'a>>,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
     api_version: String,
     kind: &'a str,
     metadata: Metadata<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spec: Option<&'a RawValue>,
+    spec: RawObject<'a>,
 }
 
 #[derive(Serialize)]
@@ -36,35 +62,23 @@ struct Body<'a> {
 struct Metadata<'a> {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    labels: Option<&'a RawValue>,
-    annotations: BTreeMap<&'a str, &'a str>,
+    labels: Option<RawObject<'a>>,
+    annotations: RawObject<'a>,
     owner_references: [OwnerReference<'a>; 1],
 }
 
 /// The JSON of the Job that is due at this time.
-pub fn body(cron_job: &CronJob, due: Timestamp) -> String {
-    let template = &cron_job.spec.job_template;
-    let metadata = template.metadata.as_ref();
-    let timestamp = scheduled_timestamp(cron_job, due);
-    let given = metadata.and_then(|metadata| metadata.annotations.as_ref()).into_iter().flatten();
-    let annotations = given
-        .map(|(key, value)| (&**key, &**value))
-        .chain(std::iter::once((SCHEDULED_TIMESTAMP, timestamp.as_str())))
-        .collect();
+pub fn body(cron_job: &CronJob, due: Timestamp) -> Result<String, InvalidTemplate> {
+    let template: Option<Template<'_>> = serde_json::from_str(cron_job.spec.job_template.get())?;
+    let Template { metadata, spec } = template.unwrap_or_default();
+    let TemplateMetadata { labels, annotations } = metadata.unwrap_or_default();
+    let mut annotations = annotations.unwrap_or_default();
+    annotations.insert(SCHEDULED_TIMESTAMP, raw_of(&scheduled_timestamp(cron_job, due)));
     let owner = cron_job.owner();
-    let body = Body {
-        api_version: JOBS.api_version(),
-        kind: &JOBS.kind,
-        metadata: Metadata {
-            name: name(cron_job, due),
-            labels: metadata.and_then(|metadata| metadata.labels.as_deref()),
-            annotations,
-            owner_references: [owner.controller_ref()],
-        },
-        spec: template.spec.as_deref(),
-    };
-    // Maps of texts and raw values are always JSON.
-    serde_json::to_string(&body).unwrap_or_default()
+    let metadata =
+        Metadata { name: name(cron_job, due), labels, annotations, owner_references: [owner.controller_ref()] };
+    let spec = spec.ok_or(InvalidTemplate::NoSpec)?;
+    Ok(serde_json::to_string(&Body { api_version: JOBS.api_version(), kind: &JOBS.kind, metadata, spec })?)
 }
 
 /// As Go's RFC 3339 layout prints it: an offset of zero is `Z`.

@@ -65,15 +65,17 @@ pub fn check_zone(cron_job: &CronJob) -> Result<(), UnknownTimeZone> {
     cron_job.spec.time_zone.as_deref().map_or(Ok(()), |zone| load_zone(zone).map(drop))
 }
 
-/// From when on times count: the last one that was started, or else the creation.
-pub fn since(cron_job: &CronJob) -> Timestamp {
+/// From when on times count: the last one that was started, or else the creation; and none before the schedule was
+/// edited. Upstream starts a run that the new schedule would have had before the edit.
+pub fn since(cron_job: &CronJob, edited_at: Option<Timestamp>) -> Timestamp {
     let last = cron_job.status.last_schedule_time.or(cron_job.metadata.creation);
-    last.map_or(Timestamp::UNIX_EPOCH, shared::api::time::Time::timestamp)
+    let last = last.map_or(Timestamp::UNIX_EPOCH, shared::api::time::Time::timestamp);
+    edited_at.map_or(last, |edited_at| edited_at.max(last))
 }
 
 /// As [`since`], but nothing that is too late already.
-pub fn since_in_time(cron_job: &CronJob, now: Timestamp) -> Timestamp {
-    let since = since(cron_job);
+pub fn since_in_time(cron_job: &CronJob, edited_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let since = since(cron_job, edited_at);
     let Some(seconds) = cron_job.spec.starting_deadline_seconds else { return since };
     now.checked_sub(SignedDuration::from_secs(seconds)).map_or(since, |deadline| deadline.max(since))
 }

@@ -44,22 +44,18 @@ struct CreateSpec<'a> {
 
 impl<'a> CreateBody<'a> {
     pub(super) fn new(owner: &'a Owner, new: &'a NewReplicaSet) -> Self {
+        let NewReplicaSet { name, annotations, replicas, min_ready_seconds, selector, template } = new;
         Self {
             api_version: "apps/v1",
             kind: "ReplicaSet",
             metadata: CreateMetadata {
-                name: &new.name,
+                name,
                 namespace: owner.key.namespace(),
-                labels: new.template.labels(),
-                annotations: new.annotations.iter().collect(),
+                labels: template.labels(),
+                annotations: annotations.iter().collect(),
                 owner_references: [owner.controller_ref()],
             },
-            spec: CreateSpec {
-                replicas: new.replicas,
-                min_ready_seconds: new.min_ready_seconds,
-                selector: &new.selector,
-                template: &new.template,
-            },
+            spec: CreateSpec { replicas: *replicas, min_ready_seconds: *min_ready_seconds, selector, template },
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Wake {
 }
 
 fn wake(deployment: &Arc<Deployment>) -> Wake {
-    Wake { key: deployment.meta.key.clone(), cause: Cause::Event }
+    Wake { key: deployment.metadata.key.clone(), cause: Cause::Event }
 }
 
 impl Caches {
@@ -31,18 +31,21 @@ impl Caches {
             Change::Added(_) => true,
             // A rollback is asked for by an annotation.
             Change::Updated { old, new } => {
-                old.meta.generation != new.meta.generation || old.meta.annotations != new.meta.annotations
+                old.metadata.generation != new.metadata.generation
+                    || old.metadata.annotations != new.metadata.annotations
             }
             Change::Deleted(_) => false,
         };
         let cause = if edited { Cause::Edit } else { Cause::Event };
-        Wake { key: change.latest().meta.key.clone(), cause }
+        Wake { key: change.latest().metadata.key.clone(), cause }
     }
 
     /// Upstream: `addReplicaSet`, `updateReplicaSet`, `deleteReplicaSet`, `deployment_controller.go`.
     pub(super) fn replica_set_changed(&self, change: Change<'_, ReplicaSet>) -> Vec<Wake> {
         match change {
-            Change::Added(new) if new.meta.controller.is_some() || new.meta.is_being_deleted() => self.owner_of(new),
+            Change::Added(new) if new.metadata.controller.is_some() || new.metadata.is_being_deleted() => {
+                self.owner_of(new)
+            }
             Change::Added(new) => self.selecting(new),
             Change::Updated { old, new } => self.replica_set_updated(old, new),
             // Nobody cares for the end of an orphan.
@@ -51,14 +54,14 @@ impl Caches {
     }
 
     fn replica_set_updated(&self, old: &ReplicaSet, new: &ReplicaSet) -> Vec<Wake> {
-        if old.meta.resource_version == new.meta.resource_version {
+        if old.metadata.resource_version == new.metadata.resource_version {
             return Vec::new();
         }
-        let has_other_owner = old.meta.controller != new.meta.controller;
+        let has_other_owner = old.metadata.controller != new.metadata.controller;
         let mut wakes = if has_other_owner { self.owner_of(old) } else { Vec::new() };
-        if new.meta.controller.is_some() {
+        if new.metadata.controller.is_some() {
             wakes.extend(self.owner_of(new));
-        } else if has_other_owner || old.meta.labels != new.meta.labels {
+        } else if has_other_owner || old.metadata.labels != new.metadata.labels {
             wakes.extend(self.selecting(new));
         }
         wakes
@@ -70,9 +73,9 @@ impl Caches {
 
     /// Upstream: `resolveControllerRef`, `deployment_controller.go`.
     fn resolve(&self, replica_set: &ReplicaSet) -> Option<Arc<Deployment>> {
-        let ControllerRef { api_version: _, kind, name, uid } = &**replica_set.meta.controller.as_ref()?;
+        let ControllerRef { api_version: _, kind, name, uid } = &**replica_set.metadata.controller.as_ref()?;
         let is_deployment = *kind == *Deployment::RESOURCE.kind;
-        self.deployments.get_with_uid(replica_set.meta.namespace(), name, *uid).filter(|_| is_deployment)
+        self.deployments.get_with_uid(replica_set.metadata.namespace(), name, *uid).filter(|_| is_deployment)
     }
 
     /// The Deployments that may adopt an orphan. Several are a mistake of their user.
@@ -81,7 +84,7 @@ impl Caches {
     fn selecting(&self, orphan: &ReplicaSet) -> Vec<Wake> {
         let deployments = self.selecting_deployments(orphan);
         if deployments.len() > 1 {
-            tracing::warn!(replica_set = %orphan.meta.key, count = deployments.len(), "several select one replica set");
+            tracing::warn!(replica_set = %orphan.metadata.key, count = deployments.len(), "several select one replica set");
         }
         deployments.iter().map(wake).collect()
     }
@@ -101,10 +104,10 @@ impl Caches {
 
     /// Upstream: `getDeploymentForPod`, `deployment_controller.go`.
     fn deployment_of(&self, pod: &Pod) -> Option<Arc<Deployment>> {
-        let ControllerRef { api_version: _, kind, name, uid } = &**pod.meta.controller.as_ref()?;
+        let ControllerRef { api_version: _, kind, name, uid } = &**pod.metadata.controller.as_ref()?;
         let is_replica_set = *kind == *ReplicaSet::RESOURCE.kind;
         let replica_set =
-            self.replica_sets.get_with_uid(pod.meta.namespace(), name, *uid).filter(|_| is_replica_set)?;
+            self.replica_sets.get_with_uid(pod.metadata.namespace(), name, *uid).filter(|_| is_replica_set)?;
         self.resolve(&replica_set)
     }
 }

@@ -118,7 +118,8 @@ fn fraction(replica_set: &ReplicaSet, spec: &DeploymentSpec, status_replicas: i3
 /// Upstream: `getNonNegativeInt32FromAnnotation`, `deployment_util.go`.
 pub fn count_annotation(replica_set: &ReplicaSet, key: &str) -> Option<i32> {
     // Go reads an unsigned number here, so a sign is no part of it.
-    let text = replica_set.meta.annotations.get(key).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let text =
+        replica_set.metadata.annotations.get(key).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
     text.parse().ok()
 }
 
@@ -126,14 +127,15 @@ pub fn count_annotation(replica_set: &ReplicaSet, key: &str) -> Option<i32> {
 ///
 /// Upstream: `Revision`, `deployment_util.go`.
 pub fn revision(replica_set: &ReplicaSet) -> Option<i64> {
-    replica_set.meta.annotations.get(annotations::REVISION).map_or(Some(0), |text| text.parse().ok())
+    replica_set.metadata.annotations.get(annotations::REVISION).map_or(Some(0), |text| text.parse().ok())
 }
 
 /// Whether the new ReplicaSet has all pods that the Deployment wants, and both know it.
 ///
 /// Upstream: `IsSaturated`, `deployment_util.go`.
 pub fn is_saturated(spec: &DeploymentSpec, replica_set: &ReplicaSet) -> bool {
-    let desired = replica_set.meta.annotations.get(annotations::DESIRED_REPLICAS).and_then(|text| text.parse().ok());
+    let desired =
+        replica_set.metadata.annotations.get(annotations::DESIRED_REPLICAS).and_then(|text| text.parse().ok());
     let counts = [Some(replica_set.spec.replicas), desired, Some(replica_set.status.available_replicas)];
     counts == [Some(spec.replicas); 3]
 }

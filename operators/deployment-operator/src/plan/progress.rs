@@ -55,7 +55,7 @@ pub fn is_complete(observed: &Observed, status: &DeploymentStatus) -> bool {
     status.updated_replicas == wanted
         && status.replicas == wanted
         && status.available_replicas == wanted
-        && status.observed_generation >= observed.deployment.meta.generation
+        && status.observed_generation >= observed.deployment.metadata.generation
 }
 
 /// The same by the status as it was written last: only then old ReplicaSets are of no use to the rollout.
@@ -109,7 +109,7 @@ pub fn set_progressing(observed: &Observed, new: Option<&str>, next: &mut Deploy
     }
     let subject = match new {
         Some(name) => format!("ReplicaSet {name:?}"),
-        None => format!("Deployment {:?}", observed.deployment.meta.name()),
+        None => format!("Deployment {:?}", observed.deployment.metadata.name()),
     };
     if is_complete(observed, next) {
         let message = format!("{subject} has successfully progressed.");

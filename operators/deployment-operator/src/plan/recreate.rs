@@ -33,7 +33,7 @@ pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan
 ///
 /// Upstream: `oldPodsRunning`, `recreate.go`.
 fn are_old_pods_running(observed: &Observed, sets: &ReplicaSets<'_>) -> bool {
-    let new = sets.new.map(|new| new.meta.uid);
+    let new = sets.new.map(|new| new.metadata.uid);
     sets.old.iter().map(|old| i64::from(old.status.replicas)).sum::<i64>() > 0
         || observed.running_pods.iter().any(|(uid, pods)| Some(*uid) != new && *pods > 0)
 }

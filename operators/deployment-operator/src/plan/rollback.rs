@@ -18,7 +18,7 @@ use crate::observe::Observed;
 ///
 /// Upstream: `getRollbackTo`, `pkg/controller/deployment/rollback.go`.
 pub(super) fn rollback_to(observed: &Observed) -> Option<i64> {
-    observed.deployment.meta.annotations.get(annotations::ROLLBACK_TO)?.parse().ok()
+    observed.deployment.metadata.annotations.get(annotations::ROLLBACK_TO)?.parse().ok()
 }
 
 /// Upstream: `rollback`, `rollback.go`.
@@ -79,12 +79,12 @@ fn last_revision(revisions: impl Iterator<Item = i64>) -> Option<i64> {
 
 /// Upstream: `rollbackToTemplate`, `rollback.go`.
 fn to_template(observed: &Observed, revision: i64, replica_set: &ReplicaSet) -> Result<Rollback, PlannedEvent> {
-    let (deployment, name) = (&observed.deployment, observed.deployment.meta.name());
+    let (deployment, name) = (&observed.deployment, observed.deployment.metadata.name());
     if deployment.spec.template.equals_ignoring_hash(&replica_set.spec.template) {
         let message = format!("The rollback revision contains the same template as current deployment {name:?}");
         return Err(warning(reasons::ROLLBACK_TEMPLATE_UNCHANGED, message));
     }
-    let (set, remove) = annotation_changes(&deployment.meta.annotations, &replica_set.meta.annotations);
+    let (set, remove) = annotation_changes(&deployment.metadata.annotations, &replica_set.metadata.annotations);
     let template = replica_set.spec.template.without_label(POD_TEMPLATE_HASH);
     let message = format!("Rolled back deployment {name:?} to revision {revision}");
     Ok(Rollback {

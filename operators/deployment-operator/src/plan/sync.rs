@@ -35,7 +35,7 @@ impl<'a> ReplicaSets<'a> {
     pub fn of(observed: &'a Observed) -> Self {
         let template = &observed.spec().template;
         let new = observed.replica_sets.iter().find(|candidate| candidate.spec.template.equals_ignoring_hash(template));
-        let is_old = |candidate: &&Arc<ReplicaSet>| new.is_none_or(|new| new.meta.uid != candidate.meta.uid);
+        let is_old = |candidate: &&Arc<ReplicaSet>| new.is_none_or(|new| new.metadata.uid != candidate.metadata.uid);
         Self { new, old: observed.replica_sets.iter().filter(is_old).collect() }
     }
 
@@ -61,7 +61,7 @@ impl<'a> ReplicaSets<'a> {
 
     /// The revision that the new ReplicaSet has once its annotations are right.
     pub fn revision_of_new(&self) -> Option<i64> {
-        self.new.and_then(|new| own_revision(&new.meta.annotations)).map(|current| current.max(self.new_revision()))
+        self.new.and_then(|new| own_revision(&new.metadata.annotations)).map(|current| current.max(self.new_revision()))
     }
 }
 
@@ -72,13 +72,14 @@ impl<'a> ReplicaSets<'a> {
 pub(super) fn plan_revision(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
     let Some(new) = sets.new else { return };
     let (observed, spec) = (draft.observed, draft.spec());
-    let changes = annotation_changes(&observed.deployment.meta.annotations, &new.meta.annotations, sets.new_revision());
+    let changes =
+        annotation_changes(&observed.deployment.metadata.annotations, &new.metadata.annotations, sets.new_revision());
     let min_ready_seconds = (new.spec.min_ready_seconds != spec.min_ready_seconds).then_some(spec.min_ready_seconds);
     if changes.are_to_be_written || min_ready_seconds.is_some() {
         draft.push(Step::UpdateReplicaSet(ReplicaSetUpdate {
-            key: new.meta.key.clone(),
-            uid: new.meta.uid,
-            resource_version: new.meta.resource_version,
+            key: new.metadata.key.clone(),
+            uid: new.metadata.uid,
+            resource_version: new.metadata.resource_version,
             annotations: changes.set,
             min_ready_seconds,
             scale: None,
@@ -88,13 +89,13 @@ pub(super) fn plan_revision(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
         }));
         return;
     }
-    let revision = new.meta.annotations.get(annotations::REVISION).unwrap_or_default();
+    let revision = new.metadata.annotations.get(annotations::REVISION).unwrap_or_default();
     if observed.revision() != revision {
         draft.revision = Some(Text::new(revision));
     }
     let progressing = condition::find(&observed.status.conditions, conditions::PROGRESSING);
     if progress::deadline(spec).is_some() && progressing.is_none() && draft.progressing.is_none() {
-        let message = format!("Found new replica set {:?}", new.meta.name());
+        let message = format!("Found new replica set {:?}", new.metadata.name());
         let reason = reasons::FOUND_NEW_REPLICA_SET;
         draft.progressing = Some(progress::condition(condition::TRUE, reason, message, draft.now));
     }
@@ -178,7 +179,7 @@ pub(super) fn plan_creation(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
         (annotations::MAX_REPLICAS, max_replicas(spec).to_string()),
     ];
     let own = own.iter().map(|(key, value)| (*key, value.as_str()));
-    let deployment = &draft.observed.deployment.meta;
+    let deployment = &draft.observed.deployment.metadata;
     draft.push(Step::CreateReplicaSet(Box::new(NewReplicaSet {
         name: names::with_suffix(deployment.name(), &hash, names::DNS1123_SUBDOMAIN_MAX_LENGTH),
         annotations: Annotations::new(copied(&deployment.annotations).chain(own)),
@@ -253,7 +254,7 @@ pub fn after_creation(
 }
 
 fn is_ours(observed: &Observed, found: &ReplicaSet) -> bool {
-    found.meta.is_controlled_by(observed.deployment.meta.uid)
+    found.metadata.is_controlled_by(observed.deployment.metadata.uid)
         && found.spec.template.equals_ignoring_hash(&observed.spec().template)
 }
 
@@ -351,13 +352,13 @@ fn plan_proportional_scale(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) 
 ///
 /// Upstream: `ReplicaSetsByCreationTimestamp`, `pkg/controller/controller_utils.go`.
 pub fn age(replica_set: &ReplicaSet) -> impl Ord + use<'_> {
-    (replica_set.meta.creation, replica_set.meta.name())
+    (replica_set.metadata.creation, replica_set.metadata.name())
 }
 
 /// Upstream: `ReplicasAnnotationsNeedUpdate`, `deployment_util.go`.
 fn has_noted_size(draft: &Draft<'_>, replica_set: &ReplicaSet) -> bool {
     let spec = draft.spec();
-    let notes = |key: &str, count: i32| replica_set.meta.annotations.get(key) == Some(&count.to_string());
+    let notes = |key: &str, count: i32| replica_set.metadata.annotations.get(key) == Some(&count.to_string());
     notes(annotations::DESIRED_REPLICAS, spec.replicas) && notes(annotations::MAX_REPLICAS, max_replicas(spec))
 }
 
@@ -367,18 +368,18 @@ fn has_noted_size(draft: &Draft<'_>, replica_set: &ReplicaSet) -> bool {
 pub(super) fn plan_cleanup(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
     let Some(limit) = draft.spec().revision_history_limit.filter(|limit| *limit != i32::MAX) else { return };
     let mut cleanable: Vec<&ReplicaSet> =
-        sets.old.iter().map(|old| &***old).filter(|old| !old.meta.is_being_deleted()).collect();
+        sets.old.iter().map(|old| &***old).filter(|old| !old.metadata.is_being_deleted()).collect();
     let surplus = cleanable.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
     // Where a revision is no number, only age can tell; upstream mixes the two orders.
     let have_revisions = cleanable.iter().all(|old| revision(old).is_some());
     cleanable.sort_by_key(|old| (revision(old).filter(|_| have_revisions), age(old)));
     for old in cleanable.into_iter().take(surplus) {
-        let is_settled = old.meta.generation <= old.status.observed_generation;
+        let is_settled = old.metadata.generation <= old.status.observed_generation;
         if old.status.replicas == 0 && old.spec.replicas == 0 && is_settled {
             draft.push(Step::DeleteReplicaSet(ReplicaSetDeletion {
-                key: old.meta.key.clone(),
-                uid: old.meta.uid,
-                resource_version: old.meta.resource_version,
+                key: old.metadata.key.clone(),
+                uid: old.metadata.uid,
+                resource_version: old.metadata.resource_version,
                 reason: "beyond the history limit",
             }));
         }

@@ -31,7 +31,7 @@ fn odd_values_do_not_make_an_object_unreadable() {
 #[test]
 fn kubectls_memory_is_not_kept() {
     let read = deployment("v1", 1).annotate(annotations::LAST_APPLIED, "{}").annotate("a", "1").build();
-    assert_eq!(read.meta.annotations.iter().collect::<Vec<_>>(), [("a", "1")]);
+    assert_eq!(read.metadata.annotations.iter().collect::<Vec<_>>(), [("a", "1")]);
 }
 
 #[test]

@@ -67,34 +67,35 @@ impl World {
     fn write(&mut self, observed: &Observed, next: objects::DeploymentStatus) {
         self.deployment.status = next;
         if let Some(revision) = observed.decided_revision() {
-            let others: Vec<(String, String)> = pairs(&self.deployment.meta.annotations, annotations::REVISION);
+            let others: Vec<(String, String)> = pairs(&self.deployment.metadata.annotations, annotations::REVISION);
             let with = others.into_iter().chain([(annotations::REVISION.to_owned(), revision.to_string())]);
-            self.deployment.meta.annotations = objects::Annotations::new(with);
+            self.deployment.metadata.annotations = objects::Annotations::new(with);
         }
     }
 
     fn apply(&mut self, step: &Step) {
         match step {
             Step::CreateReplicaSet(new) => {
-                assert!(self.sets.iter().all(|set| set.meta.name() != new.name), "{} exists", new.name);
+                assert!(self.sets.iter().all(|set| set.metadata.name() != new.name), "{} exists", new.name);
                 let mut set = builders::set("v0", new.replicas).status("observedGeneration", 0).build();
-                set.meta.key = Key::new("ns", &new.name);
-                set.meta.uid = Uid::parse(&new.name);
-                set.meta.creation = Some(shared::api::time::Time::from_second(self.second));
-                set.meta.annotations = new.annotations.clone();
+                set.metadata.key = Key::new("ns", &new.name);
+                set.metadata.uid = Uid::parse(&new.name);
+                set.metadata.creation = Some(shared::api::time::Time::from_second(self.second));
+                set.metadata.annotations = new.annotations.clone();
                 set.spec.template = new.template.clone();
                 set.spec.min_ready_seconds = new.min_ready_seconds;
                 set.status = objects::ReplicaSetStatus::default();
-                self.pods.insert(set.meta.uid, Vec::new());
+                self.pods.insert(set.metadata.uid, Vec::new());
                 self.sets.push(set);
             }
             Step::UpdateReplicaSet(update) => {
-                let set = self.sets.iter_mut().find(|set| set.meta.uid == update.uid).expect("only what was observed");
+                let set =
+                    self.sets.iter_mut().find(|set| set.metadata.uid == update.uid).expect("only what was observed");
                 let set_keys: Vec<&str> = update.annotations.keys().map(Text::as_str).collect();
-                let kept = set.meta.annotations.iter().filter(|(key, _)| !set_keys.contains(key));
+                let kept = set.metadata.annotations.iter().filter(|(key, _)| !set_keys.contains(key));
                 let set_now = update.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-                set.meta.annotations = objects::Annotations::new(kept.chain(set_now));
-                set.meta.generation += 1;
+                set.metadata.annotations = objects::Annotations::new(kept.chain(set_now));
+                set.metadata.generation += 1;
                 if let Some(scale) = update.scale {
                     assert_eq!(set.spec.replicas, scale.from);
                     set.spec.replicas = scale.to;
@@ -103,7 +104,7 @@ impl World {
             }
             Step::DeleteReplicaSet(deletion) => {
                 assert_eq!(self.pods.remove(&deletion.uid), Some(Vec::new()), "deleted with pods");
-                self.sets.retain(|set| set.meta.uid != deletion.uid);
+                self.sets.retain(|set| set.metadata.uid != deletion.uid);
             }
             Step::RollBack(_) | Step::Event(_) | Step::Fail(_) => panic!("{step}"),
         }
@@ -112,7 +113,7 @@ impl World {
     /// The ReplicaSet's own controller: as many pods as wanted; unavailable ones go first.
     fn sync_set(&mut self, index: usize) {
         let Some(set) = self.sets.get_mut(index) else { return };
-        let pods = self.pods.entry(set.meta.uid).or_default();
+        let pods = self.pods.entry(set.metadata.uid).or_default();
         let wanted = usize::try_from(set.spec.replicas).unwrap();
         pods.sort_by_key(|available| !available);
         pods.resize(wanted, false);
@@ -120,7 +121,7 @@ impl World {
         let available = count(pods.iter().filter(|available| **available).count());
         set.status.replicas = count(pods.len());
         (set.status.ready_replicas, set.status.available_replicas) = (available, available);
-        set.status.observed_generation = set.meta.generation;
+        set.status.observed_generation = set.metadata.generation;
         set.status.terminating_replicas = Some(0);
     }
 
@@ -132,7 +133,7 @@ impl World {
 
     fn become_available(&mut self, index: usize) {
         let Some(set) = self.sets.get(index) else { return };
-        if let Some(pod) = self.pods.get_mut(&set.meta.uid).and_then(|pods| pods.iter_mut().find(|pod| !**pod)) {
+        if let Some(pod) = self.pods.get_mut(&set.metadata.uid).and_then(|pods| pods.iter_mut().find(|pod| !**pod)) {
             *pod = true;
         }
     }
@@ -163,7 +164,7 @@ impl World {
     fn set_template(&mut self, version: usize) {
         let template = builders::template(&format!("v{version}"));
         self.deployment.spec.template = serde_json::from_value(template).unwrap();
-        self.deployment.meta.generation += 1;
+        self.deployment.metadata.generation += 1;
     }
 }
 
@@ -175,7 +176,7 @@ fn pairs(annotations: &objects::Annotations, without: &str) -> Vec<(String, Stri
 fn pod(owner: Uid) -> objects::Pod {
     let mut pod: objects::Pod = serde_json::from_str(r#"{"metadata":{"name":"p"}}"#).unwrap();
     let (api_version, kind) = ("apps/v1".into(), "ReplicaSet".into());
-    pod.meta.controller = Some(ControllerRef { api_version, kind, name: "p".into(), uid: owner }.shared());
+    pod.metadata.controller = Some(ControllerRef { api_version, kind, name: "p".into(), uid: owner }.shared());
     pod
 }
 
@@ -327,7 +328,7 @@ proptest! {
                 Asked::Recreate(false) => world.deployment.spec.strategy = strategy.clone(),
                 Asked::Pause(paused) => world.deployment.spec.paused = *paused,
             }
-            world.deployment.meta.generation += 1;
+            world.deployment.metadata.generation += 1;
             let scales = world.sync().iter().any(|planned| planned.path == Path::Scaling);
             if scales && matches!(world.deployment.spec.strategy, objects::Strategy::RollingUpdate { .. }) {
                 // Whatever was asked for before, no scaling goes beyond what is asked for now.

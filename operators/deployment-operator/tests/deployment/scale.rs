@@ -13,7 +13,7 @@ fn check_sizes(deployment: &Deployment, sets: &[ReplicaSet], expected: &[(&str, 
     let mut sizes: Vec<(String, i32)> = observed
         .replica_sets
         .iter()
-        .map(|set| (set.meta.name().trim_start_matches("web-").to_owned(), set.spec.replicas))
+        .map(|set| (set.metadata.name().trim_start_matches("web-").to_owned(), set.spec.replicas))
         .collect();
     for update in updates(&plan) {
         let scale = update.scale.unwrap();

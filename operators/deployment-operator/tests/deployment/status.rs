@@ -54,6 +54,20 @@ fn terminating_pods_are_known_only_if_every_synced_set_says_so() {
     assert_eq!(terminating(&[set("v1", 1).status("terminatingReplicas", 3).status("observedGeneration", 0)]), Some(3));
 }
 
+#[test]
+fn a_count_that_the_server_drops_is_not_written_again() {
+    let alone = |status: &[(&str, Value)]| {
+        let deployment = deployment("v1", 1);
+        let told = status.iter().fold(deployment, |told, (name, value)| told.status(name, value.clone()));
+        counts(&told.with(&[])).terminating_replicas
+    };
+    let synced = ("observedGeneration", json!(2));
+    assert_eq!(alone(&[]), Some(0));
+    assert_eq!(alone(std::slice::from_ref(&synced)), None);
+    assert_eq!(alone(&[synced, ("terminatingReplicas", json!(3))]), Some(0));
+    assert_eq!(alone(&[("observedGeneration", json!(1))]), Some(0));
+}
+
 /// Upstream: `TestMaxUnavailable`.
 #[test]
 fn available_is_what_was_asked_for_without_the_unavailable_ones() {

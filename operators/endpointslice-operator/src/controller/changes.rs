@@ -50,6 +50,14 @@ impl Sources {
         services.iter().map(|service| service.metadata.key.clone()).collect()
     }
 
+    /// The Services that have left out pods because this node was missing.
+    pub(super) fn node_changed(&self, change: Change<'_, Node>) -> Vec<Key> {
+        match change {
+            Change::Added(node) => self.tracker.awaiting(node.metadata.name()),
+            Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
+        }
+    }
+
     /// The Services whose slice somebody else has changed.
     ///
     /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,

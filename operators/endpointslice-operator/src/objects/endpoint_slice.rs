@@ -10,8 +10,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::api::intern::{Interner, Text};
 use shared::api::labels::Labels;
-use shared::api::object::{Key, Kind, Meta, NoAnnotations, Object, Uid};
-use shared::api::resource::Resource;
+use shared::api::object::{Key, Meta, Uid};
 
 use super::{ENDPOINT_SLICES, SERVICES, labels};
 
@@ -31,16 +30,7 @@ pub struct EndpointSlice {
     pub endpoints: Vec<Endpoint>,
 }
 
-impl Object for EndpointSlice {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for EndpointSlice {
-    const RESOURCE: Resource = ENDPOINT_SLICES;
-}
+shared::view!(EndpointSlice, ENDPOINT_SLICES);
 
 impl EndpointSlice {
     /// The key of its Service, as its label says.

@@ -6,9 +6,8 @@ use serde::Deserialize;
 use shared::api::condition::{Condition, TRUE, find};
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::object::Meta;
 use shared::api::quantity::Quantity;
-use shared::api::resource::Resource;
 
 use super::{NODES, labels};
 
@@ -28,16 +27,7 @@ pub struct Node {
     pub milli_cpu: i64,
 }
 
-impl Object for Node {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Node {
-    const RESOURCE: Resource = NODES;
-}
+shared::view!(Node, NODES);
 
 #[derive(Deserialize)]
 struct RawNode {

@@ -9,9 +9,10 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer};
 use shared::api::intern::{Interner, Text};
-use shared::api::object::{Kind, Meta, NoAnnotations, Object};
+use shared::api::object::Meta;
 use shared::api::pod::Phase;
-use shared::api::resource::{PODS, Resource};
+use shared::api::pod::container::is_sidecar;
+use shared::api::resource::PODS;
 use shared::api::time::Time;
 
 /// A pod.
@@ -55,16 +56,7 @@ pub struct Host {
     pub subdomain: Text,
 }
 
-impl Object for Pod {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+shared::view!(Pod, PODS);
 
 /// A port of a container that has a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -168,7 +160,7 @@ impl<'de> Deserialize<'de> for Pod {
 }
 
 fn named_ports(spec: &RawSpec<'_>) -> PodPorts {
-    let sidecars = spec.init_containers.iter().flatten().filter(|container| container.restart_policy == "Always");
+    let sidecars = spec.init_containers.iter().flatten().filter(|container| is_sidecar(&container.restart_policy));
     let ports = spec.containers.iter().flatten().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
     let named = ports.filter(|port| !port.name.is_empty()).map(|port| NamedPort {
         name: port.name.clone(),

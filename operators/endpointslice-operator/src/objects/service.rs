@@ -10,8 +10,7 @@ use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
-use shared::api::object::{Kind, Meta, Object};
-use shared::api::resource::Resource;
+use shared::api::object::Meta;
 
 use super::endpoint_slice::AddressType;
 use super::{SERVICES, annotations};
@@ -60,16 +59,7 @@ impl Service {
     }
 }
 
-impl Object for Service {
-    type Annotations = TopologyMode;
-    fn meta(&self) -> &Meta<TopologyMode> {
-        &self.metadata
-    }
-}
-
-impl Kind for Service {
-    const RESOURCE: Resource = SERVICES;
-}
+shared::view!(Service, SERVICES, TopologyMode);
 
 /// A Service's own IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 //! A process that starts anew has forgotten all of it, and writes nothing because of that.
 //! Left out: waiting for own creations and updates, which [`shared::runtime::consistency`] does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
 
@@ -24,6 +25,8 @@ struct State {
     slices: BTreeMap<Uid, Written>,
     services: BTreeMap<Key, ServiceState>,
     hints: BTreeMap<Key, ServiceHints>,
+    /// The nodes that each Service waits for, because of pods that are left out without them.
+    missing_nodes: BTreeMap<Key, BTreeSet<Text>>,
     zones: Zones,
 }
 
@@ -107,11 +110,29 @@ impl Tracker {
         }
     }
 
+    /// A Service waits for these nodes, and for no others.
+    pub(crate) fn await_nodes(&self, service: &Key, nodes: BTreeSet<Text>) {
+        let mut state = self.state();
+        if nodes.is_empty() {
+            state.missing_nodes.remove(service);
+        } else {
+            state.missing_nodes.insert(service.clone(), nodes);
+        }
+    }
+
+    /// The Services that wait for this node.
+    pub(crate) fn awaiting(&self, node: &str) -> Vec<Key> {
+        let state = self.state();
+        let waiting = state.missing_nodes.iter().filter(|(_, nodes)| nodes.contains(node));
+        waiting.map(|(service, _)| service.clone()).collect()
+    }
+
     /// A Service is gone.
     pub(crate) fn forget(&self, service: &Key) {
         let mut state = self.state();
         state.services.remove(service);
         state.hints.remove(service);
+        state.missing_nodes.remove(service);
     }
 
     /// A node has changed.

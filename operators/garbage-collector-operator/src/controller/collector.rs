@@ -3,14 +3,15 @@
 //! The graph's lock is the counterpart of upstream's single graph worker: an event is taken whole, and what it is worth
 //! is enqueued before the next one. It is never held over an await.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::Resource;
 use shared::runtime::discovery::Discovery;
-use shared::runtime::events::{EventType, ObjectReference, Recorder};
-use shared::runtime::queue::{Cause, Queue};
+use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::queue::{Backoff, Cause, Queue};
 use tokio::sync::watch;
 
 use crate::graph::{Effects, Event, Graph, Stage};
@@ -31,7 +32,13 @@ pub struct Collector {
     recorder: Recorder,
     /// The kinds of which the last read failed.
     unreadable: Mutex<BTreeSet<Resource>>,
+    /// Objects that wait for a kind to be served, and how often they were looked at in vain.
+    unserved: Mutex<BTreeMap<Uid, u32>>,
 }
+
+/// How often an object is looked at while nothing new is served. Upstream: `AttemptToDelete`'s rate limiter, which
+/// is client-go's default with a longest wait of 1000 s.
+const UNSERVED: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(1000) };
 
 /// What an event means for the very object that was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +53,8 @@ impl Collector {
     /// An empty graph before these queues.
     pub fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
         let (graph, served) = (Mutex::default(), watch::Sender::default());
-        Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder, unreadable: Mutex::default() }
+        let (unreadable, unserved) = (Mutex::default(), Mutex::default());
+        Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder, unreadable, unserved }
     }
 
     /// Reads or changes the graph. What it gives is a copy: nothing can wait in here.
@@ -57,20 +65,32 @@ impl Collector {
     /// Takes an event, and enqueues what it is worth.
     pub fn update(&self, event: Event<'_>) -> Followed {
         self.with_graph(|graph| {
-            let Effects { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } =
-                graph.update(event);
-            for uid in attempt_to_delete {
-                self.attempt_to_delete.add(&key_of(graph, uid), Cause::Event);
-            }
-            for uid in attempt_to_orphan {
-                self.attempt_to_orphan.add(&Key::new("", &uid.to_string()), Cause::Event);
-            }
-            for (dependent, owner) in invalid_namespace {
-                self.report(&dependent, &owner);
-            }
-            // The one who is told is the one who asked, and whose queue waits for the answer.
-            if attempt_to_delete_later.is_empty() { Followed::Enqueued } else { Followed::LookAgain }
+            let effects = graph.update(event);
+            self.enqueue(graph, effects)
         })
+    }
+
+    /// Enqueues what all that is known is worth: while another replica was at work, nobody here has kept that.
+    pub fn resume(&self) {
+        self.with_graph(|graph| {
+            let effects = graph.resume();
+            self.enqueue(graph, effects);
+        });
+    }
+
+    fn enqueue(&self, graph: &Graph, effects: Effects) -> Followed {
+        let Effects { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } = effects;
+        for uid in attempt_to_delete {
+            self.attempt_to_delete.add(&key_of(graph, uid), Cause::Event);
+        }
+        for uid in attempt_to_orphan {
+            self.attempt_to_orphan.add(&Key::new("", &uid.to_string()), Cause::Event);
+        }
+        for (dependent, owner) in invalid_namespace {
+            self.report(&dependent, &owner);
+        }
+        // The one who is told is the one who asked, and whose queue waits for the answer.
+        if attempt_to_delete_later.is_empty() { Followed::Enqueued } else { Followed::LookAgain }
     }
 
     /// Enqueues objects for an attempt.
@@ -87,9 +107,39 @@ impl Collector {
         Arc::clone(&self.served.borrow())
     }
 
-    /// Notes what the apiserver serves.
+    /// Notes what the apiserver serves. If it is not what it was, all that waited for it is looked at.
     pub fn set_served(&self, discovery: Discovery) {
-        self.served.send_replace(Arc::new(discovery));
+        let is_new = self.served.send_if_modified(|served| {
+            let is_new = **served != discovery;
+            if is_new {
+                *served = Arc::new(discovery);
+            }
+            is_new
+        });
+        if is_new {
+            let waiting = std::mem::take(&mut *self.unserved());
+            self.attempt(&waiting.into_keys().collect::<Vec<_>>());
+        }
+    }
+
+    /// An object that waited for a kind is looked at; gives how often it was before, in vain.
+    pub fn take_unserved(&self, uid: Uid) -> u32 {
+        self.unserved().remove(&uid).unwrap_or_default()
+    }
+
+    /// An object waits for a kind that was not among those `served`, looked at so many times. Gives how long at the
+    /// longest, which is not at all if others are served by now.
+    pub fn wait_for_kinds(&self, uid: Uid, looks: u32, served: &Arc<Discovery>) -> Duration {
+        let mut unserved = self.unserved();
+        if !Arc::ptr_eq(&self.served(), served) {
+            return Duration::ZERO;
+        }
+        unserved.insert(uid, looks);
+        UNSERVED.after(looks)
+    }
+
+    fn unserved(&self) -> MutexGuard<'_, BTreeMap<Uid, u32>> {
+        self.unserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where objects of this kind are served.
@@ -151,9 +201,61 @@ pub fn uid_of(graph: &Graph, key: &Key) -> Option<Uid> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use shared::api::resource::PODS;
+    use shared::runtime::client::{Client, ClientOptions, load_config};
+    use shared::runtime::clock::Clock;
+    use shared::runtime::control::Control;
+    use shared::runtime::discovery::Served;
+    use shared::runtime::events::Events;
+    use shared::runtime::metrics::Metrics;
+    use shared::runtime::queue::Finish;
+
     use super::*;
     use crate::objects::PartialObject;
+
+    /// A collector that has seen these objects, and a writer; their apiserver refuses every connection.
+    pub(crate) async fn collector(seen: &[(&str, &str, &str)]) -> (Collector, Control) {
+        let config = load_config(None, Some("http://127.0.0.1:1")).await.unwrap();
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let events = Events::start(client.clone(), Clock::system(), Metrics::new("test").events());
+        let queue = || Queue::new("test", Backoff::default(), None);
+        let collector = Collector::new(queue(), queue(), events.recorder("test"));
+        collector.with_graph(|graph| {
+            for (api_version, kind, json) in seen {
+                see(graph, api_version, kind, json);
+            }
+        });
+        (collector, Control::new(client, None))
+    }
+
+    /// Of these resources alone.
+    pub(crate) fn serving(resources: &[Resource]) -> Discovery {
+        let served =
+            |resource: &Resource| Served { resource: resource.clone(), verbs: BTreeSet::default(), is_preferred: true };
+        Discovery { served: resources.iter().map(served).collect(), ..Discovery::default() }
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_kind_is_looked_at_when_others_are_served_and_else_seldom() {
+        let (collector, _) = collector(&[("v1", "Pod", POD)]).await;
+        let (pod, nothing) = (Uid::parse("11111111-2222-4333-8444-555555555555"), collector.served());
+        let waits: Vec<u64> = (1..12).map(|looks| collector.wait_for_kinds(pod, looks, &nothing).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
+        let queue = collector.attempt_to_delete.clone();
+        collector.set_served(Discovery::default());
+        assert!(queue.is_empty(), "nothing new is served");
+
+        collector.set_served(serving(&[PODS]));
+        let key = queue.next().await.unwrap();
+        assert_eq!(uid_of(&collector.graph.lock().unwrap(), &key), Some(pod));
+        queue.finish(&key, Finish::Done);
+        assert_eq!(collector.take_unserved(pod), 0);
+        // It was looked at while the apiserver served less than it does now.
+        assert_eq!(collector.wait_for_kinds(pod, 7, &nothing), Duration::ZERO);
+        collector.wait_for_kinds(pod, 7, &collector.served());
+        assert_eq!((collector.take_unserved(pod), collector.take_unserved(pod)), (7, 0));
+    }
 
     const POD: &str = r#"{"metadata":{"name":"a","namespace":"ns","uid":"11111111-2222-4333-8444-555555555555",
         "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs",

@@ -143,6 +143,11 @@ impl Scene {
     }
 
     /// The uids and identities in the graph; virtual ones in brackets.
+    pub(crate) fn resume(&mut self) -> String {
+        let effects = self.graph.resume();
+        self.text(&effects)
+    }
+
     pub(crate) fn nodes(&self) -> String {
         let is_virtual = |stage| stage == garbage_collector_operator::graph::Stage::Virtual;
         let mut nodes: Vec<String> = self

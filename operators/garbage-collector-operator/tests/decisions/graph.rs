@@ -1,6 +1,7 @@
 //! What one event after another is worth.
 
-use garbage_collector_operator::graph::{Event, Graph, Stage, dot};
+use garbage_collector_operator::graph::dot::Drawing;
+use garbage_collector_operator::graph::{Event, Graph, Stage};
 use garbage_collector_operator::objects::{ObjectKind, PartialObject};
 use shared::api::object::Uid;
 
@@ -18,6 +19,31 @@ fn a_deleted_owner_is_worth_an_attempt_on_each_dependent() {
     assert_eq!(scene.delete(&owner), "", "a second time there is nothing left to do");
 }
 
+/// What was worth an attempt while nobody here worked, and still is.
+#[test]
+fn work_that_starts_late_misses_nothing() {
+    let mut scene = Scene::default();
+    let gone = thing("ReplicaSet", "ns/gone");
+    scene.observe(&gone);
+    scene.observe(&thing("Pod", "ns/left-behind").owned_by(&gone));
+    scene.delete(&gone);
+    scene.observe(&thing("Pod", "ns/unseen-owner").owned_by(&thing("ReplicaSet", "ns/unseen")));
+    let foreground = thing("ReplicaSet", "ns/foreground");
+    scene.observe(&foreground);
+    scene.observe(&thing("Pod", "ns/dependent").blocking(&foreground));
+    scene.observe(&foreground.deleting(&["foregroundDeletion"]).version(2));
+    scene.observe(&thing("ReplicaSet", "ns/orphaning").deleting(&["orphan"]));
+    let live = thing("ReplicaSet", "ns/live");
+    scene.observe(&live);
+    scene.observe(&thing("Pod", "ns/well").owned_by(&live));
+    scene.observe(&thing("Pod", "other/elsewhere").owned_by(&live));
+    assert_eq!(
+        scene.resume(),
+        "delete: dependent elsewhere foreground gone unseen; orphan: orphaning; invalid: Pod other/elsewhere of live"
+    );
+    assert_eq!(scene.graph.dependents(gone.uid).count(), 1, "its dependent is told once it is known to be absent");
+}
+
 #[test]
 fn an_owner_that_was_never_seen_is_looked_for() {
     let mut scene = Scene::default();
@@ -28,6 +54,20 @@ fn an_owner_that_was_never_seen_is_looked_for() {
     assert_eq!(scene.observe(&owner), "");
     assert_eq!(scene.nodes(), "Pod ns/a, Pod ns/b, ReplicaSet ns/rs");
     assert_eq!(scene.graph.dependents(owner.uid).count(), 2);
+}
+
+/// On a standby nobody looks for it, and what refers to such owners may come and go for weeks.
+#[test]
+fn an_owner_that_was_never_seen_goes_with_the_last_that_refers_to_it() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    let (a, b) = (thing("Pod", "ns/a").owned_by(&owner), thing("Pod", "ns/b").owned_by(&owner));
+    scene.observe(&a);
+    scene.observe(&b);
+    scene.delete(&a);
+    assert_eq!(scene.nodes(), "(ReplicaSet ns/rs), Pod ns/b");
+    scene.delete(&b);
+    assert_eq!(scene.nodes(), "");
 }
 
 #[test]
@@ -367,10 +407,36 @@ fn a_drawing_shows_what_hangs_together() {
     scene.observe(&thing("Pod", "ns/alone"));
     let (a, rs) = (uid("a"), uid("rs"));
     let drawn = format!("\"{a}\" -> \"{rs}\";");
+    let draw = |scene: &Scene, of: &[Uid]| {
+        let mut drawing = Drawing::new(&scene.graph, of);
+        std::iter::from_fn(|| drawing.piece(&scene.graph)).collect::<String>()
+    };
     for of in [&[][..], &[rs]] {
-        let text = dot::dot(&scene.graph, of);
+        let text = draw(&scene, of);
+        assert!(text.starts_with("strict digraph full {") && text.ends_with(";\n}\n"), "{text}");
         assert!(text.contains(&drawn) && text.contains("v1/ReplicaSet\\nns/rs\\nVirtual"), "{text}");
         assert!(!text.contains("alone"), "{text}");
     }
-    assert!(dot::dot(&scene.graph, &[uid("alone")]).contains("ns/alone"));
+    assert!(draw(&scene, &[uid("alone")]).contains("ns/alone"));
+}
+
+#[test]
+fn a_drawing_of_many_comes_in_small_pieces_and_shows_each_once() {
+    let mut scene = Scene::default();
+    let owner = thing("ReplicaSet", "ns/rs");
+    for at in 0..1000 {
+        scene.observe(&thing("Pod", &format!("ns/pod-{at}")).owned_by(&owner));
+    }
+    let mut drawing = Drawing::new(&scene.graph, &[]);
+    let mut pieces = Vec::new();
+    while let Some(piece) = drawing.piece(&scene.graph) {
+        // What goes meanwhile is left out, and nothing else.
+        if pieces.is_empty() {
+            scene.delete(&thing("Pod", "ns/pod-7").owned_by(&owner));
+        }
+        pieces.push(piece);
+    }
+    assert!(pieces.iter().all(|piece| piece.len() < 64 * 1024));
+    let text = pieces.concat();
+    assert_eq!((text.matches("[label=").count(), text.matches(" -> ").count()), (1000, 999));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use garbage_collector_operator::graph::{Event, Graph, Stage};
-use garbage_collector_operator::objects::{LiveMeta, LiveObject, OwnerReference};
+use garbage_collector_operator::objects::{Coordinates, LiveMeta, LiveObject, OwnerReference};
 use garbage_collector_operator::plan::{
     Action, Conflict, Dependents, Live, Observed, Owner, Owners, Plan, Present, judge_conflict, plan,
 };
@@ -158,7 +158,7 @@ fn a_foreground_deletion_waits_for_what_blocks_it_and_nothing_else() {
 
 #[test]
 fn an_open_question_leaves_the_object_alone() {
-    pod("").live(Live::Unserved).check("nothing (its kind is not served), look again");
+    pod("").live(Live::Unserved).check("nothing (its kind is not served), look again when other kinds are served");
     pod("").live(Live::Unread("no".to_owned())).check("nothing (no), look again");
     pod("D").owners(Owners::Unread("no".to_owned())).check("nothing (no), look again");
     let reference = pod("D").observed;
@@ -166,7 +166,16 @@ fn an_open_question_leaves_the_object_alone() {
     let Owners::Known(owners) = present.owners else { panic!("they are known") };
     let owner = Arc::clone(&owners[0].0);
     let kind = Arc::clone(&owner.owner.kind);
-    pod("D").owners(Owners::Unserved(kind)).check("nothing (v1 ReplicaSet of an owner is not served), look again");
+    let unnamed =
+        OwnerReference { owner: Coordinates { name: Arc::from(".."), ..owner.owner.clone() }, ..(*owner).clone() };
+    pod("D")
+        .owners(Owners::InvalidName(unnamed.shared()))
+        .check("nothing (no owner can have this name: ReplicaSet \"..\")");
+    pod("").live(Live::InvalidName).check("nothing (no object can have its name)");
+    pod("").live(Live::InvalidName).stage(Stage::Virtual).check("nothing (no object can have its name)");
+    pod("D")
+        .owners(Owners::Unserved(kind))
+        .check("nothing (v1 ReplicaSet of an owner is not served), look again when other kinds are served");
     pod("D")
         .owners(Owners::Namespaced(owner))
         .check("nothing (cluster-scoped objects cannot refer to namespaced owners: ReplicaSet owner-0)");

@@ -1,7 +1,7 @@
 //! What this process remembers of a Job between two syncs. All of it may be lost: the next process starts without it, as
 //! with upstream.
 //!
-//! Left out: what is awaited of the cache in numbers, which is [`shared::runtime::expectations`]'.
+//! Left out: how many creations and deletions the cache has not shown yet, which is [`shared::runtime::expectations`]'.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use shared::api::object::{Key, Uid};
 
 use crate::plan::backoff::BackoffRecord;
 
-/// What is remembered of each Job.
+/// The memory of each Job.
 #[derive(Debug, Default)]
 pub struct Memory {
     by_key: Mutex<BTreeMap<Key, Remembered>>,

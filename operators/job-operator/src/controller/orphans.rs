@@ -19,9 +19,9 @@ use crate::apply::release_pod;
 use crate::objects::pod::Pod;
 use crate::plan::orphan::{OrphanPlan, Release, plan_orphan};
 
-/// Looks at pods whose finalizer may mean nothing any more.
+/// Syncs pods that may have lost the Job which counts them.
 pub struct OrphanController {
-    /// What is known.
+    /// Jobs and pods.
     pub caches: Arc<Caches>,
     /// Every request.
     pub control: Control,

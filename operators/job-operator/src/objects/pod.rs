@@ -1,6 +1,6 @@
 //! What a Pod is to a Job: how it ended and when, which index it worked on, whether it has been counted.
 //!
-//! Most pods of a cluster belong to no Job, so what only failed pods need is kept for those alone.
+//! Most pods of a cluster belong to no Job, so fields that only failed pods need are kept for those alone.
 //! Left out: everything else of the pod's spec and status.
 
 use std::borrow::Cow;
@@ -10,10 +10,11 @@ use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use shared::api::intern::Text;
-use shared::api::object::{Kind, Meta, Object};
+use shared::api::object::Meta;
+use shared::api::pod::container::{ContainerStatus, InitContainer, sidecars};
 use shared::api::pod::ranking::Standing;
 use shared::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
-use shared::api::resource::{PODS, Resource};
+use shared::api::resource::PODS;
 use shared::api::time::Time;
 
 use super::{JOB_COMPLETION_INDEX, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAILURE_COUNT, JOB_TRACKING_FINALIZER};
@@ -117,16 +118,7 @@ impl Pod {
     }
 }
 
-impl Object for Pod {
-    type Annotations = JobAnnotations;
-    fn meta(&self) -> &Meta<JobAnnotations> {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+shared::view!(Pod, PODS, JobAnnotations);
 
 impl PodView for Pod {
     fn phase(&self) -> Phase {
@@ -140,7 +132,7 @@ impl PodView for Pod {
 impl JobAnnotations {
     /// Upstream: `getCompletionIndex`, `pkg/controller/job/indexed_job_utils.go`.
     fn parse_index(text: &str) -> Option<i32> {
-        // What is no int32 is in no Job's range either.
+        // A number beyond int32 is in no Job's range either.
         let index: i64 = text.parse().ok()?;
         i32::try_from(index).map_or(Some(i32::MAX), Some).filter(|_| index >= 0)
     }
@@ -198,7 +190,7 @@ struct Raw<'a> {
     status: RawStatus<'a>,
 }
 
-/// What [`Meta`] does not keep.
+/// A field of the metadata that [`Meta`] does not keep.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawDeletion {
@@ -211,16 +203,7 @@ struct RawSpec<'a> {
     #[serde(borrow)]
     node_name: Cow<'a, str>,
     #[serde(borrow)]
-    init_containers: Option<Vec<RawInitContainer<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawInitContainer<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    restart_policy: Cow<'a, str>,
+    init_containers: Option<Vec<InitContainer<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -230,9 +213,9 @@ struct RawStatus<'a> {
     #[serde(borrow)]
     conditions: Option<Vec<RawCondition<'a>>>,
     #[serde(borrow)]
-    container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+    container_statuses: Option<Vec<ContainerStatus<'a>>>,
     #[serde(borrow)]
-    init_container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+    init_container_statuses: Option<Vec<ContainerStatus<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -245,33 +228,9 @@ struct RawCondition<'a> {
     last_transition_time: Option<Time>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawContainerStatus<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    restart_count: i32,
-    state: RawState,
-}
-
-impl RawContainerStatus<'_> {
-    /// The exit code, if it is another one than 0.
-    fn failed_with(&self) -> Option<i32> {
-        self.state.terminated.as_ref().map(|terminated| terminated.exit_code).filter(|code| *code != 0)
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RawState {
-    terminated: Option<RawTerminated>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawTerminated {
-    exit_code: i32,
-    finished_at: Option<Time>,
+/// The exit code, if it is another one than 0.
+fn failed_with(container: &ContainerStatus<'_>) -> Option<i32> {
+    container.terminated().map(|terminated| terminated.exit_code).filter(|code| *code != 0)
 }
 
 impl<'de> Deserialize<'de> for Pod {
@@ -297,19 +256,12 @@ impl<'de> Deserialize<'de> for Pod {
     }
 }
 
-impl RawSpec<'_> {
-    fn is_sidecar(&self, name: &str) -> bool {
-        let mut containers = self.init_containers.iter().flatten();
-        containers.any(|container| container.name == name && container.restart_policy == "Always")
-    }
-}
-
-impl RawStatus<'_> {
-    fn containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
+impl<'a> RawStatus<'a> {
+    fn containers(&self) -> impl Iterator<Item = &ContainerStatus<'a>> {
         self.container_statuses.iter().flatten()
     }
 
-    fn init_containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
+    fn init_containers(&self) -> impl Iterator<Item = &ContainerStatus<'a>> {
         self.init_container_statuses.iter().flatten()
     }
 
@@ -327,21 +279,20 @@ impl RawStatus<'_> {
     }
 
     /// Upstream: `getFinishedTime`, `pkg/controller/job/backoff_utils.go`, as far as the status tells.
-    fn finish(&self, spec: &RawSpec<'_>) -> Option<Time> {
+    fn finish(&self, spec: &RawSpec<'a>) -> Option<Time> {
         let finish = latest_finish(self.containers(), None);
-        let sidecars = self.init_containers().filter(|container| spec.is_sidecar(&container.name));
-        latest_finish(sidecars, finish).or_else(|| {
+        latest_finish(self.sidecars(spec), finish).or_else(|| {
             let ready = self.ready_condition().filter(|ready| ready.status == shared::api::condition::FALSE)?;
             ready.last_transition_time
         })
     }
 
-    fn restarts(&self, spec: &RawSpec<'_>) -> Restarts {
-        let sidecars = self.init_containers().filter(|container| spec.is_sidecar(&container.name));
-        Restarts {
-            containers: self.containers().map(|container| container.restart_count).max().unwrap_or(0),
-            sidecars: sidecars.map(|container| container.restart_count).max().unwrap_or(0),
-        }
+    fn sidecars<'s>(&'s self, spec: &'s RawSpec<'a>) -> impl Iterator<Item = &'s ContainerStatus<'a>> {
+        sidecars(spec.init_containers.as_deref(), self.init_container_statuses.as_deref())
+    }
+
+    fn restarts(&self, spec: &RawSpec<'a>) -> Restarts {
+        Restarts::highest(self.container_statuses.as_deref(), self.sidecars(spec))
     }
 
     fn restarts_in_all(&self) -> i32 {
@@ -349,7 +300,7 @@ impl RawStatus<'_> {
         all.fold(0_i32, |sum, container| sum.saturating_add(container.restart_count))
     }
 
-    /// Whether there is more to look at than what every pod has that runs.
+    /// Whether the status has more than that of any running pod.
     fn tells_of_failure(&self) -> bool {
         let mut containers = self.containers().chain(self.init_containers());
         let mut conditions = self.conditions.iter().flatten();
@@ -357,15 +308,15 @@ impl RawStatus<'_> {
             Phase::Failed => true,
             Phase::Succeeded => false,
             Phase::Pending | Phase::Running | Phase::Unknown | Phase::Other => {
-                containers.any(|container| container.failed_with().is_some())
+                containers.any(|container| failed_with(container).is_some())
                     || conditions.any(|condition| !USUAL_CONDITIONS.contains(&&*condition.type_))
             }
         }
     }
 
     fn failure(&self) -> Failure {
-        let exit = |container: &RawContainerStatus<'_>| {
-            Some(Exit { container: Text::new(&container.name), code: container.failed_with()? })
+        let exit = |container: &ContainerStatus<'_>| {
+            Some(Exit { container: Text::new(&container.name), code: failed_with(container)? })
         };
         let conditions = self.conditions.iter().flatten();
         Failure {
@@ -378,12 +329,12 @@ impl RawStatus<'_> {
 /// The latest end of these containers, and `latest`; none if one of them has not ended or does not say when.
 ///
 /// Upstream: `getFinishTimeFromContainers`, `pkg/controller/job/backoff_utils.go`.
-fn latest_finish<'a>(
-    mut containers: impl Iterator<Item = &'a RawContainerStatus<'a>>,
+fn latest_finish<'s, 'a: 's>(
+    mut containers: impl Iterator<Item = &'s ContainerStatus<'a>>,
     latest: Option<Time>,
 ) -> Option<Time> {
     containers.try_fold(latest, |latest, container| {
-        let finish = container.state.terminated.as_ref()?.finished_at?;
+        let finish = container.terminated()?.finished_at?;
         Some(latest.max(Some(finish)))
     })?
 }

@@ -1,4 +1,4 @@
-//! What is said of a Job: `status`, whole, so that what is written equals what is computed.
+//! The whole `status` of a Job, so that what is written equals what was computed.
 //!
 //! Left out: merging. A patch of these fields replaces them; its resourceVersion says which state they follow from.
 
@@ -103,7 +103,7 @@ pub struct UncountedTerminatedPods {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobCondition {
-    /// What it is about.
+    /// `Complete`, `Failed`, `Suspended`, …
     #[serde(rename = "type")]
     pub type_: Text,
     /// `True`, `False` or `Unknown`.

@@ -1,6 +1,6 @@
 //! Indexes of an Indexed Job: sets of them as compressed ranges, which are done, and which come next.
 //!
-//! Left out: the pods themselves; who asks says which pods count.
+//! Left out: the pods themselves; the caller says which of them count.
 //!
 //! Upstream: `pkg/controller/job/indexed_job_utils.go`.
 
@@ -18,8 +18,8 @@ struct Interval {
 }
 
 impl OrderedIntervals {
-    /// Reads `0,2-4`; what cannot be read is passed over, and what is not below `completions` is cut off. Whatever the
-    /// text says, a set comes of it.
+    /// Reads `0,2-4`; parts that cannot be read are passed over, and indexes from `completions` on are cut off, so any
+    /// text gives a set.
     ///
     /// Upstream: `parseIndexesFromString`.
     pub fn parse(text: &str, completions: i32) -> Self {

@@ -1,21 +1,26 @@
 //! The JSON of a Job's new pod: the template's, with the tracking finalizer and, of an Indexed Job, all that tells a pod
 //! its index.
 //!
-//! Left out: what the apiserver adds to the template itself: the labels by which a Job's pods are found.
+//! The template stays the raw JSON it was served as; only upstream's changes are spliced in.
+//! Left out: the labels by which a Job's pods are found, which the apiserver adds to the template itself.
 //!
 //! Upstream: `manageJob`, `pkg/controller/job/job_controller.go`, and `GetPodFromTemplate`,
 //! `pkg/controller/controller_utils.go`.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
 use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::names::pod_name_prefix;
+use shared::api::object::Kind;
 use shared::api::owner::{Owner, OwnerReference};
 use shared::api::pod::creation::NoLabels;
+use shared::api::raw::{RawObject, raw_of};
 
 use super::scale::{IndexFailures, NewPod};
 use crate::objects::{
@@ -26,13 +31,34 @@ use crate::objects::{
 /// The longest generateName that leaves room for the suffix.
 const GENERATE_NAME_MAX_LENGTH: usize = 58;
 
-/// What all new pods of a Job have in common.
-pub struct NewPods {
+/// Why no pod can be made from a Job's template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTemplate {
+    /// Nothing would find the pods again.
+    #[error(transparent)]
+    NoLabels(#[from] NoLabels),
+    /// There is nothing to run.
+    #[error("unable to create pods, the template has no spec")]
+    NoSpec,
+    /// A field is something else than the API says, or than this build can read.
+    #[error("unable to create pods, cannot read {field} of the template: {error}")]
+    Unreadable {
+        /// Its path in the template.
+        field: &'static str,
+        /// The reason the JSON reader gives.
+        error: String,
+    },
+}
+
+/// What all new pods of a Job have in common, borrowed from its template.
+pub struct NewPods<'a> {
     owner: Owner,
     labels: Labels,
-    annotations: BTreeMap<String, String>,
-    finalizers: Vec<String>,
-    spec: Map<String, Value>,
+    annotations: RawObject<'a>,
+    finalizers: Vec<Cow<'a, RawValue>>,
+    spec: RawObject<'a>,
+    /// The body of every pod that has no index.
+    alike: OnceLock<Bytes>,
 }
 
 #[derive(Serialize)]
@@ -41,7 +67,7 @@ struct Body<'a> {
     api_version: &'static str,
     kind: &'static str,
     metadata: Metadata<'a>,
-    spec: &'a Map<String, Value>,
+    spec: &'a RawObject<'a>,
 }
 
 #[derive(Serialize)]
@@ -49,67 +75,78 @@ struct Body<'a> {
 struct Metadata<'a> {
     generate_name: String,
     labels: Labels,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, String>,
-    finalizers: &'a [String],
+    #[serde(skip_serializing_if = "RawObject::is_empty")]
+    annotations: &'a RawObject<'a>,
+    finalizers: &'a [Cow<'a, RawValue>],
     owner_references: [OwnerReference<'a>; 1],
 }
 
-impl NewPods {
-    /// Reads the Job's template.
-    pub fn of(job: &Job) -> Result<Self, NoLabels> {
+impl<'a> NewPods<'a> {
+    /// Reads as much of the Job's template as is changed in its pods.
+    pub fn of(job: &'a Job) -> Result<Self, InvalidTemplate> {
         let template = &job.spec.template;
         let labels = template.labels();
         if labels.is_empty() {
-            return Err(NoLabels);
+            return Err(NoLabels.into());
         }
-        let text = |json: Option<&serde_json::value::RawValue>| json.map_or("null", |json| json.get()).to_owned();
-        let mut finalizers: Vec<String> = read(&text(template.finalizers()));
-        if !finalizers.iter().any(|finalizer| finalizer == JOB_TRACKING_FINALIZER) {
-            finalizers.push(JOB_TRACKING_FINALIZER.to_owned());
-        }
-        let mut spec: Map<String, Value> = read(&text(template.spec()));
+        let annotations = template.annotations().map_or_else(|| Ok(RawObject::default()), RawObject::parse);
+        let mut spec = RawObject::parse(template.spec().ok_or(InvalidTemplate::NoSpec)?).map_err(unreadable("spec"))?;
         if job.is_indexed() {
-            add_completion_index_env(&mut spec);
+            add_completion_index_env(&mut spec)?;
         }
-        Ok(Self { owner: job.owner(), labels, annotations: read(&text(template.annotations())), finalizers, spec })
+        Ok(Self {
+            owner: job.owner(),
+            labels,
+            annotations: annotations.map_err(unreadable("metadata.annotations"))?,
+            finalizers: finalizers(template.finalizers()).map_err(unreadable("metadata.finalizers"))?,
+            spec,
+            alike: OnceLock::new(),
+        })
     }
 
     /// The request's body for one of them.
     pub fn body(&self, pod: NewPod) -> Bytes {
         let NewPod { index, failures } = pod;
         let name = self.owner.key.name();
-        let (mut labels, mut annotations) = (self.labels.clone(), self.annotations.clone());
-        let mut indexed_spec = None;
-        if let Some(index) = index {
-            let number = index.to_string();
-            labels = labels.with(JOB_COMPLETION_INDEX, &number);
-            annotations.insert(JOB_COMPLETION_INDEX.to_owned(), number);
-            let spec = indexed_spec.insert(self.spec.clone());
-            spec.insert("hostname".to_owned(), Value::String(format!("{name}-{index}")));
-        }
+        let Some(index) = index else {
+            let alike = || self.json(pod_name_prefix(name), self.labels.clone(), &self.annotations, &self.spec);
+            return self.alike.get_or_init(alike).clone();
+        };
+        let number = index.to_string();
+        let mut annotations = self.annotations.borrowed();
+        annotations.insert(JOB_COMPLETION_INDEX, raw_of(&number));
         if let Some(IndexFailures { counted, ignored }) = failures {
-            annotations.insert(JOB_INDEX_FAILURE_COUNT.to_owned(), counted.to_string());
+            annotations.insert(JOB_INDEX_FAILURE_COUNT, raw_of(&counted.to_string()));
             if ignored > 0 {
-                annotations.insert(JOB_INDEX_IGNORED_FAILURE_COUNT.to_owned(), ignored.to_string());
+                annotations.insert(JOB_INDEX_IGNORED_FAILURE_COUNT, raw_of(&ignored.to_string()));
             }
         }
-        let generate_name = index.map_or_else(|| pod_name_prefix(name), |index| pod_generate_name(name, index));
-        let metadata = Metadata {
-            generate_name,
-            labels,
-            annotations,
-            finalizers: &self.finalizers,
-            owner_references: [self.owner.controller_ref()],
-        };
-        let spec = indexed_spec.as_ref().unwrap_or(&self.spec);
+        let mut spec = self.spec.borrowed();
+        spec.replace("hostname", raw_of(&format!("{name}-{index}")));
+        let labels = self.labels.with(JOB_COMPLETION_INDEX, &number);
+        self.json(pod_generate_name(name, index), labels, &annotations, &spec)
+    }
+
+    fn json(&self, generate_name: String, labels: Labels, annotations: &RawObject<'_>, spec: &RawObject<'_>) -> Bytes {
+        let owner_references = [self.owner.controller_ref()];
+        let metadata = Metadata { generate_name, labels, annotations, finalizers: &self.finalizers, owner_references };
         json(&Body { api_version: "v1", kind: "Pod", metadata, spec })
     }
 }
 
-/// What is absent, or not what the API says it is, is as good as empty.
-fn read<T: Default + serde::de::DeserializeOwned>(json: &str) -> T {
-    serde_json::from_str::<Option<T>>(json).ok().flatten().unwrap_or_default()
+fn unreadable(field: &'static str) -> impl Fn(serde_json::Error) -> InvalidTemplate {
+    move |error| InvalidTemplate::Unreadable { field, error: error.to_string() }
+}
+
+/// The template's finalizers and the tracking finalizer.
+fn finalizers(served: Option<&RawValue>) -> serde_json::Result<Vec<Cow<'_, RawValue>>> {
+    let served: Vec<&RawValue> = served.map_or_else(|| Ok(Vec::new()), |json| serde_json::from_str(json.get()))?;
+    let mut is_tracked = false;
+    for finalizer in &served {
+        is_tracked |= serde_json::from_str::<Cow<'_, str>>(finalizer.get())? == JOB_TRACKING_FINALIZER;
+    }
+    let ours = (!is_tracked).then(|| Cow::Owned(raw_of(&JOB_TRACKING_FINALIZER)));
+    Ok(served.into_iter().map(Cow::Borrowed).chain(ours).collect())
 }
 
 /// `name-index-`, the name cut where that were too long.
@@ -125,21 +162,40 @@ pub fn pod_generate_name(name: &str, index: i32) -> String {
 /// Gives every container the variable, unless it has one of that name.
 ///
 /// Upstream: `addCompletionIndexEnvVariables`, `pkg/controller/job/indexed_job_utils.go`.
-fn add_completion_index_env(spec: &mut Map<String, Value>) {
+fn add_completion_index_env(spec: &mut RawObject<'_>) -> Result<(), InvalidTemplate> {
     let field_path = format!("metadata.labels['{JOB_COMPLETION_INDEX}']");
     let variable =
-        json!({ "name": JOB_COMPLETION_INDEX_ENV, "valueFrom": { "fieldRef": { "fieldPath": field_path } } });
-    for list in ["initContainers", "containers"] {
-        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
-            let env = container.entry("env").or_insert_with(|| Value::Array(Vec::new()));
-            if env.is_null() {
-                *env = Value::Array(Vec::new());
-            }
-            let Some(env) = env.as_array_mut() else { continue };
-            if !env.iter().any(|known| known["name"] == JOB_COMPLETION_INDEX_ENV) {
-                env.push(variable.clone());
-            }
+        raw_of(&json!({ "name": JOB_COMPLETION_INDEX_ENV, "valueFrom": { "fieldRef": { "fieldPath": field_path } } }));
+    for (list, field) in [("initContainers", "spec.initContainers"), ("containers", "spec.containers")] {
+        let edited = spec.get(list).map(|containers| with_variable(containers, &variable));
+        if let Some(containers) = edited.transpose().map_err(unreadable(field))? {
+            spec.replace(list, containers);
         }
     }
+    Ok(())
+}
+
+/// These containers, each with the variable.
+fn with_variable(containers: &RawValue, variable: &RawValue) -> serde_json::Result<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Variable<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    }
+    let Some(mut containers) = serde_json::from_str::<Option<Vec<RawObject<'_>>>>(containers.get())? else {
+        return Ok(containers.to_owned());
+    };
+    for container in &mut containers {
+        let env = container.get("env").map_or("null", RawValue::get).to_owned();
+        let mut env = serde_json::from_str::<Option<Vec<&RawValue>>>(&env)?.unwrap_or_default();
+        let mut is_known = false;
+        for known in &env {
+            is_known |= serde_json::from_str::<Variable<'_>>(known.get())?.name == JOB_COMPLETION_INDEX_ENV;
+        }
+        if !is_known {
+            env.push(variable);
+            container.replace("env", raw_of(&env));
+        }
+    }
+    Ok(raw_of(&containers))
 }

@@ -14,6 +14,7 @@ use shared::api::pod::ranking::{Rule, Scale, Standing, first_to_go};
 
 use super::backoff::BackoffRecord;
 use super::indexed::{OrderedIntervals, first_pending_indexes};
+use super::new_pod::NewPods;
 use super::tally::{Failures, Indexes, Tally, failures_before};
 use super::{Pods, Reason};
 use crate::objects::pod::Pod;
@@ -120,7 +121,10 @@ pub fn scale(tally: &Tally, now: Timestamp) -> (Pods, Option<Duration>) {
     }
     match new_pods(tally, missing.min(MAX_POD_CREATE_DELETE_PER_SYNC), now) {
         Ok(new) if new.is_empty() => (Pods::Leave(Reason::NoIndexLeft { active, wanted }), None),
-        Ok(new) => (Pods::Create(new), None),
+        Ok(new) => match NewPods::of(&tally.job) {
+            Ok(_) => (Pods::Create(new), None),
+            Err(invalid) => (Pods::Leave(Reason::InvalidTemplate(invalid)), None),
+        },
         Err(wait) => (Pods::Leave(Reason::Backoff(wait)), Some(wait)),
     }
 }

@@ -1,7 +1,7 @@
 //! What the claimed pods of a Job amount to: active, ready, terminating, succeeded, failed; and, by index, which are done.
 //!
 //! A pod counts if it has the tracking finalizer and this process has not already sent the removal of it.
-//! Left out: what follows from the numbers.
+//! Left out: decisions.
 //!
 //! Upstream: the first half of `syncJob`, `pkg/controller/job/job_controller.go`.
 
@@ -42,7 +42,7 @@ pub struct Tally {
     pub indexes: Option<Indexes>,
 }
 
-/// What an Indexed Job's pods amount to.
+/// The numbers of an Indexed Job, by index.
 #[derive(Debug, PartialEq)]
 pub struct Indexes {
     /// How many there are.
@@ -55,7 +55,7 @@ pub struct Indexes {
     pub failed: Option<Failures>,
 }
 
-/// What an index may fail by itself makes necessary.
+/// The failures of each index, where `backoffLimitPerIndex` limits them.
 #[derive(Debug, PartialEq)]
 pub struct Failures {
     /// The indexes that have failed for good.

@@ -1,4 +1,4 @@
-//! What is counted and which pods are let go, decided once pods have been made and deleted.
+//! Decides which pods are counted and which lose their finalizer, once pods have been made and deleted.
 //!
 //! The order of writes is what makes counting safe: first the status names the pods (by uid, or by index), then their
 //! finalizers go, and only then the counters rise ([`crate::status`]). Whoever starts again in between finds in the
@@ -31,14 +31,14 @@ use crate::objects::{Job, PodFailureAction};
 /// Upstream: `MaxUncountedPods`.
 pub const MAX_UNCOUNTED_PODS: usize = 500;
 
-/// What came of the plan for the pods.
+/// The result of creating and deleting pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// How many pods were made.
     pub created: usize,
     /// Pods that were deleted, or had been by somebody else.
     pub deleted: BTreeSet<Uid>,
-    /// What failed first.
+    /// The first failure.
     pub failure: Option<String>,
 }
 
@@ -47,17 +47,17 @@ pub struct Outcome {
 pub struct Tracking {
     /// The Job.
     pub job: Arc<Job>,
-    /// What is said of it before any finalizer goes.
+    /// The status that is written before any finalizer is removed.
     pub status: JobStatus,
-    /// Whether that differs from what was said before.
+    /// Whether it differs from the status in the cache.
     pub is_news: bool,
-    /// Whose finalizers go then.
+    /// The pods whose finalizers are removed then.
     pub release: Vec<PodRef>,
     /// How the Job ends once nothing is left to count.
     pub end: Option<End>,
     /// That it was suspended or resumed, if that is new.
     pub suspension: Option<Suspension>,
-    /// What the next pods have to wait for, from now on.
+    /// The back-off before the next pods, from now on.
     pub backoff: BackoffRecord,
     /// How often the pod failure policy took each action.
     pub policy_actions: BTreeMap<PodFailureAction, u64>,
@@ -85,7 +85,7 @@ pub enum Suspension {
     Resumed,
 }
 
-/// Decides what is counted.
+/// Decides which pods are counted.
 pub fn plan_tracking(plan: &Plan, tally: &Tally, outcome: &Outcome, now: Timestamp) -> Tracking {
     let mut status = tally.job.status.clone();
     status.start_time = tally.start_time;
@@ -144,7 +144,9 @@ fn ending(plan: &Plan, tally: &Tally, outcome: &Outcome, active: usize) -> Optio
 /// Whether pods were allowed to be made or deleted.
 fn is_managed(plan: &Plan) -> bool {
     match &plan.pods {
-        Pods::Leave(Reason::Active { .. } | Reason::NoIndexLeft { .. } | Reason::Backoff(_))
+        Pods::Leave(
+            Reason::Active { .. } | Reason::NoIndexLeft { .. } | Reason::InvalidTemplate(_) | Reason::Backoff(_),
+        )
         | Pods::Delete(_)
         | Pods::Create(_) => true,
         Pods::Leave(_) | Pods::End(_) => false,
@@ -168,7 +170,7 @@ fn suspend(status: &mut JobStatus, tally: &Tally, now: Timestamp) -> Option<Susp
     })
 }
 
-/// What the status said, in the form it is compared in: a start alone, or an empty list, is no news.
+/// The status before, in the form that is compared: a start time alone, or an empty list, is no news.
 fn said_before(tally: &Tally, suspension: Option<Suspension>) -> JobStatus {
     let mut before = tally.job.status.clone();
     before.uncounted_terminated_pods.get_or_insert_default();

@@ -166,7 +166,7 @@ fn what_is_missing_or_unknown_is_read() {
     let odd = job(1, 1).set(&["spec"], odd);
     let read = odd.build::<Job>();
     assert_eq!(read.spec.pod_failure_policy.as_ref().map(|policy| policy.rules.len()), Some(2));
-    assert_eq!(plan(&case(odd, []).observed(), NOW).to_string(), "create 1");
+    assert_eq!(plan(&case(odd, []).observed(), NOW).to_string(), "nothing (unable to create pods, no labels)");
 }
 
 const MANY: i32 = 100_000;

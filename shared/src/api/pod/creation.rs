@@ -1,6 +1,7 @@
 //! The body of a request that creates a pod from a template: the same bytes for each of a thousand alike.
 //!
-//! Left out: what a single pod gets of its own (a Job's index, a DaemonSet's node); who needs that changes the template.
+//! Left out: fields that differ from pod to pod (a Job's index, a DaemonSet's node). A controller that needs them
+//! changes the template.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -20,7 +21,7 @@ pub struct NoLabels;
 /// The JSON of a pod that `owner` makes from `template`: its labels, annotations, finalizers and spec as served, a
 /// generateName and the controller's reference. Nothing else of the template's metadata.
 ///
-/// Source: `GetPodFromTemplate` and `createPods`, `pkg/controller/controller_utils.go`.
+/// Upstream: `GetPodFromTemplate` and `createPods`, `pkg/controller/controller_utils.go`.
 pub fn pod_body(owner: &Owner, template: &PodTemplate) -> Result<Bytes, NoLabels> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

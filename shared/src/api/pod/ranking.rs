@@ -1,6 +1,6 @@
 //! Which pods go first when there are too many, and which rule said so.
 //!
-//! Left out: how many go, and who may be asked; that is each controller's plan.
+//! Left out: how many pods go, and which ones may; each controller's plan decides that.
 
 use std::cmp::{Ordering, Reverse};
 use std::fmt;
@@ -91,7 +91,7 @@ impl fmt::Display for Rule {
 /// compared by uid, two of the same second by restarts and age first. Here the order of the latter kind holds within
 /// each second, and the seconds are merged by uid, which agrees with upstream wherever that agrees with itself.
 ///
-/// Source: `ActivePodsWithRanks` and `ActivePods`, `pkg/controller/controller_utils.go`; `getPodsToDelete`,
+/// Upstream: `ActivePodsWithRanks` and `ActivePods`, `pkg/controller/controller_utils.go`; `getPodsToDelete`,
 /// `pkg/controller/replicaset/replica_set.go`.
 pub fn first_to_go(pods: &[Standing], count: usize, scale: Scale) -> Vec<(usize, Rule)> {
     let ranked = rank(pods, scale);
@@ -202,7 +202,7 @@ impl Ranked {
     }
 }
 
-/// Source: `podPhaseToOrdinal`, `pkg/controller/controller_utils.go`.
+/// Upstream: `podPhaseToOrdinal`, `pkg/controller/controller_utils.go`.
 const fn phase_rank(phase: Phase) -> u8 {
     match phase {
         Phase::Pending | Phase::Succeeded | Phase::Failed | Phase::Other => 0,

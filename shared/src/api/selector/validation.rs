@@ -2,7 +2,7 @@
 //!
 //! Left out: every other name format of the API; the apiserver checks those.
 //!
-//! Source: `NewRequirement`, `staging/src/k8s.io/apimachinery/pkg/labels/selector.go`, and
+//! Upstream: `NewRequirement`, `staging/src/k8s.io/apimachinery/pkg/labels/selector.go`, and
 //! `staging/src/k8s.io/apimachinery/pkg/api/validate/content/{kube,dns,errors}.go`.
 
 use super::InvalidSelector;

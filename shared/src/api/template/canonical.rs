@@ -23,7 +23,7 @@ pub(super) fn text(template: &RawValue) -> String {
     text
 }
 
-/// What is left of a value once its form no longer matters.
+/// A value without the differences of form that mean nothing.
 enum Simple {
     Scalar(String),
     List(Vec<Self>),
@@ -64,7 +64,7 @@ fn write_series<T>(
     out.push(close);
 }
 
-/// What is known of a value by its place.
+/// The kind of value that a field of this place holds.
 #[derive(Clone, Copy)]
 struct Field {
     kind: Kind,
@@ -114,7 +114,7 @@ impl Field {
     }
 }
 
-/// `None` for what equals its absence.
+/// `None` for a value that means the same as no value.
 fn simplified(value: Value, field: Field) -> Option<Simple> {
     match value {
         Value::Null => None,

@@ -1,18 +1,12 @@
-//! Changing one entry of a JSON object while every other byte of its values stays as it was.
-//!
-//! Left out: a general editor. Only labels are ever changed.
+//! Changing one label of a template or selector while every other byte of its values stays as it was.
 
-use std::borrow::Cow;
-use std::fmt;
+use serde_json::value::RawValue;
 
-use serde::de::MapAccess;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
+use crate::api::raw::{RawObject, raw_of};
 
 /// A pod template with one label more.
 pub(super) fn with_label(template: &RawValue, key: &str, value: &str) -> Box<RawValue> {
-    edited(template, &["metadata", "labels"], &|labels| labels.insert(key, raw_text(value)))
+    edited(template, &["metadata", "labels"], &|labels| labels.insert(key, raw_of(&value)))
 }
 
 /// A pod template without a label.
@@ -20,25 +14,17 @@ pub(super) fn without_label(template: &RawValue, key: &str) -> Box<RawValue> {
     edited(template, &["metadata", "labels"], &|labels| labels.remove(key))
 }
 
-/// A label selector that also wants `key` to be `value`. What it has besides `matchLabels` stays as it is.
+/// A label selector that also wants `key` to be `value`. Its other fields stay as they are.
 ///
-/// Source: `CloneSelectorAndAddLabel`, `pkg/util/labels/labels.go`.
+/// Upstream: `CloneSelectorAndAddLabel`, `pkg/util/labels/labels.go`.
 pub fn with_match_label(selector: &RawValue, key: &str, value: &str) -> Box<RawValue> {
-    edited(selector, &["matchLabels"], &|labels| labels.insert(key, raw_text(value)))
+    edited(selector, &["matchLabels"], &|labels| labels.insert(key, raw_of(&value)))
 }
 
-fn raw_text(text: &str) -> Box<RawValue> {
-    raw_of(&text)
-}
-
-fn raw_of(value: &impl Serialize) -> Box<RawValue> {
-    // Texts, and objects of texts and raw values, are always JSON.
-    to_raw_value(value).unwrap_or_default()
-}
-
-/// The object with the object at `path` edited; what is missing on the way is made.
+/// The object with the object at `path` edited; what is missing on the way is made. Everything on the way was read as
+/// objects before.
 fn edited(object: &RawValue, path: &[&str], edit: &dyn Fn(&mut RawObject<'_>)) -> Box<RawValue> {
-    let mut entries = RawObject::parse(object);
+    let mut entries = RawObject::parse(object).unwrap_or_default();
     match path {
         [] => edit(&mut entries),
         [field, rest @ ..] => {
@@ -48,73 +34,6 @@ fn edited(object: &RawValue, path: &[&str], edit: &dyn Fn(&mut RawObject<'_>)) -
     }
     raw_of(&entries)
 }
-
-/// The entries of an object in the order they came.
-#[derive(Default)]
-struct RawObject<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
-
-impl<'a> RawObject<'a> {
-    /// Anything but an object, `null` above all, is as good as an empty one.
-    fn parse(json: &'a RawValue) -> Self {
-        serde_json::from_str(json.get()).unwrap_or_default()
-    }
-
-    fn get(&self, key: &str) -> Option<&RawValue> {
-        self.0.iter().find(|(candidate, _)| candidate == key).map(|(_, value)| &**value)
-    }
-
-    fn remove(&mut self, key: &str) {
-        self.0.retain(|(candidate, _)| candidate != key);
-    }
-
-    /// Puts the value where the key is, or else first: `metadata` comes before `spec`.
-    fn replace(&mut self, key: &str, value: Box<RawValue>) {
-        match self.0.iter_mut().find(|(candidate, _)| candidate == key) {
-            Some(entry) => entry.1 = Cow::Owned(value),
-            None => self.0.insert(0, (Cow::Owned(key.to_owned()), Cow::Owned(value))),
-        }
-    }
-
-    /// Puts the value where the key is, or else before the first greater key: the apiserver serves maps sorted.
-    fn insert(&mut self, key: &str, value: Box<RawValue>) {
-        let at = self.0.iter().position(|(candidate, _)| candidate.as_ref() >= key).unwrap_or(self.0.len());
-        self.remove(key);
-        self.0.insert(at, (Cow::Owned(key.to_owned()), Cow::Owned(value)));
-    }
-}
-
-impl Serialize for RawObject<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, &**value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for RawObject<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = RawObject<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<RawObject<'de>, M::Error> {
-                let mut entries = Vec::new();
-                while let Some(Key(key)) = map.next_key()? {
-                    entries.push((key, Cow::Borrowed(map.next_value::<&RawValue>()?)));
-                }
-                Ok(RawObject(entries))
-            }
-        }
-        deserializer.deserialize_map(Visitor)
-    }
-}
-
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

@@ -3,14 +3,16 @@
 //! Left out: deciding anything. What fails is told by events, by the outcome, or as an error; the queue tries again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::future::join_all;
 
 use super::plan::{Deletion, Plan};
-use super::status::ReplicaStatus;
+use super::status::{ReplicaStatus, drops_terminating, is_news};
 use super::{Outcome, ReplicaOwner};
+use crate::api::object::ObjectReference;
 use crate::api::object::{Key, ResourceVersion};
 use crate::api::pod::creation::pod_body;
 use crate::api::resource::PODS;
@@ -18,7 +20,6 @@ use crate::controllers::pod_control::PodControl;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
 use crate::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate, slow_start};
-use crate::runtime::events::ObjectReference;
 use crate::runtime::expectations::Expectations;
 
 /// What writes for the owners of one kind.
@@ -31,12 +32,14 @@ pub struct Writer {
     pub expectations: Arc<Expectations>,
     /// For how long to expect something.
     pub clock: Clock,
+    /// Whether writes have shown that the server drops terminatingReplicas.
+    pub drops_terminating: AtomicBool,
 }
 
 impl Writer {
     /// Carries out a plan. A failed claim ends it with an error; a failed creation or deletion is part of the outcome.
     ///
-    /// Source: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
+    /// Upstream: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
     pub async fn apply<T: ReplicaOwner>(&self, owner: &T, plan: Plan) -> anyhow::Result<Outcome> {
         let Plan { claim, create, delete, reason: _ } = plan;
         let planned = claim.owned.len() + claim.adopt.len();
@@ -64,7 +67,7 @@ impl Writer {
         };
         let key = &owner.meta().key;
         self.expectations.expect(key, count, [], self.clock.now());
-        let about = reference(owner);
+        let about = owner.reference();
         let started = slow_start(count, |_| self.create_pod(owner, &about, body.clone())).await;
         self.expectations.creations_observed(key, started.skipped);
         started.failed.first().map(ToString::to_string)
@@ -96,7 +99,7 @@ impl Writer {
         }
         let key = &owner.meta().key;
         self.expectations.expect(key, 0, deletions.iter().map(|deletion| deletion.uid), self.clock.now());
-        let about = reference(owner);
+        let about = owner.reference();
         let delete = async |Deletion { key: pod, uid, rule: _ }: Deletion| {
             let deleted = self.pods.delete(&about, &pod, uid).await;
             if !matches!(deleted, Ok(true)) {
@@ -109,17 +112,23 @@ impl Writer {
         failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
     }
 
-    /// Writes the status if it differs from the cached one. Whatever goes wrong at first, it is tried once more on the
+    /// Writes the status if it is news beside the cached one. Whatever goes wrong at first, it is tried once more on the
     /// live state: the counts are from now, whoever wrote in between. An owner that is gone needs no status.
     ///
-    /// Source: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
+    /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
     pub async fn write_status<T: ReplicaOwner>(&self, owner: &T, status: &ReplicaStatus) -> anyhow::Result<()> {
-        if status == owner.status() {
+        let known = self.drops_terminating.load(Ordering::Relaxed);
+        if !is_news(owner.status(), status, known) {
             return Ok(());
         }
         let meta = owner.meta();
         let written = match self.patch_status(owner, meta.resource_version, status).await {
-            Ok(written) => Ok(written),
+            Ok(written) => {
+                let (before, after) = (meta.resource_version, written.metadata.resource_version);
+                let drops = drops_terminating(known, (before, owner.status()), (after, status));
+                self.drops_terminating.store(drops, Ordering::Relaxed);
+                Ok(written)
+            }
             Err(error) if error.is_not_found() => Err(error),
             Err(error) => {
                 tracing::debug!(%error, "status not written, trying on the live state");
@@ -149,16 +158,6 @@ impl Writer {
     pub fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.control.forget(key, None);
-    }
-}
-
-fn reference<T: ReplicaOwner>(owner: &T) -> ObjectReference {
-    let meta = owner.meta();
-    ObjectReference {
-        resource: T::RESOURCE,
-        key: meta.key.clone(),
-        uid: meta.uid,
-        resource_version: meta.resource_version,
     }
 }
 

@@ -62,7 +62,7 @@ impl<T: ReplicaOwner> Caches<T> {
 
     /// The pods whose controller is this owner, and those of its namespace that have none.
     ///
-    /// Source: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
+    /// Upstream: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
     pub fn pods_of(&self, owner: &T) -> Vec<Arc<Pod>> {
         let mut pods = self.pods.controlled_by(self.pods_by_controller, owner);
         pods.extend(self.pods.orphans(self.pods_by_controller, owner.meta().namespace()));
@@ -74,7 +74,7 @@ impl<T: ReplicaOwner> Caches<T> {
     /// Upstream takes every pod of the namespace that one of their selectors matches; here it must also be controlled by
     /// one of them.
     ///
-    /// Source: `getIndirectlyRelatedPods`, `pkg/controller/replicaset/replica_set.go`.
+    /// Upstream: `getIndirectlyRelatedPods`, `pkg/controller/replicaset/replica_set.go`.
     pub fn related_pods(&self, owner: &T) -> Vec<Arc<Pod>> {
         let Some(controller) = owner.meta().controller_uid() else { return Vec::new() };
         let siblings = self.owners.by_index(self.owners_by_controller, &IndexValue::Uid(controller));
@@ -86,7 +86,7 @@ impl<T: ReplicaOwner> Caches<T> {
         siblings.iter().flat_map(pods_of).collect()
     }
 
-    /// Source: `resolveControllerRef`, `pkg/controller/replicaset/replica_set.go`.
+    /// Upstream: `resolveControllerRef`, `pkg/controller/replicaset/replica_set.go`.
     fn resolve(&self, pod: &Pod, controller: Option<&Arc<ControllerRef>>) -> Option<Arc<T>> {
         let controller = controller.filter(|controller| controller.kind == *T::RESOURCE.kind)?;
         self.owners.get_with_uid(pod.metadata.namespace(), &controller.name, controller.uid)
@@ -94,7 +94,7 @@ impl<T: ReplicaOwner> Caches<T> {
 
     /// The owners that may adopt an orphan. Several are a mistake of their user.
     ///
-    /// Source: `GetPodReplicaSets`, `staging/src/k8s.io/client-go/listers/apps/v1/replicaset_expansion.go`.
+    /// Upstream: `GetPodReplicaSets`, `staging/src/k8s.io/client-go/listers/apps/v1/replicaset_expansion.go`.
     fn selecting(&self, pod: &Pod) -> Vec<Effect> {
         let labels = &pod.metadata.labels;
         if labels.is_empty() {
@@ -111,7 +111,7 @@ impl<T: ReplicaOwner> Caches<T> {
 
     /// What a change of an owner means.
     ///
-    /// Source: `addRS`, `updateRS` and `deleteRS`, `pkg/controller/replicaset/replica_set.go`.
+    /// Upstream: `addRS`, `updateRS` and `deleteRS`, `pkg/controller/replicaset/replica_set.go`.
     pub fn owner_changed(&self, change: Change<'_, T>) -> Vec<Effect> {
         match change {
             Change::Added(owner) => vec![Effect::Enqueue(owner.meta().key.clone(), Cause::Edit)],
@@ -129,7 +129,7 @@ impl<T: ReplicaOwner> Caches<T> {
 
     /// What a change of a pod means.
     ///
-    /// Source: `addPod`, `updatePod` and `deletePod`, `pkg/controller/replicaset/replica_set.go`.
+    /// Upstream: `addPod`, `updatePod` and `deletePod`, `pkg/controller/replicaset/replica_set.go`.
     pub fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
         match change {
             // A pod that is first seen on its way out was not made for the expectations of today.

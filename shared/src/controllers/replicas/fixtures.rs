@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::status::ReplicaStatus;
 use super::{ReplicaOwner, ReplicaSpec};
-use crate::api::object::{Kind, Meta, NoAnnotations, Object};
-use crate::api::resource::{REPLICA_SETS, Resource};
+use crate::api::object::Meta;
+use crate::api::resource::REPLICA_SETS;
 use crate::testing::{ObjectBuilder, object};
 
 #[derive(Deserialize)]
@@ -18,16 +18,7 @@ pub(crate) struct Set {
     status: ReplicaStatus,
 }
 
-impl Object for Set {
-    type Annotations = NoAnnotations;
-    fn meta(&self) -> &Meta {
-        &self.metadata
-    }
-}
-
-impl Kind for Set {
-    const RESOURCE: Resource = REPLICA_SETS;
-}
+crate::view!(Set, REPLICA_SETS);
 
 impl ReplicaOwner for Set {
     const COUNTS_TERMINATING: bool = true;

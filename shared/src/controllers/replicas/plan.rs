@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::pod::Pod;
 use super::{Observed, ReplicaOwner};
 use crate::api::intern::Text;
+use crate::api::list::list;
 use crate::api::object::{Key, Uid};
 use crate::api::owner::{Claim, claim};
 use crate::api::pod::PodView;
@@ -20,7 +21,7 @@ use crate::runtime::expectations::Outstanding;
 
 /// The most pods that one sync creates or deletes; the next one waits until these were seen.
 ///
-/// Source: `BurstReplicas`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `BurstReplicas`, `pkg/controller/replicaset/replica_set.go`.
 pub const BURST_REPLICAS: usize = 500;
 
 /// The writes of one sync: first the claims, and only if none of them fails, the rest.
@@ -68,7 +69,7 @@ pub enum Reason {
 
 /// Decides what to do about the pods of an owner.
 ///
-/// Source: `syncReplicaSet` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `syncReplicaSet` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
 pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
     let owner = &*observed.owner;
     let selector = match &owner.spec().selector {
@@ -98,7 +99,7 @@ fn claim_active<T: ReplicaOwner>(observed: &Observed<T>, selector: &Selector) ->
     claim(&observed.owner.owner(), active, |pod| selector.matches(&pod.metadata.labels))
 }
 
-/// Source: `getPodsToDelete` and `getPodsRankedByRelatedPodsOnSameNode`, `pkg/controller/replicaset/replica_set.go`.
+/// Upstream: `getPodsToDelete` and `getPodsRankedByRelatedPodsOnSameNode`, `pkg/controller/replicaset/replica_set.go`.
 fn deletions(claimed: &[&Pod], related: &[Arc<Pod>], surplus: usize, now: Timestamp) -> Vec<Deletion> {
     if surplus == 0 {
         return Vec::new();
@@ -149,18 +150,6 @@ impl fmt::Display for Plan {
             steps.push(format!("delete {deletions}"));
         }
         if steps.is_empty() { write!(f, "nothing ({reason})") } else { f.write_str(&steps.join("; ")) }
-    }
-}
-
-/// The most items of one step that are spelled out.
-const SHOWN: usize = 5;
-
-fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
-    let shown: Vec<String> = items.iter().take(SHOWN).map(show).collect();
-    let shown = shown.join(", ");
-    match items.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

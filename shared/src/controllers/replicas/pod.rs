@@ -2,15 +2,14 @@
 //!
 //! Left out: everything else, most of all the pod's spec; it never differs from the template's in a way that matters.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Deserializer};
 
 use crate::api::intern::Text;
-use crate::api::object::{Kind, Meta, Object};
+use crate::api::object::Meta;
+use crate::api::pod::container::{ContainerStatus, InitContainer, sidecars};
 use crate::api::pod::ranking::Standing;
 use crate::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
-use crate::api::resource::{PODS, Resource};
+use crate::api::resource::PODS;
 
 /// The view of a Pod.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,16 +53,7 @@ impl Pod {
     }
 }
 
-impl Object for Pod {
-    type Annotations = DeletionCost;
-    fn meta(&self) -> &Meta<DeletionCost> {
-        &self.metadata
-    }
-}
-
-impl Kind for Pod {
-    const RESOURCE: Resource = PODS;
-}
+crate::view!(Pod, PODS, DeletionCost);
 
 impl PodView for Pod {
     fn phase(&self) -> Phase {
@@ -88,16 +78,7 @@ struct Raw<'a> {
 struct RawSpec<'a> {
     node_name: Text,
     #[serde(borrow)]
-    init_containers: Option<Vec<RawInitContainer<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawInitContainer<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    restart_policy: Cow<'a, str>,
+    init_containers: Option<Vec<InitContainer<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -106,39 +87,17 @@ struct RawStatus<'a> {
     phase: Phase,
     conditions: Readiness,
     #[serde(borrow)]
-    container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+    container_statuses: Option<Vec<ContainerStatus<'a>>>,
     #[serde(borrow)]
-    init_container_statuses: Option<Vec<RawContainerStatus<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawContainerStatus<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    restart_count: i32,
+    init_container_statuses: Option<Vec<ContainerStatus<'a>>>,
 }
 
 impl<'de> Deserialize<'de> for Pod {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
-        let restarts = restarts(&spec, &status);
+        let sidecars = sidecars(spec.init_containers.as_deref(), status.init_container_statuses.as_deref());
+        let restarts = Restarts::highest(status.container_statuses.as_deref(), sidecars);
         Ok(Self { metadata, node: spec.node_name, phase: status.phase, readiness: status.conditions, restarts })
-    }
-}
-
-/// Source: `maxContainerRestarts`, `pkg/controller/controller_utils.go`.
-fn restarts(spec: &RawSpec<'_>, status: &RawStatus<'_>) -> Restarts {
-    let is_sidecar = |name: &str| {
-        let mut containers = spec.init_containers.iter().flatten();
-        containers.any(|container| container.name == name && container.restart_policy == "Always")
-    };
-    let containers = status.container_statuses.iter().flatten().map(|container| container.restart_count);
-    let init_containers = status.init_container_statuses.iter().flatten();
-    let sidecars = init_containers.filter(|container| is_sidecar(&container.name));
-    Restarts {
-        containers: containers.max().unwrap_or(0),
-        sidecars: sidecars.map(|container| container.restart_count).max().unwrap_or(0),
     }
 }
 

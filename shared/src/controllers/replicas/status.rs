@@ -10,13 +10,14 @@ use super::pod::Pod;
 use super::{Observed, Outcome, ReplicaOwner, ReplicaSpec};
 use crate::api::condition::{self, Condition};
 use crate::api::intern::Text;
+use crate::api::object::ResourceVersion;
 use crate::api::pod::PodView;
 use crate::api::time::Time;
 use crate::controllers::pod_control::{FAILED_CREATE, FAILED_DELETE};
 
 /// The condition that says why pods cannot be made or deleted.
 ///
-/// Source: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
+/// Upstream: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
 pub const REPLICA_FAILURE: &str = "ReplicaFailure";
 /// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -98,7 +99,7 @@ impl<'de> Deserialize<'de> for Conditions {
 
 /// The status after a sync; to be written if it differs from [`ReplicaOwner::status`].
 ///
-/// Source: `calculateStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
+/// Upstream: `calculateStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
 pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, now: Timestamp) -> ReplicaStatus {
     let (owner, spec) = (&*observed.owner, observed.owner.spec());
     let Outcome { claimed, failure } = outcome;
@@ -124,9 +125,32 @@ pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, n
     }
 }
 
+/// Whether `next` says anything that the server would keep beside what it has `stored`.
+///
+/// A server that is older, or whose feature `DeploymentReplicaSetTerminatingReplicas` is off, drops terminatingReplicas.
+/// Upstream asks its own feature gate, and where that is on and the server's off, writes at each sync.
+pub fn is_news(stored: &ReplicaStatus, next: &ReplicaStatus, drops_terminating: bool) -> bool {
+    if !drops_terminating || stored.terminating_replicas.is_some() {
+        return stored != next;
+    }
+    *stored != ReplicaStatus { terminating_replicas: None, ..next.clone() }
+}
+
+/// Whether the server drops terminatingReplicas, as far as is `known` after a write: it does if a write that was to set
+/// it changed nothing, and until it is seen.
+pub fn drops_terminating(
+    known: bool,
+    stored: (ResourceVersion, &ReplicaStatus),
+    written: (ResourceVersion, &ReplicaStatus),
+) -> bool {
+    let ((before, stored), (after, written)) = (stored, written);
+    let is_dropped = before == after && written.terminating_replicas.is_some();
+    stored.terminating_replicas.is_none() && (known || is_dropped)
+}
+
 /// How many pods are on their way out.
 ///
-/// Source: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
+/// Upstream: `FilterClaimedPods` over `FilterTerminatingPods`, `pkg/controller/controller_utils.go`.
 fn terminating<T: ReplicaOwner>(observed: &Observed<T>) -> usize {
     let Ok(selector) = &observed.owner.spec().selector else { return 0 };
     let uid = observed.owner.meta().uid;
@@ -140,7 +164,7 @@ fn to_i32(count: usize) -> i32 {
 
 /// When the next pod becomes available, and the status with it; `now` and `status` are those of [`next_status`].
 ///
-/// Source: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`, and `FindMinNextPodAvailabilityCheck`,
+/// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`, and `FindMinNextPodAvailabilityCheck`,
 /// `pkg/controller/controller_utils.go`.
 pub fn next_check(spec: &ReplicaSpec, outcome: &Outcome, status: &ReplicaStatus, now: Timestamp) -> Option<Time> {
     if spec.min_ready_seconds <= 0 || status.ready_replicas == status.available_replicas {
@@ -150,4 +174,51 @@ pub fn next_check(spec: &ReplicaSpec, outcome: &Outcome, status: &ReplicaStatus,
     // A pod that is ready but does not say since when becomes available at no known time.
     let fallback = || Time::from_second(now.as_second().saturating_add(spec.min_ready_seconds.into()));
     Some(next.unwrap_or_else(fallback))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(replicas: i32, terminating: Option<i32>) -> ReplicaStatus {
+        ReplicaStatus {
+            replicas,
+            terminating_replicas: terminating,
+            observed_generation: 1,
+            ..ReplicaStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_field_that_the_server_drops_is_no_news() {
+        for (stored, next, keeps, drops) in [
+            (status(1, Some(0)), status(1, Some(0)), false, false),
+            (status(1, None), status(1, Some(0)), true, false),
+            (status(1, None), status(1, Some(2)), true, false),
+            (status(1, None), status(2, Some(0)), true, true),
+            // It is there: the server keeps it by now.
+            (status(1, Some(0)), status(1, Some(1)), true, true),
+            (status(1, None), status(1, None), false, false),
+        ] {
+            let news = [false, true].map(|drops| is_news(&stored, &next, drops));
+            assert_eq!(news, [keeps, drops], "{stored:?} {next:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_changes_nothing_shows_what_the_server_drops() {
+        let (none, some) = (status(1, None), status(1, Some(0)));
+        for (known, stored, written, versions, expected) in [
+            (false, &none, &some, [5, 5], true),
+            (false, &none, &some, [5, 6], false),
+            (true, &none, &some, [5, 6], true),
+            (true, &some, &some, [5, 6], false),
+            (false, &some, &some, [5, 5], false),
+            (false, &none, &none, [5, 5], false),
+        ] {
+            let [before, after] = versions.map(ResourceVersion);
+            let drops = drops_terminating(known, (before, stored), (after, written));
+            assert_eq!(drops, expected, "{known} {stored:?} {written:?} {versions:?}");
+        }
+    }
 }

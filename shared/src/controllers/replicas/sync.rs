@@ -3,6 +3,7 @@
 //! Left out: the sync itself, which each operator's `controller.rs` shows on one screen.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -28,6 +29,7 @@ pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<
         control,
         expectations: Arc::new(Expectations::new()),
         clock: setup.clock(),
+        drops_terminating: AtomicBool::default(),
     };
     let (known, take) = (Arc::clone(&caches), taker(&writer, queue));
     owners.on_change(move |change| known.owner_changed(change).into_iter().for_each(&take));

@@ -14,7 +14,7 @@ const IN_CLUSTER: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 /// The CA bundle in PEM, word for word and ended by a newline, that verifies the apiserver for who connects by [`super::load_config`] with the
 /// same arguments; none where neither kubeconfig nor pod has one.
 ///
-/// Source: `getKubeAPIServerCAFileContents`, cmd/kube-controller-manager/app/certificates.go; there a CA that the
+/// Upstream: `getKubeAPIServerCAFileContents`, cmd/kube-controller-manager/app/certificates.go; there a CA that the
 /// kubeconfig only names the file of is passed over.
 pub fn load_ca(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option<String>, ConfigError> {
     match (kubeconfig, master) {

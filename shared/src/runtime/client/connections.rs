@@ -1,68 +1,145 @@
-//! Which connection a watch goes over: an apiserver lets a client have so many streams on one connection, and what is
-//! beyond waits for one of them to end. A watch does so after minutes, and until then nothing else would be answered, not
-//! even the renewal of the Lease.
+//! Which connection a request or a watch goes over: an apiserver lets a client have so many streams on one connection,
+//! and what is beyond waits for one of them to end. A watch does so after minutes, and a write may wait for a slow
+//! webhook; until then nothing else would be answered.
 //!
-//! Left out: the server's own limit, which the client library does not tell; and connections for requests, which end soon.
+//! Left out: the server's own limit, which the client library does not tell.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Half of what an apiserver allows unless it is told otherwise (`--http2-max-streams-per-connection`), so that requests
-/// have the other half of the first connection.
-const WATCHES_MAX: usize = 50;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Connections, the first of which is for requests, too.
-pub(super) struct Connections<C>(Mutex<Vec<Connection<C>>>);
+/// Half of what an apiserver allows unless it is told otherwise (`--http2-max-streams-per-connection`), so that requests
+/// have the other half.
+const WATCHES_MAX: usize = 50;
+const REQUESTS_MAX: usize = 50;
+/// How many requests may be under way on all connections: client-go's burst of the busiest controllers.
+const IN_FLIGHT_MAX: usize = 500;
+
+/// Connections, each of which carries watches and requests.
+pub(super) struct Connections<C> {
+    open: Mutex<Vec<Connection<C>>>,
+    in_flight: Arc<Semaphore>,
+}
 
 struct Connection<C> {
     client: C,
     /// Held once by this, and once by each watch.
-    watches: Seat,
+    watches: Arc<()>,
+    /// Held once by this, and once by each request.
+    requests: Arc<()>,
 }
 
-/// A watch's place in a connection, until it is dropped.
-pub(super) type Seat = Arc<()>;
+/// A watch's or a request's place in a connection, until it is dropped.
+pub(super) struct Place {
+    _stream: Arc<()>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// What a place is for.
+#[derive(Clone, Copy)]
+pub(super) enum Purpose {
+    Watch,
+    Request,
+}
 
 impl<C: Clone> Connections<C> {
     pub(super) fn new(first: C) -> Self {
-        Self(Mutex::new(vec![Connection { client: first, watches: Arc::default() }]))
+        let first = Connection { client: first, watches: Arc::default(), requests: Arc::default() };
+        Self { open: Mutex::new(vec![first]), in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
     }
 
-    /// The first connection that has a place, or a new one.
-    pub(super) fn seat<E>(&self, connect: impl FnOnce() -> Result<C, E>) -> Result<(C, Seat), E> {
-        let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_place = |connection: &&Connection<C>| Arc::strong_count(&connection.watches) <= WATCHES_MAX;
-        if let Some(Connection { client, watches }) = connections.iter().find(has_place) {
-            return Ok((client.clone(), Arc::clone(watches)));
+    /// The first connection that has a place, or a new one. A request waits where too many are under way already.
+    pub(super) async fn place<E>(
+        &self,
+        purpose: Purpose,
+        connect: impl FnOnce() -> Result<C, E>,
+    ) -> Result<(C, Place), E> {
+        let permit = match purpose {
+            Purpose::Watch => None,
+            // It is never closed.
+            Purpose::Request => Arc::clone(&self.in_flight).acquire_owned().await.ok(),
+        };
+        let (client, stream) = self.stream(purpose, connect)?;
+        Ok((client, Place { _stream: stream, _permit: permit }))
+    }
+
+    fn stream<E>(&self, purpose: Purpose, connect: impl FnOnce() -> Result<C, E>) -> Result<(C, Arc<()>), E> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = open.iter().find_map(|connection| connection.place(purpose)) {
+            return Ok(place);
         }
-        let (client, seat) = (connect()?, Seat::default());
-        connections.push(Connection { client: client.clone(), watches: Arc::clone(&seat) });
-        Ok((client, seat))
+        let connection = Connection { client: connect()?, watches: Arc::default(), requests: Arc::default() };
+        let streams = connection.streams(purpose).0;
+        let place = (connection.client.clone(), Arc::clone(streams));
+        open.push(connection);
+        Ok(place)
+    }
+}
+
+impl<C: Clone> Connection<C> {
+    fn streams(&self, purpose: Purpose) -> (&Arc<()>, usize) {
+        match purpose {
+            Purpose::Watch => (&self.watches, WATCHES_MAX),
+            Purpose::Request => (&self.requests, REQUESTS_MAX),
+        }
+    }
+
+    fn place(&self, purpose: Purpose) -> Option<(C, Arc<()>)> {
+        let (streams, max) = self.streams(purpose);
+        (Arc::strong_count(streams) <= max).then(|| (self.client.clone(), Arc::clone(streams)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
     #[test]
     fn a_connection_has_so_many_watches_and_the_next_one_has_the_rest() {
         let connections = Connections::new(0);
-        let seat = |connected: Option<u32>| connections.seat(|| connected.ok_or("no connection is needed")).unwrap();
-        let mut first: Vec<_> = (0..WATCHES_MAX).map(|_| seat(None)).collect();
+        let watch = |connected: Option<u32>| {
+            let connect = || connected.ok_or("no connection is needed");
+            connections.place(Purpose::Watch, connect).now_or_never().unwrap().unwrap()
+        };
+        let mut first: Vec<_> = (0..WATCHES_MAX).map(|_| watch(None)).collect();
         assert!(first.iter().all(|(client, _)| *client == 0));
-        let second: Vec<_> = (0..WATCHES_MAX).map(|at| seat((at == 0).then_some(1))).collect();
+        let second: Vec<_> = (0..WATCHES_MAX).map(|at| watch((at == 0).then_some(1))).collect();
         assert!(second.iter().all(|(client, _)| *client == 1));
         // Where a watch ends there is a place again.
         first.pop();
-        let (again, _seat) = seat(None);
-        assert_eq!((again, seat(Some(2)).0), (0, 2));
+        let (again, _place) = watch(None);
+        assert_eq!((again, watch(Some(2)).0), (0, 2));
+    }
+
+    #[test]
+    fn requests_have_places_beside_the_watches_and_wait_where_too_many_are_under_way() {
+        let connections = Connections::new(0);
+        let watch = || connections.place(Purpose::Watch, || Err("down")).now_or_never().unwrap();
+        let _watches: Vec<_> = (0..WATCHES_MAX).map(|_| watch().unwrap()).collect();
+        let mut made = 0;
+        let mut request = || {
+            let connect = || {
+                made += 1;
+                Ok::<_, &str>(made)
+            };
+            connections.place(Purpose::Request, connect).now_or_never().map(Result::unwrap)
+        };
+        let mut under_way: Vec<_> = (0..IN_FLIGHT_MAX).map(|_| request().unwrap()).collect();
+        let of = |connection: i32| under_way.iter().filter(|(client, _)| *client == connection).count();
+        assert_eq!((of(0), of(1), of(9)), (REQUESTS_MAX, REQUESTS_MAX, REQUESTS_MAX));
+        assert!(request().is_none(), "it waits");
+        under_way.truncate(1);
+        assert_eq!(request().unwrap().0, 0, "a place that is free again");
     }
 
     #[test]
     fn a_connection_that_cannot_be_made_takes_no_place() {
         let connections = Connections::new(0);
-        let _seats: Vec<_> = (0..WATCHES_MAX).map(|_| connections.seat(|| Err("down")).unwrap()).collect();
-        assert_eq!(connections.seat(|| Err("down")).err(), Some("down"));
-        assert_eq!(connections.seat(|| Ok::<_, &str>(1)).unwrap().0, 1);
+        let watch = |connected| connections.place(Purpose::Watch, || connected).now_or_never().unwrap();
+        let _places: Vec<_> = (0..WATCHES_MAX).map(|_| watch(Err("down")).unwrap()).collect();
+        assert_eq!(watch(Err("down")).err(), Some("down"));
+        assert_eq!(watch(Ok(1)).unwrap().0, 1);
     }
 }

@@ -13,7 +13,7 @@ const SECONDS_PER_DAY: f32 = 86_400.0;
 
 /// Lets `burst` requests through at once and `qps` a second on average, in the order they ask.
 ///
-/// Source: `NewTokenBucketRateLimiter`, staging/src/k8s.io/client-go/util/flowcontrol/throttle.go.
+/// Upstream: `NewTokenBucketRateLimiter`, staging/src/k8s.io/client-go/util/flowcontrol/throttle.go.
 pub(crate) struct Limiter {
     interval: Duration,
     burst: u32,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::object::{ResourceVersion, Uid};
 
-/// What becomes of the dependents of a deleted object. Source: `DeletionPropagation`,
+/// What becomes of the dependents of a deleted object. Upstream: `DeletionPropagation`,
 /// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Propagation {
@@ -51,7 +51,7 @@ impl<'a> Preconditions<&'a str, &'a str> {
     }
 }
 
-/// How something is deleted. Source: `DeleteOptions`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+/// How something is deleted. Upstream: `DeleteOptions`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteOptions<U = Uid, V = ResourceVersion> {

@@ -5,9 +5,9 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::api::url::with_query;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
-use crate::runtime::informer::reflector::percent_encode;
 
 /// As many objects come in one page.
 const PAGE: usize = 500;
@@ -29,9 +29,12 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
     accept: Accept,
     mut each: impl FnMut(T),
 ) -> Result<(), ApiError> {
-    let mut token = String::new();
+    let Selection { field_selector, label_selector } = selection;
+    let selectors = [("fieldSelector", field_selector), ("labelSelector", label_selector)];
+    let (limit, mut token) = (PAGE.to_string(), String::new());
     loop {
-        let path = path_of(collection, selection, &token);
+        let [fields, labels] = selectors;
+        let path = with_query(collection, &[("limit", &limit), fields, labels, ("continue", &token)]);
         let page: Page<T> = read(&path, &client.get_bytes(&path, accept.of_list()).await?)?;
         page.items.into_iter().flatten().for_each(&mut each);
         token = page.metadata.token;
@@ -39,19 +42,6 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
             return Ok(());
         }
     }
-}
-
-fn path_of(collection: &str, selection: Selection<'_>, token: &str) -> String {
-    let Selection { field_selector, label_selector } = selection;
-    let mut path = format!("{collection}?limit={PAGE}");
-    let parameters = [("fieldSelector", field_selector), ("labelSelector", label_selector), ("continue", token)];
-    for (name, value) in parameters.into_iter().filter(|(_, value)| !value.is_empty()) {
-        path.push('&');
-        path.push_str(name);
-        path.push('=');
-        percent_encode(value, &mut path);
-    }
-    path
 }
 
 /// Decodes an answer to a GET.
@@ -78,15 +68,30 @@ struct PageMeta {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::Value;
 
-    #[test]
-    fn a_page_is_asked_for_with_selectors_and_token_escaped() {
-        assert_eq!(path_of("/api/v1/pods", Selection::default(), ""), "/api/v1/pods?limit=500");
-        let selection = Selection { field_selector: "status.phase!=Failed", label_selector: "a=b" };
-        assert_eq!(
-            path_of("/api/v1/pods", selection, "x+y="),
-            "/api/v1/pods?limit=500&fieldSelector=status.phase%21%3DFailed&labelSelector=a%3Db&continue=x%2By%3D"
-        );
+    use super::*;
+    use crate::runtime::client::ClientOptions;
+    use crate::runtime::serving::loopback;
+
+    #[tokio::test]
+    async fn a_list_goes_on_where_the_token_says_whatever_it_is_made_of() {
+        let address = loopback::serve(|request| match request.uri().query() {
+            Some("limit=500&labelSelector=a%3Db") => {
+                loopback::answer(200, r#"{"metadata":{"continue":"a+b/c=&x"},"items":[{"at":1},{"at":2}]}"#)
+            }
+            Some("limit=500&labelSelector=a%3Db&continue=a%2Bb%2Fc%3D%26x") => {
+                loopback::answer(200, r#"{"items":[{"at":3}]}"#)
+            }
+            _ => loopback::answer(400, "the token is not valid"),
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let mut listed = Vec::new();
+        let each = |item: Value| listed.push(item["at"].clone());
+        let selection = Selection { field_selector: "", label_selector: "a=b" };
+        each_of(&client, "/api/v1/pods", selection, Accept::Object, each).await.unwrap();
+        assert_eq!(listed, [1, 2, 3]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Left out: posting. This is a function of what happened and when.
 //!
-//! Source: staging/src/k8s.io/client-go/tools/record/events_cache.go.
+//! Upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::time::Duration;
@@ -90,15 +90,15 @@ impl Correlator {
 
     /// What to post for this occurrence; nothing where its object has had too many.
     ///
-    /// Source: `EventCorrelate`. As there, what is filtered is counted all the same, so a later count includes it.
+    /// Upstream: `EventCorrelate`. As there, what is filtered is counted all the same, so a later count includes it.
     pub(super) fn correlate(&mut self, occurrence: &Occurrence) -> Option<Event> {
         let (event, key) = self.aggregate(occurrence);
         let event = self.observe(event, key);
-        let spam_key = self.hash(&("spam", source(occurrence)));
+        let spam_key = self.hash(&("spam", about(occurrence)));
         self.spam.entry(spam_key, || Bucket { full_at: 0 }).take(occurrence.at).then_some(event)
     }
 
-    /// Source: `EventAggregate`.
+    /// Upstream: `EventAggregate`.
     fn aggregate(&mut self, occurrence: &Occurrence) -> (Event, u64) {
         let now = occurrence.at;
         let event = Event {
@@ -132,7 +132,7 @@ impl Correlator {
         (Event { message, reporting_component: "", ..event }, similar_key)
     }
 
-    /// Source: `eventObserve`.
+    /// Upstream: `eventObserve`.
     fn observe(&mut self, event: Event, key: u64) -> Event {
         let known = self.posted.entry(key, || None);
         let event = match known {
@@ -154,7 +154,7 @@ impl Correlator {
 
     /// `<object>.<nanoseconds in hex>`, or where the object's name cannot be part of an Event's, something unique.
     ///
-    /// Source: `GenerateEventName`, staging/src/k8s.io/client-go/tools/record/util/util.go.
+    /// Upstream: `GenerateEventName`, staging/src/k8s.io/client-go/tools/record/util/util.go.
     fn event_name(&self, occurrence: &Occurrence) -> String {
         let nanos = occurrence.at.as_nanosecond();
         let name = format!("{}.{nanos:x}", occurrence.about.key.name());
@@ -164,11 +164,18 @@ impl Correlator {
 
 /// What tells an event's source, object and type from all others.
 fn source(occurrence: &Occurrence) -> impl Hash {
-    let ObjectReference { resource, key, uid, resource_version: _ } = &occurrence.about;
-    (occurrence.component, resource, key, uid, occurrence.kind)
+    (about(occurrence), occurrence.kind)
 }
 
-/// Source: `IsDNS1123Subdomain`, staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go.
+/// What tells an event's source and object from all others.
+///
+/// Upstream: `getSpamKey`, staging/src/k8s.io/client-go/tools/record/events_cache.go.
+fn about(occurrence: &Occurrence) -> impl Hash {
+    let ObjectReference { resource, key, uid, resource_version: _ } = &occurrence.about;
+    (occurrence.component, resource, key, uid)
+}
+
+/// Upstream: `IsDNS1123Subdomain`, staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go.
 fn is_dns_subdomain(name: &str) -> bool {
     let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_label = |label: &[u8]| match (label.first(), label.last()) {
@@ -289,9 +296,9 @@ mod tests {
         assert_eq!(at(300 + 2 * 300), "30x A m");
         assert_eq!(at(300 + 2 * 300), "31x A m");
         assert_eq!(at(300 + 2 * 300), "-");
-        let mut warning = occurrence(900, "web", "A", "m");
+        let mut warning = occurrence(900, "web", "B", "n");
         warning.kind = EventType::Warning;
-        assert_eq!(shown(correlator.correlate(&warning)), "1x A m");
+        assert_eq!(shown(correlator.correlate(&warning)), "-", "it is about the same object");
         assert_eq!(shown(correlator.correlate(&occurrence(900, "other", "A", "m"))), "1x A m");
     }
 

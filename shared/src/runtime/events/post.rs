@@ -2,7 +2,7 @@
 //!
 //! Left out: deciding, and a second attempt where the server refused: it would refuse again.
 //!
-//! Source: `recordToSink` and `recordEvent`, staging/src/k8s.io/client-go/tools/record/event.go.
+//! Upstream: `recordToSink` and `recordEvent`, staging/src/k8s.io/client-go/tools/record/event.go.
 
 use std::time::Duration;
 

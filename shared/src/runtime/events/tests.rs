@@ -1,7 +1,8 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::api::resource::{LEASES, REPLICA_SETS};
+use crate::api::object::{Key, ResourceVersion, Uid};
+use crate::api::resource::{LEASES, REPLICA_SETS, Resource};
 use crate::runtime::client::ClientOptions;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::serving::loopback;
@@ -35,7 +36,14 @@ impl Room {
         Self { asked, client, metrics: Metrics::new("test-operator").events() }
     }
 
+    /// Of a process that works.
     fn events(&self) -> Events {
+        let events = self.events_of_standby();
+        events.starter()();
+        events
+    }
+
+    fn events_of_standby(&self) -> Events {
         let at: Timestamp = "2026-11-21T11:12:13.456789Z".parse().unwrap();
         Events::start(self.client.clone(), Clock::new(move || at), self.metrics.clone())
     }
@@ -80,6 +88,22 @@ async fn an_event_is_created_and_its_repetition_patches_it() {
     events.stop(LIMIT).await;
     assert_eq!(room.asked(), [CREATED, PATCHED]);
     assert_eq!(room.counts(), [2, 0, 0, 0]);
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_work_tells_of_its_election_only() {
+    let room = Room::new(&[FOUND]).await;
+    let events = room.events_of_standby();
+    let recorder = events.recorder("replicaset-controller");
+    let tell = |recorder: &Recorder, reason: &str| {
+        recorder.event(&replica_set(), EventType::Normal, reason, "Created pod: web-a".to_owned());
+    };
+    tell(&recorder, "TooEarly");
+    tell(&recorder.clone().at_any_time(), "LeaderElection");
+    events.starter()();
+    tell(&recorder, "SuccessfulCreate");
+    events.stop(LIMIT).await;
+    assert_eq!(room.asked(), [CREATED.replace("SuccessfulCreate", "LeaderElection"), CREATED.to_owned()]);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A duration as Go reads and prints it.
 ///
-/// Source: `ParseDuration` and `Duration.String`, Go's time package.
+/// Upstream: `ParseDuration` and `Duration.String`, Go's time package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GoDuration(pub Duration);
 
@@ -149,7 +149,7 @@ impl fmt::Display for Fraction {
 
 /// Reads a boolean as Go's flags do: `1`, `t`, `T`, `true`, `TRUE`, `True`, and the same for false.
 ///
-/// Source: `ParseBool`, Go's strconv package.
+/// Upstream: `ParseBool`, Go's strconv package.
 pub fn parse_bool(text: &str) -> Result<bool, GoValueError> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),

@@ -39,6 +39,13 @@ fn the_defaults_are_upstreams() {
 }
 
 #[test]
+fn the_operators_name_before_the_flags_is_no_flag() {
+    assert_eq!(read("replicaset-operator -v 4").unwrap().shared.logging.v, 4);
+    assert!(error("job-operator").contains("job-operator"));
+    assert!(error("-v 4 replicaset-operator").contains("replicaset-operator"));
+}
+
+#[test]
 fn values_come_after_a_blank_or_an_equals_sign_and_the_last_one_counts() {
     let flags = read("--kubeconfig /a --kubeconfig=/b --v=2 --secure-port 0 --concurrent-replicaset-syncs=7").unwrap();
     assert_eq!(flags.shared.kubeconfig(), Some(Path::new("/b")));
@@ -83,6 +90,30 @@ fn what_is_wrong_is_named_and_exits_with_1() {
         assert_eq!(text.lines().count(), 1, "{args}: {text}");
     }
     assert_eq!(read("--no-such-flag").unwrap_err().code(), 1);
+}
+
+#[test]
+fn a_misspelt_flag_names_its_neighbour() {
+    for (args, expected) in [
+        ("--leader-elec=false", Some("leader-elect")),
+        ("--laeder-elect", Some("leader-elect")),
+        ("--leader_elect_lease_duration=15s", Some("leader-elect-lease-duration")),
+        ("--Kubeconfig /a", Some("kubeconfig")),
+        ("--concurrent-replicasets-syncs 5", Some("concurrent-replicaset-syncs")),
+        ("--v=2 -leader-elect=false", Some("leader-elect")),
+        ("-kubeconfg /a", Some("kubeconfig")),
+        ("--no-such-flag", None),
+        ("--x", None),
+        ("surplus", None),
+    ] {
+        let text = error(args);
+        match expected {
+            Some(flag) => {
+                assert!(text.ends_with(&format!(", did you mean --{flag}? (see --help)\n")), "{args}: {text}");
+            }
+            None => assert!(!text.contains("did you mean"), "{args}: {text}"),
+        }
+    }
 }
 
 #[test]

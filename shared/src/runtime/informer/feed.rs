@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{Health, Sink, Source, reflector};
+use super::{Collection, Health, Sink, Source, reflector};
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
@@ -28,7 +28,7 @@ use crate::runtime::metrics::Metrics;
 pub struct Feeder {
     client: Client,
     metrics: Metrics,
-    feeds: Arc<Mutex<Vec<Follow>>>,
+    feeds: Arc<Mutex<Vec<Collection>>>,
     broken: UnboundedSender<anyhow::Error>,
 }
 
@@ -57,18 +57,23 @@ impl Feeder {
             health: Arc::clone(&health),
         };
         self.metrics.watch_informer(follow.clone());
-        self.feeds().push(follow.clone());
         let (field_selector, label_selector) = (none.clone(), none);
         let source = Source { resource, accept: Accept::Metadata, field_selector, label_selector, health };
+        self.feeds().push(Collection::new(&source, follow.clone()));
         let following = reflector::run(source, Tracked { sink, progress }, self.client.clone());
         let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
         Running { task: task.abort_handle(), follow }
     }
 
-    fn feeds(&self) -> MutexGuard<'_, Vec<Follow>> {
+    fn feeds(&self) -> MutexGuard<'_, Vec<Collection>> {
         let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
-        feeds.retain(Follow::is_running);
+        feeds.retain(|feed| feed.follow.is_running());
         feeds
+    }
+
+    /// What is followed at the moment.
+    pub(super) fn collections(&self) -> Vec<Collection> {
+        self.feeds().clone()
     }
 
     /// The resources that cannot be listed or watched at the moment, and why.
@@ -76,7 +81,7 @@ impl Feeder {
         let failing: Vec<String> = self
             .feeds()
             .iter()
-            .filter_map(|Follow { progress, health, .. }| {
+            .filter_map(|Collection { follow: Follow { progress, health, .. }, .. }| {
                 let not_listed = || (!progress.borrow().synced).then(|| "not listed yet".to_owned());
                 Some(format!("{}: {}", health.resource, health.failing().or_else(not_listed)?))
             })

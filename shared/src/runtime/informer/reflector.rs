@@ -1,6 +1,6 @@
 //! The loop behind an informer: streaming list, watch, resume, and list again when the server has forgotten where we were.
 //!
-//! Source: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
+//! Upstream: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 
@@ -15,14 +15,15 @@ use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity, Page};
 use super::{Health, Sink, Source};
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::runtime::api_error::{ApiError, Status};
-use crate::runtime::client::Client;
-use crate::runtime::clock::jitter;
+use crate::runtime::client::{Client, RETURN_SPREAD};
+use crate::runtime::clock::{jitter, part_of};
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
 const BACKOFF_FIRST: Duration = Duration::from_millis(800);
@@ -31,8 +32,12 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
-/// How long the next line of a streamed list may take.
+/// How long a streamed list may bring no new object, nor its end.
 const LIST_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a streamed list may take: less than the watch that it is part of, which the server ends by itself.
+const LIST_MAX: Duration = Duration::from_secs(240);
+/// An apiserver takes no object of more than 3 MB; an aggregated one may have larger ones.
+const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner, and without a word, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 const PAGE: usize = 500;
@@ -57,6 +62,7 @@ impl From<ApiError> for Stop {
 
 pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client: Client) {
     let mut reflector = Reflector::new(source, sink, client);
+    let mut came_back = reflector.client.came_back();
     let mut backoff = BACKOFF_FIRST;
     loop {
         // What begins now fulfils every wish so far.
@@ -69,11 +75,23 @@ pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client
         if reflector.source.health.fails(&error) {
             tracing::warn!(resource = %reflector.source.resource, error, "cannot list or watch");
         }
-        tokio::select! {
-            () = sleep(jitter(backoff, 1.0)) => {}
-            () = reflector.source.health.retry.notified() => {}
-        }
-        backoff = (backoff * 2).min(BACKOFF_MAX);
+        backoff = wait_out(backoff, &reflector.source.health, &mut came_back).await;
+    }
+}
+
+/// Waits for the next try after a failure; gives the back-off after the next one.
+async fn wait_out(backoff: Duration, health: &Health, came_back: &mut watch::Receiver<u64>) -> Duration {
+    tokio::select! {
+        () = sleep(jitter(backoff, 1.0)) => (backoff * 2).min(BACKOFF_MAX),
+        () = health.retry.notified() => backoff,
+        () = soon_after(came_back) => BACKOFF_FIRST,
+    }
+}
+
+/// Waits until the server is back, and a little longer: everything that waits for it does.
+async fn soon_after(came_back: &mut watch::Receiver<u64>) {
+    if came_back.changed().await.is_ok() {
+        sleep(part_of(RETURN_SPREAD)).await;
     }
 }
 
@@ -91,6 +109,8 @@ struct Reflector<T, S> {
     version: Option<ResourceVersion>,
     /// The number of the last list that was begun.
     list: u64,
+    /// When that list was asked for.
+    list_begun: Instant,
     /// The version was too old, and nothing was told since.
     expired: bool,
 }
@@ -98,7 +118,8 @@ struct Reflector<T, S> {
 impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     fn new(source: Source, sink: S, client: Client) -> Self {
         let objects = PhantomData;
-        Self { source, sink, objects, client, streaming: true, version: None, list: 0, expired: false }
+        let list_begun = Instant::now();
+        Self { source, sink, objects, client, streaming: true, version: None, list: 0, list_begun, expired: false }
     }
 
     /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
@@ -130,27 +151,17 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         stop
     }
 
-    fn path(&self, query: &[(&str, &str)]) -> String {
-        let selectors =
-            [("fieldSelector", &*self.source.field_selector), ("labelSelector", &*self.source.label_selector)];
-        let pairs = query.iter().copied().chain(selectors).filter(|(_, value)| !value.is_empty());
-        let mut path = self.source.resource.collection_path("");
-        for (at, (name, value)) in pairs.enumerate() {
-            path.push(if at == 0 { '?' } else { '&' });
-            path.push_str(name);
-            path.push('=');
-            percent_encode(value, &mut path);
-        }
-        path
+    fn begin_list(&mut self) {
+        (self.list, self.list_begun) = (self.source.health.begins_list(), Instant::now());
     }
 
     /// A whole list in pages.
     async fn list(&mut self) -> Result<(), Stop> {
-        self.list = self.source.health.begins_list();
+        self.begin_list();
         let limit = PAGE.to_string();
         let (mut live, mut token) = (Vec::new(), String::new());
         loop {
-            let path = self.path(&[("limit", &limit), ("continue", &token)]);
+            let path = self.source.path(&[("limit", &limit), ("continue", &token)]);
             let body = self.client.get_bytes(&path, self.source.accept.of_list()).await?;
             let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
@@ -169,12 +180,17 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         let (version, timeout_seconds) = (self.version.unwrap_or_default().to_string(), seconds.to_string());
         let mut query = vec![("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", &timeout_seconds)];
         if initial {
-            self.list = self.source.health.begins_list();
+            self.begin_list();
             query.extend([("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]);
         } else {
             query.push(("resourceVersion", &version));
         }
-        let stream = self.client.stream(&self.path(&query), self.source.accept).await;
+        let path = self.source.path(&query);
+        let stream = tokio::select! {
+            stream = self.client.stream(&path, self.source.accept) => stream,
+            // Nothing may come for long where the server has not reached our version.
+            () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
+        };
         let stream = stream.map_err(|error| match error {
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
@@ -193,10 +209,14 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
         let (started, mut was_told) = (Instant::now(), false);
+        let (mut grown, mut listed) = (started, 0);
         loop {
-            let patience = if listing.is_some() { LIST_PATIENCE } else { limit + WATCH_GRACE };
+            let deadline = match &listing {
+                Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
+                None => Instant::now() + limit + WATCH_GRACE,
+            };
             let line = tokio::select! {
-                line = timeout(patience, lines.next()) => line,
+                line = timeout_at(deadline, lines.next()) => line,
                 // Not in the middle of a list: who asks again and again would never let one come to its end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
@@ -216,6 +236,10 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             };
             let is_listed = listing.is_none();
             self.event(&line, &mut listing)?;
+            // Bookmarks, and events of what is listed already, bring no list closer to its end.
+            if let Some(live) = listing.as_ref().filter(|live| live.len() > listed) {
+                (grown, listed) = (Instant::now(), live.len());
+            }
             *backoff = BACKOFF_FIRST;
             was_told = true;
             self.expired &= !is_listed;
@@ -294,7 +318,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
         self.sink.reset(live, &self.source.health.unreadable());
         self.version = Some(version);
-        self.source.health.ends_list();
+        self.source.health.is_listed_from(self.list_begun);
         self.sink.listed(version, self.list);
         if self.source.health.works() {
             tracing::info!(resource = %self.source.resource, "lists again");
@@ -340,7 +364,7 @@ struct Lines<S> {
 }
 
 impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
-    async fn next(&mut self) -> Result<Option<BytesMut>, ApiError> {
+    async fn next(&mut self) -> Result<Option<BytesMut>, Stop> {
         let mut searched = 0;
         loop {
             if let Some(end) = memchr(b'\n', &self.buffer[searched..]) {
@@ -352,23 +376,12 @@ impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
                 return Ok(Some(line));
             }
             searched = self.buffer.len();
+            if searched > LINE_BYTES_MAX {
+                return Err(Stop::Failed(format!("the watch sent an event of more than {LINE_BYTES_MAX} bytes")));
+            }
             match self.stream.next().await {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk?),
                 None => return Ok(None),
-            }
-        }
-    }
-}
-
-pub(crate) fn percent_encode(text: &str, into: &mut String) {
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => into.push(char::from(byte)),
-            _ => {
-                into.push('%');
-                for digit in [byte >> 4, byte & 15] {
-                    into.push(char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase());
-                }
             }
         }
     }

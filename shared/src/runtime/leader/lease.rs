@@ -2,7 +2,7 @@
 //!
 //! Left out: `strategy` and `preferredHolder` of coordinated leader election, which is alpha.
 //!
-//! Source: `tryAcquireOrRenew`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go.
+//! Upstream: `tryAcquireOrRenew`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::api::json;
-use crate::api::object::{Key, Meta, null_as_default};
+use crate::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
 use crate::api::resource::LEASES;
 
 /// `LeaseSpec`, as election uses it. Any difference between two of them means that their holder is alive.
@@ -130,6 +130,31 @@ pub(super) fn decide(observed: Option<&Observed>, identity: &str, now: Instant) 
     }
 }
 
+/// One time of holding the Lease without a break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holding {
+    uid: Uid,
+    transitions: i32,
+}
+
+impl Holding {
+    /// What was just acquired.
+    pub(super) fn of(lease: &Lease) -> Self {
+        Self { uid: lease.meta().uid, transitions: lease.spec.lease_transitions }
+    }
+
+    /// Whether `identity` has held the Lease ever since: had it been released, deleted or taken in between, another might
+    /// have been at work.
+    pub(super) fn goes_on(self, lease: &Lease, identity: &str) -> bool {
+        lease.spec.holder_identity == identity && Self::of(lease) == self
+    }
+}
+
+/// Whether what the apiserver stores was replaced by something older: versions only ever rise.
+pub(super) fn is_restored(newest: ResourceVersion, found: ResourceVersion) -> bool {
+    found < newest && found != ResourceVersion::default()
+}
+
 /// The record by which `identity` holds the Lease from `now` on, for `seconds`.
 pub(super) fn held(known: Option<&Record>, identity: &str, seconds: u64, now: Timestamp) -> Record {
     let (acquire_time, lease_transitions) = match known {
@@ -146,7 +171,7 @@ pub(super) fn held(known: Option<&Record>, identity: &str, seconds: u64, now: Ti
     }
 }
 
-/// The record by which nobody holds the Lease any more. Source: `release`.
+/// The record by which nobody holds the Lease any more. Upstream: `release`.
 pub(super) fn released(known: &Record, now: Timestamp) -> Record {
     Record {
         holder_identity: String::new(),
@@ -199,6 +224,29 @@ mod tests {
         check("b", 15.0, "acquire");
         check("a", 0.0, "renew");
         check("a", 100.0, "renew");
+    }
+
+    #[test]
+    fn a_lease_that_was_not_held_all_the_time_is_no_longer_the_same_holding() {
+        let lease = |uid: &str, holder: &str, transitions: i32, version: u32| -> Lease {
+            let metadata = serde_json::json!({"name": "x", "uid": uid, "resourceVersion": version.to_string()});
+            let spec = serde_json::json!({"holderIdentity": holder, "leaseTransitions": transitions});
+            serde_json::from_value(serde_json::json!({"metadata": metadata, "spec": spec})).unwrap()
+        };
+        let holding = Holding::of(&lease("first", "a", 3, 7));
+        assert!(holding.goes_on(&lease("first", "a", 3, 9), "a"), "renewed");
+        assert!(!holding.goes_on(&lease("first", "b", 4, 9), "a"), "taken");
+        assert!(!holding.goes_on(&lease("first", "", 3, 9), "a"), "released");
+        assert!(!holding.goes_on(&lease("first", "a", 5, 9), "a"), "taken and given back");
+        assert!(!holding.goes_on(&lease("second", "a", 3, 9), "a"), "deleted and created again");
+    }
+
+    #[test]
+    fn only_a_version_that_falls_shows_a_restored_etcd() {
+        let check = |newest: u64, found: u64| is_restored(ResourceVersion(newest), ResourceVersion(found));
+        assert!(check(7, 6));
+        assert!(!check(7, 7) && !check(7, 8) && !check(0, 1));
+        assert!(!check(7, 0), "no number");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::*;
 use crate::api::object::Key;
 use crate::runtime::client::ClientOptions;
-use crate::runtime::consistency::{Consistency, Followed};
+use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::serving::loopback::{self, Body};
@@ -265,6 +265,76 @@ async fn a_leader_that_sees_another_holder_stops_at_once() {
     assert_eq!(room.spec()["holderIdentity"], "b");
 }
 
+/// Why a leader stops after somebody has done this with its Lease.
+async fn lost_after(meddle: impl FnOnce(&mut Store, Value)) -> String {
+    let room = Room::new().await;
+    let mut leader = room.elector("a", FAST);
+    leader.acquire().await;
+    let lease = room.store().lease.clone().unwrap();
+    meddle(&mut room.store(), lease);
+    let lost = timeout(LIMIT, leader.renew()).await.unwrap();
+    assert!(!room.is_leader());
+    lost.to_string()
+}
+
+#[tokio::test]
+async fn a_leader_that_did_not_hold_its_lease_all_the_time_does_not_go_on() {
+    let interrupted = "lease kube-system/test-operator was not held all the time";
+    let deleted = lost_after(|store, _| drop(store.write(None)));
+    assert_eq!(deleted.await, interrupted);
+    let released = lost_after(|store, mut lease| {
+        lease["spec"]["holderIdentity"] = json!("");
+        store.write(Some(lease));
+    });
+    assert_eq!(released.await, interrupted);
+    let given_back = lost_after(|store, mut lease| {
+        lease["spec"]["leaseTransitions"] = json!(2);
+        store.write(Some(lease));
+    });
+    assert_eq!(given_back.await, interrupted);
+}
+
+#[tokio::test]
+async fn a_lease_whose_version_falls_tells_the_leader_and_the_standby_of_a_restored_etcd() {
+    let room = Room::new().await;
+    room.store().version = 100;
+    let (mut leader, mut standby) = (room.elector("a", FAST), room.elector_for(SECOND, "b", FAST));
+    let (mut of_leader, mut of_standby) = (leader.restores(), standby.restores());
+    leader.acquire().await;
+    let stood_by = tokio::spawn(async move { standby.acquire().await });
+    until(|| room.store().watches()).await;
+    assert!(!of_leader.has_changed().unwrap() && !of_standby.has_changed().unwrap());
+    {
+        let mut store = room.store();
+        store.version = 50;
+        store.watchers.clear();
+        let backup = store.lease.clone();
+        store.write(backup);
+    }
+    tokio::select! {
+        lost = leader.renew() => panic!("{lost}"),
+        () = async {
+            of_leader.changed().await.unwrap();
+            timeout(LIMIT, of_standby.changed()).await.unwrap().unwrap();
+        } => {}
+    }
+    assert!(!stood_by.is_finished(), "the leader goes on");
+    assert_eq!(room.spec()["holderIdentity"], "a");
+}
+
+#[tokio::test]
+async fn a_lease_that_is_written_again_after_a_failure_shows_that_the_server_is_back() {
+    let room = Room::new().await;
+    let mut candidate = room.elector("a", FAST);
+    let came_back = room.client.came_back();
+    room.store().fault = Some(Fault::NoWrites);
+    assert!(timeout(FAST, candidate.acquire()).await.is_err());
+    room.store().fault = None;
+    assert!(!came_back.has_changed().unwrap());
+    timeout(LIMIT, candidate.acquire()).await.unwrap();
+    assert!(came_back.has_changed().unwrap());
+}
+
 #[tokio::test]
 async fn a_leader_goes_on_over_a_foreign_change_of_its_lease() {
     let room = Room::new().await;
@@ -390,7 +460,7 @@ async fn a_term_lasts_as_long_as_the_lease_says_to_others() {
 async fn only_a_leader_writes() {
     let room = Room::new().await;
     let mut elector = room.elector("a", LIMIT);
-    let consistency = Consistency::new(room.client.clone(), Followed::default());
+    let consistency = Consistency::new(room.client.clone(), Watched::default());
     let control = Control::new(room.client.clone(), Some(elector.term()), Arc::new(consistency));
     let key = Key::new("kube-system", "web");
     let write = async || control.for_name(&key).create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
@@ -400,4 +470,28 @@ async fn only_a_leader_writes() {
     assert!(write().await.is_err_and(|error| error.is_already_exists()), "it asks the apiserver");
     elector.stop_leading();
     assert!(matches!(write().await, Err(ApiError::NotLeading)));
+}
+
+#[tokio::test]
+async fn a_write_that_had_to_wait_is_not_sent_once_the_term_is_over() {
+    let room = Room::new().await;
+    let mut elector = room.elector("a", FAST);
+    elector.acquire().await;
+    let config = kube::Config::new(format!("http://{}", room.client.host()).parse().unwrap());
+    let options = ClientOptions { qps: Some(5.0), burst: 1, ..ClientOptions::default() };
+    let limited = Client::new(&config, options).unwrap();
+    let control = Control::new(limited.with_term(elector.term()), None);
+    let write = async || control.create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
+    assert!(write().await.is_err_and(|error| error.is_already_exists()), "the first one has a token");
+    let requests = room.store().requests.len();
+    let mut waits = Box::pin(write());
+    assert!(futures::poll!(&mut waits).is_pending());
+    elector.stop_leading();
+    assert!(matches!(waits.await, Err(ApiError::NotLeading)));
+    assert_eq!(room.store().requests.len(), requests);
+    // What the leader does for its Lease waits for none.
+    limited.get_bytes("/first", Accept::Object).await.unwrap();
+    let beside = limited.beside(None).unwrap();
+    let answer = beside.get_bytes("/second", Accept::Object);
+    assert!(timeout(Duration::from_millis(150), answer).await.is_ok());
 }

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::lease::Lease;
 use crate::api::object::{Key, ResourceVersion};
 use crate::api::resource::LEASES;
+use crate::api::url::with_query;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
 
@@ -35,11 +36,11 @@ pub(super) async fn open(
     lease: &Key,
     version: ResourceVersion,
 ) -> Result<Events<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>>, ApiError> {
-    let path = format!(
-        "{}?watch=1&fieldSelector=metadata.name%3D{}&resourceVersion={version}&timeoutSeconds={WATCH_SECONDS}",
-        LEASES.collection_path(lease.namespace()),
-        lease.name(),
-    );
+    let collection = LEASES.collection_path(lease.namespace());
+    let (name, version) = (format!("metadata.name={}", lease.name()), version.to_string());
+    let seconds = WATCH_SECONDS.to_string();
+    let query = [("watch", "1"), ("fieldSelector", &name), ("resourceVersion", &version), ("timeoutSeconds", &seconds)];
+    let path = with_query(&collection, &query);
     Ok(Events { stream: client.stream(&path, Accept::Object).await?, buffer: BytesMut::new() })
 }
 

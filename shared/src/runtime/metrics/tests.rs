@@ -23,6 +23,7 @@ async fn a_queue_shows_upstreams_metrics() {
     let metrics = Metrics::new("test-operator");
     let queue = Queue::new("replicaset", Backoff::default(), Some(Box::new(metrics.queue("replicaset"))));
     metrics.watch_queue(&queue);
+    Queue::start(std::slice::from_ref(&queue), || {});
     for name in ["a", "b", "c"] {
         queue.add(&Key::new("ns", name), Cause::Event);
     }

@@ -1,5 +1,7 @@
 //! The queue's promises, with tokio's paused clock.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 use futures::FutureExt;
 use proptest::prelude::*;
@@ -9,7 +11,12 @@ fn key(name: &str) -> Key {
 }
 
 fn queue() -> Queue {
-    Queue::new("test", Backoff { first: Duration::from_millis(100), max: Duration::from_secs(1) }, None)
+    started(Queue::new("test", Backoff { first: Duration::from_millis(100), max: Duration::from_secs(1) }, None))
+}
+
+fn started(queue: Queue) -> Queue {
+    Queue::start(std::slice::from_ref(&queue), || {});
+    queue
 }
 
 /// What [`Queue::next`] gives at this instant.
@@ -36,28 +43,40 @@ async fn a_key_waits_once_and_is_not_processed_twice_at_once() {
     assert!(queue.state().keys.is_empty(), "nothing is remembered of a key without work");
 }
 
-/// Counts what `workqueue_adds_total` counts.
+/// Counts what `workqueue_adds_total` and `workqueue_retries_total` count.
 #[derive(Clone, Default)]
-struct Adds(Arc<std::sync::atomic::AtomicUsize>);
+struct Counts(Arc<[AtomicUsize; 2]>);
 
-impl Observer for Adds {
+impl Counts {
+    fn added(&self) -> usize {
+        self.0[0].load(Ordering::Relaxed)
+    }
+
+    fn retried(&self) -> usize {
+        self.0[1].load(Ordering::Relaxed)
+    }
+}
+
+impl Observer for Counts {
     fn added(&self) {
-        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.0[0].fetch_add(1, Ordering::Relaxed);
     }
     fn depth(&self, _: usize) {}
     fn dequeued(&self, _: Duration) {}
     fn worked(&self, _: Duration) {}
-    fn retried(&self) {}
+    fn retried(&self) {
+        self.0[1].fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_waits_already_is_not_counted_as_added_again() {
-    let adds = Adds::default();
-    let queue = Queue::new("test", Backoff::default(), Some(Box::new(adds.clone())));
+    let counts = Counts::default();
+    let queue = started(Queue::new("test", Backoff::default(), Some(Box::new(counts.clone()))));
     for cause in [Cause::Event, Cause::Event, Cause::Edit, Cause::Edit] {
         queue.add(&key("a"), cause);
     }
-    assert_eq!((adds.0.load(std::sync::atomic::Ordering::Relaxed), queue.len()), (1, 1));
+    assert_eq!((counts.added(), queue.len()), (1, 1));
     assert_eq!(poll(&queue).as_deref(), Some("a"));
 }
 
@@ -132,25 +151,107 @@ async fn a_delay_without_end_is_one() {
     assert_eq!(poll(&queue).as_deref(), Some("b"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_unrelated_event_neither_shortens_a_backoff_nor_uses_a_retry() {
-    let queue = queue();
+/// Fails a key at each of its tries for as long as `until`, in milliseconds, and gives when it was taken, and as which
+/// attempt. `events` is when events of it came.
+async fn tries(queue: &Queue, events: &[u64], how: Finish, until: u64) -> Vec<(u64, u32)> {
+    let mut taken = Vec::new();
     queue.add(&key("a"), Cause::Event);
-    for (failures, wait) in [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_000), (6, 1_000)] {
-        assert_eq!(poll(&queue).as_deref(), Some("a"));
-        queue.finish(&key("a"), Finish::Retry);
-        assert_eq!(queue.failures(&key("a")), failures);
-        queue.add(&key("a"), Cause::Event);
-        pass(wait - 1).await;
-        queue.add(&key("a"), Cause::Event);
-        assert_eq!(poll(&queue), None, "after failure {failures}");
+    for now in 0..=until {
+        if events.contains(&now) {
+            queue.add(&key("a"), Cause::Event);
+        }
+        if poll(queue).is_some() {
+            taken.push((now, queue.failures(&key("a")) + 1));
+            queue.finish(&key("a"), how);
+        }
         pass(1).await;
     }
+    taken
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_wait_ever_longer_up_to_the_cap() {
+    let taken = tries(&queue(), &[], Finish::Retry, 4_000).await;
+    assert_eq!(taken, [(0, 1), (100, 2), (300, 3), (700, 4), (1_500, 5), (2_500, 6), (3_500, 7)]);
+}
+
+/// A back-off of 2, 4, 8 and 16 s, up to 30 s, as a failing ReplicaSet's after a while.
+fn slow_queue() -> Queue {
+    started(Queue::new("test", Backoff { first: Duration::from_secs(2), max: Duration::from_secs(30) }, None))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_in_a_backoff_leads_to_a_sync_that_moves_nothing() {
+    let taken = tries(&slow_queue(), &[1_500, 2_100, 4_500], Finish::Retry, 15_000).await;
+    // Events within a second of a sync wait for the rest of it, and the tries are due as they were without events.
+    assert_eq!(taken, [(0, 1), (1_500, 2), (2_000, 2), (3_000, 3), (4_500, 3), (6_000, 3), (14_000, 4)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_events_in_a_backoff_lead_to_one_sync_a_second() {
+    let events: Vec<u64> = (2_000..5_500).collect();
+    let taken = tries(&slow_queue(), &events, Finish::Retry, 14_000).await;
+    assert_eq!(taken, [(0, 1), (2_000, 2), (3_000, 3), (4_000, 3), (5_000, 3), (6_000, 3), (14_000, 4)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_key_that_is_partly_done_wait_for_its_rest_only() {
+    let rest = Finish::Partly(Duration::from_millis(100));
+    let taken = tries(&slow_queue(), &[50, 150, 1_000], rest, 7_000).await;
+    assert_eq!(taken, [(0, 1), (100, 2), (200, 2), (1_000, 2), (2_000, 2), (6_000, 3)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_while_a_key_fails_leads_to_a_sync_a_second_later() {
+    let queue = slow_queue();
+    queue.add(&key("a"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.add(&key("a"), Cause::Event);
+    queue.finish(&key("a"), Finish::Retry);
+    pass(999).await;
+    assert_eq!(poll(&queue), None);
+    pass(1).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+}
+
+/// An extra sync may take longer than it is until the next try.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_comes_due_during_an_extra_sync_follows_it() {
+    let queue = slow_queue();
+    queue.add(&key("a"), Cause::Event);
+    poll(&queue);
+    queue.finish(&key("a"), Finish::Retry);
+    pass(1_500).await;
+    queue.add(&key("a"), Cause::Event);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    pass(5_000).await;
+    queue.finish(&key("a"), Finish::Retry);
+    assert_eq!((poll(&queue).as_deref(), queue.failures(&key("a"))), (Some("a"), 1));
+    queue.finish(&key("a"), Finish::Retry);
+    assert_eq!((poll(&queue), queue.failures(&key("a"))), (None, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_success_of_an_extra_sync_ends_the_backoff() {
+    let counts = Counts::default();
+    let backoff = Backoff { first: EVENTS_APART * 5, max: EVENTS_APART * 30 };
+    let queue = started(Queue::new("test", backoff, Some(Box::new(counts.clone()))));
+    queue.add(&key("a"), Cause::Event);
+    for how in [Finish::Retry, Finish::Retry, Finish::Done] {
+        assert_eq!(poll(&queue).as_deref(), Some("a"));
+        queue.finish(&key("a"), how);
+        pass(1_000).await;
+        queue.add(&key("a"), Cause::Event);
+    }
+    assert_eq!(queue.failures(&key("a")), 0);
+    assert_eq!(counts.retried(), 1, "the extra sync that failed has set no new try");
     assert_eq!(poll(&queue).as_deref(), Some("a"));
     queue.finish(&key("a"), Finish::Done);
-    assert_eq!(queue.failures(&key("a")), 0);
+    // The timer of the try that is not due any more.
     pass(60_000).await;
-    assert_eq!(poll(&queue), None);
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Done);
+    assert!(queue.state().keys.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,6 +340,34 @@ async fn shutting_down_wakes_everybody() {
     assert!(queue.is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_queue_keeps_nothing_until_work_starts() {
+    let counts = Counts::default();
+    let queue = Queue::new("test", Backoff::default(), Some(Box::new(counts.clone())));
+    for name in 0..1_000 {
+        queue.add(&key(&name.to_string()), Cause::Edit);
+        queue.add_after(&key(&name.to_string()), Duration::from_secs(1));
+    }
+    pass(2_000).await;
+    assert_eq!((poll(&queue), queue.len(), counts.added()), (None, 0, 0));
+    assert!(queue.state().keys.is_empty() && queue.state().timers.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_when_work_starts_is_no_edit() {
+    let queue = Queue::new("test", Backoff::default(), None);
+    Queue::start(std::slice::from_ref(&queue), || {
+        for name in ["a", "b", "c"] {
+            queue.add(&key(name), Cause::Edit);
+        }
+        queue.add_after(&key("timer"), Duration::from_millis(1));
+    });
+    queue.add(&key("edit"), Cause::Edit);
+    pass(1).await;
+    let order: Vec<String> = std::iter::from_fn(|| poll(&queue)).collect();
+    assert_eq!(order, ["edit", "a", "b", "c", "timer"]);
+}
+
 proptest! {
     /// No key that was added is ever forgotten, and none is handed out twice at once.
     #[test]
@@ -278,4 +407,28 @@ proptest! {
             assert!(queue.state().keys.is_empty(), "remembered for nothing");
         });
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_failed_is_tried_again_within_the_window_and_what_was_delayed_only_where_all_are() {
+    let backoff = Backoff { first: Duration::from_secs(30), max: Duration::from_secs(30) };
+    let queue = started(Queue::new("test", backoff, None));
+    let window = Duration::from_secs(1);
+    for round in ["the first", "the second"] {
+        queue.add(&key("failed"), Cause::Event);
+        pass(1001).await;
+        assert_eq!(poll(&queue).as_deref(), Some("failed"), "{round}");
+        queue.finish(&key("failed"), Finish::Retry);
+        queue.retry_all_spread(window);
+    }
+    pass(1001).await;
+    assert_eq!(poll(&queue).as_deref(), Some("failed"));
+    queue.finish(&key("failed"), Finish::Done);
+    queue.add_after(&key("delayed"), Duration::from_secs(300));
+    queue.retry_all_spread(window);
+    pass(1001).await;
+    assert_eq!(poll(&queue), None);
+    queue.add_all_spread(window);
+    pass(1001).await;
+    assert_eq!(poll(&queue).as_deref(), Some("delayed"));
 }

@@ -1,31 +1,39 @@
 //! Who may see what: the apiserver is asked, by TokenReview and SubjectAccessReview, and its answers are kept for 10 s.
 //!
+//! Anybody can cause reviews, so they have a client of their own with a limit, and nothing else waits behind them. A token
+//! is kept as a hash under a key of this process: a dump of its memory gives nobody a token.
 //! As upstream's delegating authentication and authorization: no token means `system:anonymous`, members of
 //! `system:masters` may see everything, and paths that are always allowed need no review.
 //! Left out: client certificates, request headers of an aggregator, and retries: the next request asks again.
 //!
-//! Source: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
+//! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, StatusCode, Uri};
+use ring::hmac;
+use ring::rand::SystemRandom;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use super::{JSON, TEXT};
+use super::{JSON, ServingError, TEXT};
 use crate::api::json;
-use crate::runtime::client::{Accept, Client};
+use crate::runtime::client::{Accept, Client, Limit};
 
 /// `CacheTTL`, `AllowCacheTTL` and `DenyCacheTTL`.
 const KEPT: Duration = Duration::from_secs(10);
 const KEPT_MAX: usize = 64;
 /// `TokenRequestTimeout` and `ClientTimeout`.
 const REVIEW_MAX: Duration = Duration::from_secs(10);
+/// A scraper needs two reviews in 10 s. Who asks for more than this waits, and the apiserver doesn't notice.
+const REVIEWS: Limit = Limit { qps: 5.0, burst: 10 };
+const REVIEWS_AT_ONCE: usize = 4;
 
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
@@ -125,15 +133,32 @@ struct Review<S> {
 
 /// Asks, and remembers for a short time.
 pub(super) struct Auth {
-    client: Client,
+    reviewer: Arc<Reviewer>,
     always_allowed: Vec<String>,
-    users: Kept<TokenStatus>,
-    accesses: Kept<AccessStatus>,
+    /// Of the hashes of tokens.
+    token_key: hmac::Key,
+    users: Kept<TokenHash, TokenStatus>,
+    /// By what was asked, word for word: who wants to do what.
+    accesses: Kept<Bytes, AccessStatus>,
 }
 
+/// HMAC-SHA256.
+type TokenHash = [u8; 32];
+
 impl Auth {
-    pub(super) fn new(client: Client, always_allowed: Vec<String>) -> Self {
-        Self { client, always_allowed, users: Kept::default(), accesses: Kept::default() }
+    /// Reviews on a connection of its own, as `client`.
+    pub(super) fn new(client: &Client, always_allowed: Vec<String>) -> Result<Self, ServingError> {
+        Ok(Self {
+            reviewer: Arc::new(Reviewer {
+                client: client.beside(Some(REVIEWS))?,
+                at_once: Arc::new(Semaphore::new(REVIEWS_AT_ONCE)),
+            }),
+            always_allowed,
+            token_key: hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+                .map_err(|_| ServingError::Randomness)?,
+            users: Kept::default(),
+            accesses: Kept::default(),
+        })
     }
 
     /// Whether whoever sent these headers may do this.
@@ -170,16 +195,32 @@ impl Auth {
     }
 
     async fn user(&self, token: &str) -> Result<User, Denied> {
-        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
-        let status = self.users.review(&self.client, TOKEN_REVIEWS, json(&review)).await;
-        let status = status.map_err(|error| {
-            tracing::error!(error, "cannot review a token");
-            Denied::Unauthorized
-        })?;
+        let hash = self.token_hash(token);
+        let known = self.users.known(&hash);
+        let status = match known {
+            Some(known) => known,
+            None => self.review_token(token, hash).await.map_err(|error| {
+                tracing::error!(error, "cannot review a token");
+                Denied::Unauthorized
+            })?,
+        };
         if !status.error.is_empty() {
             tracing::debug!(error = status.error, "a token is not valid");
         }
         if status.authenticated { Ok(status.user) } else { Err(Denied::Unauthorized) }
+    }
+
+    async fn review_token(&self, token: &str, hash: TokenHash) -> Result<TokenStatus, String> {
+        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
+        let status: TokenStatus = self.reviewer.review(TOKEN_REVIEWS, json(&review)).await?;
+        self.users.keep(hash, status.clone());
+        Ok(status)
+    }
+
+    fn token_hash(&self, token: &str) -> TokenHash {
+        let mut hash = TokenHash::default();
+        hash.copy_from_slice(hmac::sign(&self.token_key, token.as_bytes()).as_ref());
+        hash
     }
 
     async fn access(&self, user: &User, verb: &str, path: &str) -> Result<AccessStatus, String> {
@@ -202,11 +243,17 @@ impl Auth {
         let User { username, uid, groups, extra } = user;
         let spec = Spec { user: username, uid, groups, extra, attributes: Attributes { path, verb } };
         let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec});
-        self.accesses.review(&self.client, ACCESS_REVIEWS, json(&review)).await
+        let asked = json(&review);
+        if let Some(known) = self.accesses.known(&asked) {
+            return Ok(known);
+        }
+        let status: AccessStatus = self.reviewer.review(ACCESS_REVIEWS, asked.clone()).await?;
+        self.accesses.keep(asked, status.clone());
+        Ok(status)
     }
 }
 
-/// Source: `AuthenticateRequest`, staging/src/k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go.
+/// Upstream: `AuthenticateRequest`, staging/src/k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;
@@ -214,7 +261,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Source: `NewAuthorizer`, staging/src/k8s.io/apiserver/pkg/authorization/path/path.go.
+/// Upstream: `NewAuthorizer`, staging/src/k8s.io/apiserver/pkg/authorization/path/path.go.
 fn is_allowed(always: &[String], path: &str) -> bool {
     let path = path.trim_start_matches('/');
     always.iter().map(|allowed| allowed.trim_start_matches('/')).any(|allowed| match allowed.strip_suffix('*') {
@@ -228,33 +275,50 @@ fn sanitized(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Answers by what was asked, word for word.
-struct Kept<S>(Mutex<BTreeMap<Bytes, (Instant, S)>>);
+/// Asks the apiserver, little at a time.
+struct Reviewer {
+    client: Client,
+    at_once: Arc<Semaphore>,
+}
 
-impl<S> Default for Kept<S> {
+impl Reviewer {
+    /// A visitor who leaves before the answer does not end this: reviews that are begun and dropped would use the limit
+    /// up for those who wait.
+    async fn review<S: for<'de> Deserialize<'de> + Send + 'static>(
+        self: &Arc<Self>,
+        path: &'static str,
+        asked: Bytes,
+    ) -> Result<S, String> {
+        let late = |_| format!("no answer within {REVIEW_MAX:?}");
+        let started = Instant::now();
+        let permit = timeout(REVIEW_MAX, Arc::clone(&self.at_once).acquire_owned()).await.map_err(late)?;
+        let reviewer = Arc::clone(self);
+        let review = tokio::spawn(async move {
+            let review = reviewer.client.create::<Review<S>>(path, Accept::Object, asked);
+            let review = timeout(REVIEW_MAX.saturating_sub(started.elapsed()), review).await.map_err(late)?;
+            drop(permit);
+            review.map(|review| review.status).map_err(|error| error.to_string())
+        });
+        review.await.map_err(|error| error.to_string())?
+    }
+}
+
+/// Answers by what was asked.
+struct Kept<K, S>(Mutex<BTreeMap<K, (Instant, S)>>);
+
+impl<K, S> Default for Kept<K, S> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<S: Clone + for<'de> Deserialize<'de>> Kept<S> {
-    async fn review(&self, client: &Client, path: &str, asked: Bytes) -> Result<S, String> {
-        if let Some(known) = self.known(&asked) {
-            return Ok(known);
-        }
-        let review = client.create::<Review<S>>(path, Accept::Object, asked.clone());
-        let review = timeout(REVIEW_MAX, review).await.map_err(|_| format!("no answer within {REVIEW_MAX:?}"))?;
-        let status = review.map_err(|error| error.to_string())?.status;
-        self.keep(asked, status.clone());
-        Ok(status)
-    }
-
-    fn known(&self, asked: &Bytes) -> Option<S> {
+impl<K: Ord, S: Clone> Kept<K, S> {
+    fn known(&self, asked: &K) -> Option<S> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(asked).filter(|(since, _)| since.elapsed() < KEPT).map(|(_, status)| status.clone())
     }
 
-    fn keep(&self, asked: Bytes, status: S) {
+    fn keep(&self, asked: K, status: S) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|_, (since, _)| since.elapsed() < KEPT);
         if kept.len() >= KEPT_MAX {
@@ -285,6 +349,27 @@ mod tests {
             assert_eq!(bearer_token(&headers), expected, "{value:?}");
         }
         assert_eq!(bearer_token(&HeaderMap::new()), None);
+    }
+
+    #[tokio::test]
+    async fn a_token_is_kept_as_a_hash_that_tells_it_from_others() {
+        let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = Client::new(&config, crate::runtime::client::ClientOptions::default()).unwrap();
+        let [auth, other] = [(); 2].map(|()| Auth::new(&client, Vec::new()).unwrap());
+        assert_eq!(auth.token_hash("a"), auth.token_hash("a"));
+        assert_ne!(auth.token_hash("a"), auth.token_hash("b"));
+        assert_ne!(auth.token_hash("a"), other.token_hash("a"), "another process has another key");
+        let kept = TokenStatus { authenticated: true, ..TokenStatus::default() };
+        auth.users.keep(auth.token_hash("secret-token"), kept);
+        assert_eq!(auth.user("secret-token").await.unwrap().username, "");
+        assert!(auth.user("another-token").await.is_err());
+        let memory = format!("{:?}", auth.users.0.lock().unwrap());
+        assert!(!memory.contains("secret-token"), "{memory}");
+    }
+
+    #[test]
+    fn what_a_browser_could_take_for_html_is_escaped() {
+        assert_eq!(sanitized("<b>&"), "&lt;b&gt;&amp;");
     }
 
     #[test]

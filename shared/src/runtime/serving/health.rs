@@ -3,7 +3,7 @@
 //! Left out: reasons in public. Who isn't authorized sees which check fails; `/readyz/<check>` tells why, to those who
 //! may see it.
 //!
-//! Source: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go.
+//! Upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,7 +90,7 @@ impl Checks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Source: `handleRootHealth`.
+    /// Upstream: `handleRootHealth`.
     pub(super) fn answer(&self, probe: Probe, query: &Query) -> Answer {
         let mut unknown: Vec<&str> = query.values("exclude").collect();
         let (mut lines, mut failures) = (String::new(), String::new());
@@ -126,7 +126,12 @@ impl Checks {
         )
     }
 
-    /// One check alone, with its reason. Source: `adaptCheckToHandler`.
+    /// Whether the probe asks a check of this name.
+    pub(super) fn has(&self, probe: Probe, name: &str) -> bool {
+        self.checks().iter().any(|check| check.name == name && check.probes.contains(&probe))
+    }
+
+    /// One check alone, with its reason. Upstream: `adaptCheckToHandler`.
     pub(super) fn answer_one(&self, probe: Probe, name: &str) -> Option<Answer> {
         let checks = self.checks();
         let check = checks.iter().find(|check| check.name == name && check.probes.contains(&probe))?;

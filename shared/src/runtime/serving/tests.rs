@@ -1,10 +1,12 @@
 use std::sync::Mutex;
 
+use futures::StreamExt;
 use http::header::AUTHORIZATION;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
 
 use super::*;
 use crate::runtime::client::ClientOptions;
@@ -44,6 +46,11 @@ fn review(body: &Value) -> Value {
     json!({"status": status})
 }
 
+fn client(apiserver: SocketAddr) -> Client {
+    let config = kube::Config::new(format!("http://{apiserver}").parse().unwrap());
+    Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap()
+}
+
 impl Room {
     async fn new() -> Self {
         let reviews = Arc::new(Mutex::new(Vec::new()));
@@ -59,14 +66,16 @@ impl Room {
     }
 
     async fn with_apiserver(address: SocketAddr, reviews: Arc<Mutex<Vec<Value>>>) -> Self {
-        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
-        let options = ClientOptions { user_agent: "test".to_owned(), ..Default::default() };
-        let client = Client::new(&config, options).unwrap();
         let checks = Checks::default();
         checks.add(&[Probe::Readyz], "informer-sync/pods", || Err("not listed yet".to_owned()));
         let site = Site::new(checks, Verbosity::new(0))
             .page("/metrics", crate::runtime::metrics::CONTENT_TYPE, |_| "# EOF\n".to_owned())
-            .page("/debug/decisions", JSON, |query| format!("{:?}", query.value("key")));
+            .page("/debug/decisions", JSON, |query| format!("{:?}", query.value("key")))
+            .page_in_pieces("/debug/endless", TEXT, |_| std::iter::repeat_with(|| "piece\n".repeat(1000)));
+        Self::of(site, &client(address), reviews).await
+    }
+
+    async fn of(site: Site, client: &Client, reviews: Arc<Mutex<Vec<Value>>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let server = Server::on(listener, &flags(""), site, client).unwrap();
         Self { server, reviews, visitor: visitor() }
@@ -176,8 +185,6 @@ async fn everything_else_is_for_those_who_may_see_it() {
     assert_eq!(room.get("/debug/decisions?key=ns%2Fa", "master").await, (200, "Some(\"ns/a\")".to_owned()));
     assert_eq!(room.get("/readyz/informer-sync/pods", "good").await.1, "internal server error: not listed yet\n");
     assert_eq!(room.get("/readyz/informer-sync/pods", "").await.0, 403);
-    assert_eq!(room.get("/no-such-page", "good").await, (404, "404 page not found\n".to_owned()));
-    assert_eq!(room.send(Method::POST, "/metrics", "good", "").await.0, 405);
 }
 
 #[tokio::test]
@@ -193,8 +200,34 @@ async fn those_who_may_not_get_upstreams_answers() {
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!((&body["reason"], &body["message"]), (&json!(reason), &json!(message)));
     }
-    let html = room.get("/%3Cb%3E", "").await.1;
-    assert!(!html.contains('<'), "{html}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_costs_no_review() {
+    let room = Room::new().await;
+    for path in ["/", "/no-such-page", "/debug", "/livez/no-such-check", "/livez/informer-sync/pods", "/metrics/"] {
+        for token in ["", "good", "wrong"] {
+            assert_eq!(room.get(path, token).await, (404, "404 page not found\n".to_owned()), "{path}");
+        }
+    }
+    for (method, path) in [(Method::POST, "/metrics"), (Method::PUT, "/livez"), (Method::DELETE, "/debug/flags/v")] {
+        let (code, ..) = room.send(method, path, "", "").await;
+        assert_eq!(code, 405, "{path}");
+    }
+    assert_eq!(room.reviews(), [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn reviews_have_a_limit_of_their_own_and_health_needs_none() {
+    let room = Room::new().await;
+    let tokens: Vec<String> = (0..20).map(|number| format!("wrong-{number}")).collect();
+    let mut asking: stream::FuturesUnordered<_> = tokens.iter().map(|token| room.get("/metrics", token)).collect();
+    while room.reviews().len() < 5 {
+        assert_eq!(asking.next().await.unwrap().0, 401);
+    }
+    // The rest wait, and whoever needs no review does not.
+    assert_eq!(room.get("/livez", "").await.0, 200);
+    assert!(room.reviews().len() < tokens.len(), "{}", room.reviews().len());
 }
 
 #[tokio::test]
@@ -232,6 +265,32 @@ async fn the_log_level_can_be_seen_and_changed() {
     assert_eq!(room.send(Method::PUT, "/debug/flags/v", "good", room_for_too_much).await.0, 400);
 }
 
+/// Connects from this address of loopback, and says nothing.
+async fn silent(server: &Server, from: [u8; 4]) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    socket.connect(server.address()).await.unwrap()
+}
+
+#[tokio::test]
+async fn silent_peers_keep_nobody_out() {
+    let room = Room::new().await;
+    let mut crowd = Vec::new();
+    for host in 1..=5 {
+        for _ in 0..40 {
+            crowd.push(silent(&room.server, [127, 0, 0, host]).await);
+        }
+    }
+    // A newcomer, as each of the kubelet's probes; well before the handshakes of the others are given up.
+    let probe = timeout(HANDSHAKE_MAX / 2, room.get("/livez", "")).await;
+    assert_eq!(probe.expect("a place for the kubelet").0, 200);
+    let [mut first, last] = [crowd.remove(0), crowd.pop().unwrap()];
+    let mut rest = [0; 1];
+    assert!(matches!(first.read(&mut rest).await, Ok(0) | Err(_)), "the oldest is closed");
+    let error = last.try_read(&mut rest).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "the newest is not");
+}
+
 #[tokio::test]
 async fn who_speaks_no_tls_is_sent_away_and_others_are_served() {
     let room = Room::new().await;
@@ -257,13 +316,12 @@ async fn a_taken_port_is_named_and_port_0_serves_nothing() {
         error.starts_with(&format!("cannot listen on 127.0.0.1:{port} (--bind-address, --secure-port): ")),
         "{error}"
     );
-    let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
-    let client = Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap();
+    let client = client(([127, 0, 0, 1], 9).into());
     let site = || Site::new(Checks::default(), Verbosity::new(0));
-    assert!(Server::start(&flags("--secure-port=0"), site(), client.clone()).await.unwrap().is_none());
+    assert!(Server::start(&flags("--secure-port=0"), site(), &client).await.unwrap().is_none());
     let broken = flags("--tls-cert-file=/no/cert --tls-private-key-file=/no/key --secure-port=1");
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let error = Server::on(listener, &broken, site(), client).err().unwrap().to_string();
+    let error = Server::on(listener, &broken, site(), &client).err().unwrap().to_string();
     assert!(error.starts_with("cannot use --tls-cert-file /no/cert: "), "{error}");
 }
 
@@ -273,4 +331,17 @@ async fn an_unspecified_address_means_both_families() {
     let port = listener.local_addr().unwrap().port();
     let (connected, _) = tokio::join!(TcpStream::connect(("127.0.0.1", port)), listener.accept());
     connected.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_in_pieces_is_sent_while_it_is_made() {
+    let room = Room::new().await;
+    let url = format!("https://localhost:{}/debug/endless", room.server.address().port());
+    let request = Request::get(url).header(AUTHORIZATION, "Bearer good").body(Full::default()).unwrap();
+    let mut body = room.visitor.request(request).await.unwrap().into_body();
+    let mut read = 0;
+    while read < 1024 * 1024 {
+        let frame = timeout(Duration::from_secs(10), body.frame()).await.expect("it comes in time").unwrap().unwrap();
+        read += frame.into_data().unwrap().len();
+    }
 }

@@ -161,7 +161,7 @@ fn caller(event: &Event<'_>) -> String {
 }
 
 impl<W> Lines<W> {
-    /// Source: `formatHeader` and `KVListFormat`, k8s.io/klog/v2.
+    /// Upstream: `formatHeader` and `KVListFormat`, k8s.io/klog/v2.
     fn write_text(&self, line: &mut String, head: &Head, fields: &Fields) -> fmt::Result {
         let severity = match head.level {
             Level::ERROR => 'E',
@@ -176,7 +176,7 @@ impl<W> Lines<W> {
         writeln!(line)
     }
 
-    /// Source: `NewJSONLogger`, staging/src/k8s.io/component-base/logs/json/json.go; `level` is ours.
+    /// Upstream: `NewJSONLogger`, staging/src/k8s.io/component-base/logs/json/json.go; `level` is ours.
     fn write_json(&self, line: &mut String, head: &Head, fields: &Fields) -> fmt::Result {
         let (level, verbosity) = match head.level {
             Level::ERROR => ("error", None),

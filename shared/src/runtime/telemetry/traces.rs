@@ -97,7 +97,7 @@ where
     Ok((layer, Traces { queue }))
 }
 
-/// Source: <https://opentelemetry.io/docs/specs/otel/protocol/exporter/>: the base address, then `v1/traces`.
+/// Upstream: <https://opentelemetry.io/docs/specs/otel/protocol/exporter/>: the base address, then `v1/traces`.
 fn traces_url(endpoint: &str) -> Result<String, TracesError> {
     if !endpoint.starts_with("http://") {
         return Err(TracesError::Scheme(endpoint.to_owned()));

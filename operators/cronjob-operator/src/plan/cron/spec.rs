@@ -29,7 +29,7 @@ enum Stage {
 impl SpecSchedule {
     /// The first second after this one that matches, both since the epoch.
     pub(super) fn next(&self, after: i64) -> Option<i64> {
-        // A search through five years of minutes for what is never there.
+        // An empty field matches no time: five years need not be searched.
         if [self.minute, self.hour, self.month].iter().any(|field| field & !STAR == 0) {
             return None;
         }

@@ -1,12 +1,17 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use shared::api::intern::Text;
 use shared::api::object::Object;
+use shared::runtime::worker::Requeue;
 use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
 
 use super::*;
-use crate::controller::follow;
+use crate::controller::{REST, follow, requeue};
 use crate::objects::MANAGED_BY;
+use crate::observe::Observed;
+use crate::plan::topologycache::ServiceHints;
+use crate::plan::{Config, plan};
 
 /// Services `app-0` to `app-2`, which select the pods of that app, one that selects two labels, and one without selector.
 fn sources() -> Sources {
@@ -163,4 +168,43 @@ fn the_zones_are_told_anew_when_a_node_changes_that_counts() {
     forget(&sources.nodes, &b);
     sources.tracker.forget_zones();
     assert_eq!(sources.zones(), None);
+}
+
+#[test]
+fn a_node_that_appears_concerns_the_services_that_have_left_out_its_pods() {
+    let sources = sources();
+    let key = |name: &str| Key::new("default", name);
+    let nodes = |names: &[&str]| names.iter().map(|name| Text::new(name)).collect();
+    let check = |node: &str, expected: &[&str]| {
+        let node: Arc<Node> = object("v1", "Node", node).set(&["metadata", "namespace"], "").build();
+        assert_eq!(names(sources.node_changed(Change::Added(&node))), expected);
+        assert_eq!(names(sources.node_changed(Change::Updated { old: &node, new: &node })), [""; 0]);
+        assert_eq!(names(sources.node_changed(Change::Deleted(&node))), [""; 0]);
+    };
+    sources.tracker.await_nodes(&key("app-0"), nodes(&["a", "b"]));
+    sources.tracker.await_nodes(&key("app-1"), nodes(&["b"]));
+    check("a", &["app-0"]);
+    check("b", &["app-0", "app-1"]);
+    check("c", &[]);
+    sources.tracker.await_nodes(&key("app-0"), nodes(&[]));
+    sources.tracker.forget(&key("app-1"));
+    check("b", &[]);
+}
+
+/// A missing node must not freeze the slices of a Service: it is looked at again later, and events go on at their pace.
+#[test]
+fn a_service_without_some_pods_is_looked_at_again_and_takes_events_meanwhile() {
+    let service = object("v1", "Service", "app-0").set(&["spec", "selector"], json!({ "app": "0" })).build();
+    let observed = |nodes: &[&str]| Observed {
+        service: Arc::clone(&service),
+        pods: vec![app("0").node("gone").build()],
+        nodes: nodes.iter().map(|node| (Text::new(node), None)).collect(),
+        slices: Vec::new(),
+        trigger: None,
+        zones: None,
+        hints: ServiceHints::default(),
+    };
+    let requeue_with = |nodes: &[&str]| requeue(&plan(&observed(nodes), Config { max_endpoints_per_slice: 100 }));
+    assert_eq!(requeue_with(&[]), Requeue::Partly(REST));
+    assert_eq!(requeue_with(&["gone"]), Requeue::Rest(REST));
 }

@@ -6,7 +6,7 @@ use crate::controllers::replicas::plan::plan;
 use crate::controllers::replicas::pod::Pod;
 use crate::controllers::replicas::status::next_status;
 use crate::runtime::client::{Client, ClientOptions};
-use crate::runtime::consistency::{Consistency, Followed};
+use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::events::Recorder;
 use crate::runtime::informer::InformerBuilder;
 use crate::runtime::serving::loopback::{self, Body};
@@ -39,7 +39,7 @@ impl Room {
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
         let client =
             Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap();
-        let followed = Followed::default();
+        let followed = Watched::default();
         followed.add(InformerBuilder::<Pod>::new().build().follow());
         followed.add(InformerBuilder::<Set>::new().build().follow());
         let control = Control::new(client.clone(), None, Arc::new(Consistency::new(client, followed)));
@@ -48,6 +48,7 @@ impl Room {
             control,
             expectations: Arc::default(),
             clock: Clock::new(|| NOW),
+            drops_terminating: AtomicBool::default(),
         };
         Self { writer, requests }
     }
@@ -239,6 +240,18 @@ async fn a_settled_status_makes_no_request() {
     let observed = observed(&web(1), &[]);
     room.writer.write_status(&*observed.owner, &observed.owner.status().clone()).await.unwrap();
     assert!(room.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_drops_terminating_replicas_is_not_told_of_them_again() {
+    // Nothing that it keeps has changed, so the version stays.
+    let room = Room::new(|_, _, _, _| stored("1")).await;
+    let kept = json!({ "replicas": 1, "fullyLabeledReplicas": 1, "observedGeneration": 1 });
+    let settled = web(1).set(&["status"], kept);
+    for (owner, requests) in [(&settled, 1), (&settled, 1), (&web(1), 2), (&settled, 2)] {
+        write_status(&room, owner).await.unwrap();
+        assert_eq!(room.requests().len(), requests);
+    }
 }
 
 #[tokio::test]

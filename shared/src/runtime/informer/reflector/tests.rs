@@ -13,7 +13,7 @@ use crate::api::object::{Meta, NoAnnotations, Object};
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Change, Progress};
 use crate::runtime::client::ClientOptions;
-use crate::runtime::informer::{Cached, Informer, InformerBuilder};
+use crate::runtime::informer::{Cached, InformerBuilder};
 use crate::runtime::serving::loopback;
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ impl Object for Thing {
 }
 
 struct Scene {
-    reflector: Reflector<Thing, Cached<Thing>>,
+    reflector: Reflector<Thing, Arc<Cached<Thing>>>,
     listing: Option<Listed<Thing>>,
     changes: Arc<Mutex<Vec<String>>>,
 }
@@ -63,7 +63,8 @@ impl Scene {
             let meta = &change.latest().metadata;
             seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
         });
-        let Informer { source, cached: sink } = informer;
+        let (source, sink) = informer.asleep();
+        sink.start();
         Self { reflector: Reflector::new(source, sink, client), listing: Some(Listed::new()), changes }
     }
 
@@ -101,7 +102,7 @@ fn listed() -> impl Stream<Item = Bytes> + Send + 'static {
 }
 
 async fn soon(future: impl Future) {
-    timeout(Duration::from_secs(10), future).await.expect("it comes in time");
+    tokio::time::timeout(Duration::from_secs(10), future).await.expect("it comes in time");
 }
 
 const OK: &str = r#","spec":"x""#;
@@ -220,6 +221,40 @@ async fn a_list_whose_end_is_never_marked_is_asked_for_in_pages() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_ends_is_asked_for_in_pages() {
+    let bookmark = |_| r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"3"}}}"#.to_owned();
+    let change = |at: u64| {
+        format!(r#"{{"type":"MODIFIED","object":{{"metadata":{{"name":"a","resourceVersion":"{at}"}},"spec":"x"}}}}"#)
+    };
+    let addition = |at: u64| {
+        format!(r#"{{"type":"ADDED","object":{{"metadata":{{"name":"a{at}","resourceVersion":"3"}},"spec":"x"}}}}"#)
+    };
+    let lines: [(&dyn Fn(u64) -> String, Duration); 3] =
+        [(&bookmark, LIST_PATIENCE), (&change, LIST_PATIENCE), (&addition, LIST_MAX)];
+    for (line, longest) in lines {
+        let mut scene = Scene::new();
+        let stream = stream::iter(1..).then(async |at| {
+            sleep(Duration::from_secs(5)).await;
+            Ok(Bytes::from(line(at) + "\n"))
+        });
+        let lines = Lines { stream: Box::pin(stream), buffer: BytesMut::new() };
+        let (limit, started) = (Duration::from_secs(WATCH_SECONDS), Instant::now());
+        let Err(stop) = scene.reflector.lines(lines, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        assert!(matches!(stop, Stop::NoStreamingList));
+        assert!(started.elapsed() <= longest + Duration::from_secs(5), "{:?}", started.elapsed());
+        scene.check(&[], 0);
+    }
+}
+
+#[tokio::test]
+async fn an_event_without_end_is_a_failure() {
+    let piece = Bytes::from(vec![b' '; LINE_BYTES_MAX / 4]);
+    let mut lines = Lines { stream: stream::repeat_with(|| Ok(piece.clone())), buffer: BytesMut::new() };
+    let Err(Stop::Failed(error)) = lines.next().await else { panic!("it has no end") };
+    assert!(error.starts_with("the watch sent an event of more than"), "{error}");
+}
+
 #[tokio::test]
 async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
     let requests = AtomicUsize::new(0);
@@ -246,6 +281,28 @@ async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
     .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordinary_wish() {
+    let scene = Scene::new();
+    let (client, health) = (&scene.reflector.client, &scene.reflector.source.health);
+    let mut came_back = client.came_back();
+    let begun = Instant::now();
+    health.reconnect();
+    health.relist();
+    assert_eq!(wait_out(BACKOFF_MAX / 2, health, &mut came_back).await, BACKOFF_MAX);
+    assert!(begun.elapsed() >= BACKOFF_MAX / 2, "who waits for a write does not shorten it");
+
+    let begun = Instant::now();
+    client.note_return();
+    assert_eq!(wait_out(BACKOFF_MAX, health, &mut came_back).await, BACKOFF_FIRST);
+    assert!(begun.elapsed() <= RETURN_SPREAD + Duration::from_millis(1), "{:?}", begun.elapsed());
+
+    let begun = Instant::now();
+    health.relist_now();
+    assert_eq!(wait_out(BACKOFF_MAX, health, &mut came_back).await, BACKOFF_MAX);
+    assert!(begun.elapsed().is_zero(), "all work waits for this list");
+}
+
 #[tokio::test]
 async fn a_watch_that_ends_as_soon_as_it_began_is_a_failure_and_an_unfinished_list_too() {
     let mut scene = Scene::served(|_| loopback::stream(stream::empty())).await;
@@ -263,7 +320,7 @@ async fn paths_carry_selectors_in_the_form_of_a_query() {
     let mut scene = Scene::new();
     scene.reflector.source.field_selector = "spec.nodeName=a b,status.phase!=Failed".into();
     assert_eq!(
-        scene.reflector.path(&[("watch", "1"), ("continue", "")]),
+        scene.reflector.source.path(&[("watch", "1"), ("continue", "")]),
         "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Da%20b%2Cstatus.phase%21%3DFailed"
     );
 }
@@ -276,7 +333,7 @@ async fn lines_come_whole_however_the_body_is_cut() {
             body.as_bytes().chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
         let mut lines = Lines { stream: stream::iter(pieces), buffer: BytesMut::new() };
         let mut read = Vec::new();
-        while let Some(line) = lines.next().await.unwrap() {
+        while let Ok(Some(line)) = lines.next().await {
             read.push(String::from_utf8(line.to_vec()).unwrap());
         }
         assert_eq!(read, ["first\n", "second line\n", "\n"], "in pieces of {size}");

@@ -1,0 +1,45 @@
+//! Finds the operators by their folders, and writes the table of them that `main.rs` includes.
+//!
+//! Each operator's own `main.rs` becomes a module, so that this program runs exactly what the small one does.
+//! Left out: Cargo.toml, which cargo reads before it runs this; tidy holds its lines against the folders.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+fn main() -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../operators");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut operators = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
+        let path = entry.context("list the operators")?.path();
+        if path.join("src/main.rs").is_file() {
+            operators.push(path);
+        }
+    }
+    operators.sort();
+    let out = std::env::var_os("OUT_DIR").map(PathBuf::from).context("cargo gives no OUT_DIR")?;
+    fs::write(out.join("operators.rs"), table(&operators)?).context("write the table of operators")
+}
+
+/// A module for each operator, and a row.
+fn table(operators: &[PathBuf]) -> Result<String> {
+    let (mut modules, mut rows) = (String::new(), String::new());
+    for path in operators {
+        let name = path.file_name().context("an operator without a name")?.to_string_lossy();
+        let module = name.replace('-', "_");
+        let about = description(&path.join("Cargo.toml"))?;
+        writeln!(modules, "#[path = {:?}]\nmod {module};", path.join("src/main.rs").to_string_lossy())?;
+        writeln!(rows, "    Operator {{ name: {name:?}, about: {about:?}, main: {module}::main }},")?;
+    }
+    Ok(format!("{modules}\nconst OPERATORS: &[Operator] = &[\n{rows}];\n"))
+}
+
+/// What Cargo.toml says the operator does.
+fn description(manifest: &Path) -> Result<String> {
+    let text = fs::read_to_string(manifest).with_context(|| format!("read {}", manifest.display()))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'));
+    line.map(str::to_owned).with_context(|| format!("{} has no description", manifest.display()))
+}

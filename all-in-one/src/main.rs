@@ -1,0 +1,109 @@
+//! All operators in one program: `operators deployment-operator --leader-elect=false`, or a link of the operator's name.
+//!
+//! What runs is one operator, as its own process with its own identity and Lease; operators on one node share the pages
+//! of the program. Left out: several operators in one process.
+
+mod names;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use shared::runtime::flags::{Exit, KUBERNETES_VERSION, VERSION};
+
+/// One operator of this program.
+struct Operator {
+    name: &'static str,
+    /// What it does, in a line.
+    about: &'static str,
+    main: fn() -> ExitCode,
+}
+
+include!(concat!(env!("OUT_DIR"), "/operators.rs"));
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().take(2).collect();
+    match choose(&args) {
+        Ok(operator) => (operator.main)(),
+        Err(exit) => exit.print(),
+    }
+}
+
+/// The operator that the program is called by, or that its first argument names.
+fn choose(args: &[OsString]) -> Result<&'static Operator, Exit> {
+    let called = |name: &str| OPERATORS.iter().find(|operator| operator.name == name);
+    let program = args.first().and_then(|path| Path::new(path).file_name()).unwrap_or_default();
+    if let Some(operator) = called(&program.to_string_lossy()) {
+        return Ok(operator);
+    }
+    let asked_for = |text| Exit { text, asked_for: true };
+    match args.get(1).map(|name| name.to_string_lossy()).as_deref() {
+        None | Some("help" | "--help" | "-h") => Err(asked_for(list())),
+        Some("--version") => Err(asked_for(format!("operators {VERSION} (as Kubernetes {KUBERNETES_VERSION})\n"))),
+        Some(name) => called(name).ok_or_else(|| unknown(name)),
+    }
+}
+
+fn list() -> String {
+    let width = OPERATORS.iter().map(|operator| operator.name.len()).max().unwrap_or_default();
+    let rows = OPERATORS.iter().map(|Operator { name, about, .. }| format!("  {name:width$}  {about}\n"));
+    format!("Usage: operators OPERATOR [FLAGS]\n\nOperators:\n{}", rows.collect::<String>())
+}
+
+fn unknown(name: &str) -> Exit {
+    let near = names::near(name, OPERATORS.iter().map(|operator| operator.name));
+    let near = near.map_or_else(String::new, |near| format!("; there is {near}"));
+    Exit::of_errors(&[format!("there is no operator {name:?}{near} (operators lists them all)")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(args: &[&str]) -> Result<&'static str, Exit> {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        choose(&args).map(|operator| operator.name)
+    }
+
+    #[test]
+    fn an_operator_is_chosen_by_the_programs_name_or_the_first_argument() {
+        for Operator { name, .. } in OPERATORS {
+            assert_eq!(chosen(&["operators", name]), Ok(*name));
+            assert_eq!(chosen(&[&format!("/usr/bin/{name}"), "--v=2"]), Ok(*name));
+        }
+    }
+
+    #[test]
+    fn every_folder_is_an_operator_of_the_program() {
+        let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../operators")).unwrap();
+        let mut folders: Vec<String> =
+            folders_only(folder).map(|entry| entry.file_name().into_string().unwrap()).collect();
+        folders.sort();
+        assert_eq!(OPERATORS.iter().map(|operator| operator.name).collect::<Vec<_>>(), folders);
+    }
+
+    fn folders_only(entries: std::fs::ReadDir) -> impl Iterator<Item = std::fs::DirEntry> {
+        entries.map(Result::unwrap).filter(|entry| entry.file_type().unwrap().is_dir())
+    }
+
+    #[test]
+    fn without_a_name_all_are_listed_with_what_they_do() {
+        let Err(exit) = chosen(&["operators"]) else { panic!("one was chosen") };
+        assert!(exit.asked_for, "{exit:?}");
+        assert!(exit.text.contains("  deployment-operator "), "{}", exit.text);
+        assert!(exit.text.contains("Rolls a Deployment's pods"), "{}", exit.text);
+        assert_eq!(chosen(&["operators", "--help"]), Err(exit));
+    }
+
+    #[test]
+    fn a_misspelt_name_says_which_is_near() {
+        let says = |name: &str| chosen(&["operators", name]).unwrap_err().text;
+        assert_eq!(
+            says("deploymnet-operator"),
+            "error: there is no operator \"deploymnet-operator\"; there is deployment-operator \
+             (operators lists them all)\n"
+        );
+        assert!(says("job-controller").contains("there is job-operator"));
+        assert_eq!(says("--v=4"), "error: there is no operator \"--v=4\" (operators lists them all)\n");
+    }
+}

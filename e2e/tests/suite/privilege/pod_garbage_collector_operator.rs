@@ -1,0 +1,25 @@
+//! A pod that is stuck on a node out of service.
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
+
+use crate::support::{Scene, template};
+
+pub(super) const NEEDS: &[&str] = &[];
+
+pub(super) async fn live(scene: &Scene) -> Result<()> {
+    let nodes: Api<Node> = Api::all(scene.client.clone());
+    let taints = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);
+    let node = serde_json::from_value(json!({"metadata": {"name": "lost"}, "spec": {"taints": taints}}))?;
+    nodes.create(&PostParams::default(), &node).await?;
+    let mut spec = template("stuck")["spec"].clone();
+    spec["nodeName"] = json!("lost");
+    // The taint would not let it stay.
+    spec["tolerations"] = json!([{"operator": "Exists"}]);
+    scene.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stuck"}, "spec": spec})).await?;
+    scene.kubectl("delete pod/stuck --wait=false").await?;
+    scene.gone::<Pod>("stuck").await
+}

@@ -1,0 +1,18 @@
+//! A ReplicaSet's life: it adopts, releases, scales, and is refused a pod.
+
+use anyhow::Result;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use serde_json::json;
+
+use super::live_as;
+use crate::support::{Scene, template};
+
+pub(super) const NEEDS: &[&str] = &[];
+
+pub(super) async fn live(scene: &Scene) -> Result<()> {
+    let set = json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "set"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "set"}}, "template": template("set")},
+    });
+    live_as::<ReplicaSet>(scene, &set).await
+}

@@ -1,0 +1,91 @@
+//! The lists that follow from the operators' folders, where a tool cannot read the folders itself: one line each, without
+//! an order, so that a merge may keep the lines of both sides (`.gitattributes`). `make lists` writes them.
+//!
+//! Left out: lists that a build script makes.
+
+use std::collections::BTreeSet;
+
+use crate::tree::{self, read, write};
+
+/// A file with a list in it: what follows this line up to an empty one.
+struct List {
+    path: &'static str,
+    after: &'static str,
+    line: fn(&str) -> String,
+}
+
+const LISTS: [List; 3] = [
+    List {
+        path: "all-in-one/Cargo.toml",
+        after: "# The operators, one line each; `make lists` writes them.",
+        line: |operator| format!("{operator} = {{ path = \"../operators/{operator}\" }}"),
+    },
+    List { path: "manifests/kustomization.yaml", after: "resources:", line: |operator| format!("  - {operator}") },
+    List { path: "docs/operators.md", after: "|---|---|---|", line: row },
+];
+
+fn row(operator: &str) -> String {
+    let stem = operator.strip_suffix("-operator").unwrap_or(operator);
+    let manifest = read(&format!("operators/{operator}/Cargo.toml"));
+    let about = manifest.lines().find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'));
+    let about = about.and_then(|about| about.split(", as ").next()).unwrap_or_default();
+    format!("| [{operator}](../operators/{operator}/README.md) | {stem}-controller | {about} |")
+}
+
+/// The text in three parts: up to the list, its lines, and what follows.
+fn split<'a>(text: &'a str, after: &str) -> (&'a str, Vec<&'a str>, &'a str) {
+    let Some(at) = text.find(&format!("{after}\n")) else { return (text, Vec::new(), "") };
+    let (head, tail) = text.split_at(at + after.len() + 1);
+    let end = if tail.starts_with('\n') { 0 } else { tail.find("\n\n").map_or(tail.len(), |at| at + 1) };
+    (head, tail[..end].lines().collect(), &tail[end..])
+}
+
+fn rewritten(text: &str, after: &str, lines: &[String]) -> String {
+    let (head, _, tail) = split(text, after);
+    format!("{head}{}\n{tail}", lines.join("\n"))
+}
+
+fn check(path: &str, text: &str, after: &str, lines: &[String]) -> Vec<String> {
+    let (_, listed, _) = split(text, after);
+    let (found, expected) =
+        (listed.iter().copied().collect::<BTreeSet<_>>(), lines.iter().map(String::as_str).collect::<BTreeSet<_>>());
+    let lacking = expected.difference(&found).map(|line| format!("{path}: make lists writes the line {line}"));
+    let strange = found.difference(&expected).map(|line| format!("{path}: make lists removes the line {line}"));
+    let mut complaints: Vec<String> = lacking.chain(strange).collect();
+    if listed.len() > found.len() {
+        complaints.push(format!("{path}: make lists removes a line that is there twice"));
+    }
+    complaints
+}
+
+#[test]
+fn every_list_follows_from_the_operators_folders() {
+    let operators = tree::operators();
+    for List { path, after, line } in LISTS {
+        let lines: Vec<String> = operators.iter().map(|operator| line(operator)).collect();
+        if std::env::var_os("WRITE_LISTS").is_some() {
+            write(path, &rewritten(&read(path), after, &lines));
+        }
+        crate::none(check(path, &read(path), after, &lines));
+    }
+}
+
+#[test]
+fn each_rule_fires() {
+    let lines = ["- a", "- c"].map(str::to_owned);
+    let text = "first\nlist:\n- c\n- a\n\nlast\n";
+    assert!(check("x", text, "list:", &lines).is_empty());
+    assert_eq!(
+        check("x", &text.replace("- c", "- b"), "list:", &lines),
+        ["x: make lists writes the line - c", "x: make lists removes the line - b"]
+    );
+    assert_eq!(
+        check("x", &text.replace("- c", "- a\n- c"), "list:", &lines),
+        ["x: make lists removes a line that is there twice"]
+    );
+    assert_eq!(check("x", "first\n", "list:", &lines).len(), 2);
+    for text in [text, "first\nlist:\n\nlast\n", "first\nlist:\n- b\n\nlast\n"] {
+        assert_eq!(rewritten(text, "list:", &lines), "first\nlist:\n- a\n- c\n\nlast\n");
+    }
+    assert_eq!(rewritten("list:\n- b\n", "list:", &lines), "list:\n- a\n- c\n");
+}

@@ -1,0 +1,180 @@
+//! Credentials that change while the process runs, as client-go's: a token's file and a client certificate's files are
+//! read again, a credential plugin is run again, and new requests go over a new connection.
+//!
+//! What is under way, such as a watch, goes on over the old connection until it ends.
+//! Left out: expiry dates. The apiserver knows them best, and answers 401.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use kube::client::Body;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::Instant;
+use tower::util::BoxCloneService;
+use tower::{BoxError, Service, ServiceExt};
+
+use crate::runtime::api_error::chain;
+
+/// client-go's: how often files are looked at while all goes well.
+const PERIOD: Duration = Duration::from_secs(60);
+/// A plugin whose credentials are refused is not run more often than this.
+const PLUGIN_PERIOD: Duration = Duration::from_secs(10);
+/// So long a process may be refused before it is of no more use.
+const REFUSED_MAX: Duration = Duration::from_secs(180);
+
+/// Sends requests with credentials that do not change.
+pub(super) type Connection = BoxCloneService<Request<Body>, Response<Incoming>, BoxError>;
+/// Makes such a connection, anew at each call.
+type Connect = fn(&kube::Config) -> Result<Connection, kube::Error>;
+
+/// Sends requests with the credentials of the moment.
+#[derive(Clone)]
+pub(super) struct Renewing {
+    config: Arc<kube::Config>,
+    token_file: Option<Arc<Path>>,
+    connect: Connect,
+    state: Arc<AsyncMutex<State>>,
+}
+
+struct State {
+    connection: Connection,
+    connected: Instant,
+    /// What the certificate's files contained when the connection was made.
+    certificate: Vec<Option<Vec<u8>>>,
+    token: Option<HeaderValue>,
+    looked: Instant,
+    /// Whether the last answer was that the credentials are not valid.
+    is_refused: bool,
+}
+
+impl Renewing {
+    /// The first connection is made here, so that credentials that cannot be used are found at once.
+    pub(super) fn new(config: &kube::Config, connect: Connect) -> Result<Self, kube::Error> {
+        let mut config = config.clone();
+        let token_file = config.auth_info.token_file.take().map(|file| Arc::from(PathBuf::from(file)));
+        if token_file.is_some() {
+            // client-go's order: the file goes first.
+            config.auth_info.token = None;
+        }
+        let token = token_file.as_deref().map(read_token).transpose();
+        let state = State {
+            certificate: read_certificate(&config),
+            connection: connect(&config)?,
+            connected: Instant::now(),
+            token: token.map_err(kube::Error::Service)?,
+            looked: Instant::now(),
+            is_refused: false,
+        };
+        Ok(Self { config: Arc::new(config), token_file, connect, state: Arc::new(AsyncMutex::new(state)) })
+    }
+
+    async fn current(&self) -> (Connection, Option<HeaderValue>) {
+        let mut state = self.state.lock().await;
+        if state.is_refused || state.looked.elapsed() >= PERIOD {
+            self.look(&mut state).await;
+        }
+        (state.connection.clone(), state.token.clone())
+    }
+
+    /// What cannot be read, or does not fit together because it is just being written, leaves all as it is.
+    async fn look(&self, state: &mut State) {
+        let was_refused = std::mem::replace(&mut state.is_refused, false);
+        state.looked = Instant::now();
+        match self.token_file.as_deref().map(read_token).transpose() {
+            Ok(token) => state.token = token,
+            Err(error) => tracing::warn!(error = chain(&*error), "cannot read the token; the last one is used"),
+        }
+        let certificate = read_certificate(&self.config);
+        let is_replaced = certificate != state.certificate && certificate.iter().all(Option::is_some);
+        let has_plugin = self.config.auth_info.exec.is_some();
+        let runs_plugin = has_plugin && was_refused && state.connected.elapsed() >= PLUGIN_PERIOD;
+        if !is_replaced && !runs_plugin {
+            return;
+        }
+        state.connected = Instant::now();
+        let (config, connect) = (Arc::clone(&self.config), self.connect);
+        // A plugin is a process that is waited for.
+        let connection = tokio::task::spawn_blocking(move || connect(&config)).await;
+        match connection.map_err(BoxError::from).and_then(|made| made.map_err(BoxError::from)) {
+            Ok(connection) => {
+                tracing::info!("new credentials; new requests go over a new connection");
+                (state.connection, state.certificate) = (connection, certificate);
+            }
+            Err(error) => tracing::warn!(error = chain(&*error), "cannot use new credentials; the last ones are used"),
+        }
+    }
+}
+
+impl Service<Request<Body>> for Renewing {
+    type Response = Response<Incoming>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move {
+            let (connection, token) = this.current().await;
+            if let Some(token) = token {
+                request.headers_mut().insert(AUTHORIZATION, token);
+            }
+            let answer = connection.oneshot(request).await?;
+            if answer.status() == StatusCode::UNAUTHORIZED {
+                this.state.lock().await.is_refused = true;
+            }
+            Ok(answer)
+        })
+    }
+}
+
+/// Upstream: `fileTokenSource`, staging/src/k8s.io/client-go/transport/token_source.go.
+fn read_token(path: &Path) -> Result<HeaderValue, BoxError> {
+    let path_error = |cause: &dyn std::fmt::Display| format!("cannot use token file {}: {cause}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|cause| path_error(&cause))?;
+    let token = text.trim();
+    if token.is_empty() {
+        return Err(path_error(&"it is empty").into());
+    }
+    let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|cause| path_error(&cause))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The contents of the certificate's and the key's files.
+fn read_certificate(config: &kube::Config) -> Vec<Option<Vec<u8>>> {
+    let files = [&config.auth_info.client_certificate, &config.auth_info.client_key];
+    files.into_iter().flatten().map(|file| std::fs::read(file).ok()).collect()
+}
+
+/// Since when each answer was that the credentials are not valid.
+#[derive(Default)]
+pub(super) struct Refusals(Mutex<Option<Instant>>);
+
+impl Refusals {
+    /// Takes note of an answer.
+    pub(super) fn note(&self, code: StatusCode) {
+        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = (code == StatusCode::UNAUTHORIZED).then(|| since.unwrap_or_else(Instant::now));
+    }
+
+    /// An error once it has been so for minutes.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match since.map(|since| since.elapsed()).filter(|elapsed| *elapsed >= REFUSED_MAX) {
+            Some(elapsed) => Err(format!("the apiserver has refused the credentials for {} s", elapsed.as_secs())),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Whether the server can be reached, as the requests of a process tell, and word of its return: what has failed while it
+//! was away waits no longer than that.
+//!
+//! Left out: answers that refuse. A webhook, a quota or an aggregated API may be at fault, and the server is there.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A failure that is followed by an answer sooner than this was of one connection or request, not of the server.
+const AWAY_MIN: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct Reach {
+    /// When the first of the requests failed to which no answer came since.
+    failing_since: watch::Sender<Option<Instant>>,
+    returns: watch::Sender<u64>,
+}
+
+impl Reach {
+    /// Notes that no answer came.
+    pub(super) fn fails(&self) {
+        self.failing_since.send_if_modified(|since| {
+            let is_first = since.is_none();
+            since.get_or_insert_with(Instant::now);
+            is_first
+        });
+    }
+
+    /// Notes an answer of success.
+    pub(super) fn answers(&self) {
+        if self.failing_since.borrow().is_none() {
+            return;
+        }
+        let since = self.failing_since.send_replace(None);
+        if since.is_some_and(|since| since.elapsed() >= AWAY_MIN) {
+            self.returns();
+        }
+    }
+
+    /// Tells everybody who waits for it that the server is back.
+    pub(super) fn returns(&self) {
+        self.returns.send_modify(|returns| *returns += 1);
+    }
+
+    pub(super) fn failing_since(&self) -> watch::Receiver<Option<Instant>> {
+        self.failing_since.subscribe()
+    }
+
+    pub(super) fn came_back(&self) -> watch::Receiver<u64> {
+        self.returns.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_answer_after_a_while_of_failures_is_a_return() {
+        let reach = Reach::default();
+        let returns = reach.came_back();
+        reach.answers();
+        reach.fails();
+        tokio::time::advance(AWAY_MIN / 2).await;
+        reach.answers();
+        assert_eq!(*returns.borrow(), 0, "one connection was lost, and the server was there");
+        reach.fails();
+        tokio::time::advance(AWAY_MIN).await;
+        reach.fails();
+        reach.answers();
+        assert_eq!(*returns.borrow(), 1);
+        reach.answers();
+        assert_eq!(*returns.borrow(), 1, "only the first one");
+    }
+}

@@ -1,0 +1,170 @@
+//! Brings caches up to a moment: what another process wrote before this one began to lead must be in them before this
+//! one works, or it would do the same once more.
+//!
+//! Left out: kinds that are followed only after that moment; their first list has seen it all.
+
+use std::time::Duration;
+
+use futures::future::{join, join_all};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Feeder, Source};
+use crate::api::object::ResourceVersion;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::client::{Accept, Client};
+use crate::runtime::clock::jitter;
+use crate::runtime::consistency::Follow;
+
+/// How long a watch may take to show by itself what the apiserver has; one that has nothing to tell never does.
+const PATIENCE: Duration = Duration::from_millis(200);
+const BACKOFF_FIRST: Duration = Duration::from_millis(200);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// How long work waits for kinds that discovery has found: one that cannot be listed holds up no other.
+const FEEDS_MAX: Duration = Duration::from_secs(10);
+
+/// Everything that a process follows.
+#[derive(Clone, Default)]
+pub(crate) struct Followed {
+    caches: Vec<Collection>,
+    feeders: Vec<Feeder>,
+}
+
+impl Followed {
+    pub(crate) fn add(&mut self, cache: Collection) {
+        self.caches.push(cache);
+    }
+
+    pub(crate) fn add_feeder(&mut self, feeder: Feeder) {
+        self.feeders.push(feeder);
+    }
+
+    fn feeds(&self) -> Vec<Collection> {
+        self.feeders.iter().flat_map(Feeder::collections).collect()
+    }
+
+    /// Ends when everything that was listed knows what the apiserver had at this moment.
+    pub(crate) async fn catch_up(&self, client: &Client, moment: Instant) {
+        let feeds = self.feeds();
+        let caches = join_all(self.caches.iter().map(|cache| cache.catch_up(client, moment)));
+        let feeds = join_all(feeds.iter().map(|feed| async move {
+            if timeout(FEEDS_MAX, feed.catch_up(client, moment)).await.is_err() {
+                tracing::warn!(resource = feed.resource(), "cannot be listed in time; work begins without");
+            }
+        }));
+        join(caches, feeds).await;
+    }
+
+    /// Whether a cache knows a version that the apiserver does not have yet.
+    pub(crate) async fn is_ahead_of(&self, client: &Client) -> bool {
+        for collection in self.caches.iter().cloned().chain(self.feeds()) {
+            let known = collection.follow.progress.borrow().resource_version;
+            if known == ResourceVersion::default() {
+                continue;
+            }
+            match collection.version(client).await {
+                // No number: another resource tells more.
+                Ok(ResourceVersion(0)) => {}
+                Ok(version) => return version < known,
+                Err(error) => tracing::warn!(resource = collection.resource(), %error, "cannot be read"),
+            }
+        }
+        false
+    }
+
+    /// Lists everything anew, and ends when the lists of all caches are in.
+    pub(crate) async fn relist(&self) {
+        for feed in self.feeds() {
+            feed.follow.health.relist_now();
+        }
+        join_all(self.caches.iter().map(Collection::relist)).await;
+    }
+}
+
+/// What one informer follows, and how far it has come.
+#[derive(Clone)]
+pub(crate) struct Collection {
+    /// Asks for one object only: what counts is the version of the answer.
+    path: String,
+    accept: Accept,
+    pub(super) follow: Follow,
+}
+
+impl Collection {
+    pub(super) fn new(source: &Source, follow: Follow) -> Self {
+        Self { path: source.path(&[("limit", "1")]), accept: source.accept.of_list(), follow }
+    }
+
+    fn resource(&self) -> &str {
+        &self.follow.health.resource
+    }
+
+    /// Ends when the cache knows what the apiserver had at this moment. One that was never listed is not waited for.
+    async fn catch_up(&self, client: &Client, moment: Instant) {
+        let mut backoff = BACKOFF_FIRST;
+        while self.follow.progress.borrow().synced && self.follow.health.listed_from() < Some(moment) {
+            match self.reach_server(client).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(resource = self.resource(), %error, "cannot tell whether the cache is up to date");
+                }
+            }
+            sleep(jitter(backoff, 1.0)).await;
+            backoff = (backoff * 2).min(BACKOFF_MAX);
+        }
+    }
+
+    /// Waits until the cache has what the apiserver has now.
+    async fn reach_server(&self, client: &Client) -> Result<(), ApiError> {
+        let mut progress = self.follow.progress.clone();
+        let before = progress.borrow().resource_version;
+        let version = self.version(client).await?;
+        if is_later(before, version) {
+            // What ends meanwhile is not followed any more.
+            let reached = progress.wait_for(|now| now.resource_version >= version);
+            if timeout(PATIENCE, reached).await.is_ok() {
+                return Ok(());
+            }
+        }
+        self.relist().await;
+        Ok(())
+    }
+
+    async fn relist(&self) {
+        tracing::debug!(resource = self.resource(), "lists everything anew");
+        let wanted = self.follow.health.relist_now();
+        let _ = self.follow.progress.clone().wait_for(|now| now.list >= wanted).await;
+    }
+
+    /// The newest version there is, by a consistent read.
+    async fn version(&self, client: &Client) -> Result<ResourceVersion, ApiError> {
+        let body = client.get_bytes(&self.path, self.accept).await?;
+        let List { metadata } = serde_json::from_slice(&body).map_err(|cause| ApiError::Decode {
+            method: "GET".to_owned(),
+            path: self.path.clone(),
+            cause,
+        })?;
+        Ok(metadata.resource_version)
+    }
+}
+
+/// Whether a cache at `known` can reach `version`, which was read later, by its watch. A version that falls comes from an
+/// etcd that was restored from a backup, and one that is no number says nothing.
+fn is_later(known: ResourceVersion, version: ResourceVersion) -> bool {
+    version >= known && version != ResourceVersion::default()
+}
+
+#[derive(Deserialize)]
+struct List {
+    metadata: ListMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    #[serde(default)]
+    resource_version: ResourceVersion,
+}
+
+#[cfg(test)]
+mod tests;
