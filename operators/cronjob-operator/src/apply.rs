@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use serde::Serialize;
-use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
+use shared::api::object::{Key, Kind, ObjectReference, Uid};
 use shared::api::resource::JOBS;
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
@@ -73,7 +73,7 @@ impl Writer {
     /// Upstream: `deleteJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
     async fn delete(&self, about: &ObjectReference, Deletion { key, uid }: &Deletion) -> Result<bool, ApiError> {
         let options = DeleteOptions::of(*uid).with_dependents(Propagation::Background);
-        match self.control.delete(&JOBS, key, &options).await {
+        match self.control.for_key(&about.key, about.uid).delete(&JOBS, key, &options).await {
             Ok(()) => {
                 let message = format!("Deleted job {}", key.name());
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_DELETE, message);
@@ -119,8 +119,8 @@ impl Writer {
 
     /// None if there is a Job of that name.
     async fn create(&self, about: &ObjectReference, name: &str, body: &str) -> anyhow::Result<Option<Created>> {
-        let namespace = about.key.namespace();
-        let error = match self.control.create(&JOBS, namespace, body.to_owned().into()).await {
+        let (namespace, control) = (about.key.namespace(), self.control.for_key(&about.key, about.uid));
+        let error = match control.create(&JOBS, namespace, body.to_owned().into()).await {
             Ok(written) => {
                 let message = format!("Created job {name}");
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_CREATE, message);
@@ -153,12 +153,8 @@ impl Writer {
     }
 
     /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. A patch, so
-    /// that nothing else of the object need be known. Gives the new version.
-    pub(crate) async fn write_status(
-        &self,
-        cron_job: &CronJob,
-        status: &CronJobStatus,
-    ) -> Result<ResourceVersion, ApiError> {
+    /// that nothing else of the object need be known.
+    pub(crate) async fn write_status(&self, cron_job: &CronJob, status: &CronJobStatus) -> Result<(), ApiError> {
         let meta = &cron_job.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let status = Status {
@@ -166,8 +162,9 @@ impl Writer {
             last_schedule_time: status.last_schedule_time,
             last_successful_time: status.last_successful_time,
         };
-        let written = self.control.patch_status(&CRON_JOBS, &meta.key, preconditions, &status).await?;
-        Ok(written.metadata.resource_version)
+        let control = self.control.for_key(&meta.key, meta.uid);
+        control.patch_status(&CRON_JOBS, &meta.key, preconditions, &status).await?;
+        Ok(())
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use shared::api::object::Key;
 use shared::runtime::cache::{Cache, Change};
 use shared::runtime::clock::Clock;
-use shared::runtime::consistency::{Consistency, Source};
 use shared::runtime::decisions::Decisions;
 use shared::runtime::informer::InformerBuilder;
 use shared::runtime::queue::{Backoff, Cause, Queue};
@@ -48,7 +47,7 @@ impl Operator for CronJobOperator {
         cron_jobs.on_change(enqueue_cron_job(queue.clone()));
         jobs.on_change(enqueue_owner(queue.clone(), cron_jobs.cache()));
 
-        let mut consistency = Consistency::default();
+        let control = setup.control(&queue);
         let skew = CreationSkew::new();
         setup.metrics().register(CreationSkew::NAME, CreationSkew::HELP, skew.histogram());
         let controller = CronJobController {
@@ -56,13 +55,10 @@ impl Operator for CronJobOperator {
                 cron_jobs: cron_jobs.cache(),
                 jobs: jobs.cache(),
                 by_controller_name,
-                control: setup.control(),
+                control: control.clone(),
                 edits,
             },
-            writer: Writer { control: setup.control(), recorder: setup.recorder(), skew },
-            cron_jobs_written: consistency.follow(cron_jobs.follow()),
-            jobs_written: consistency.follow(jobs.follow()),
-            consistency,
+            writer: Writer { control, recorder: setup.recorder(), skew },
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };
@@ -107,9 +103,6 @@ fn enqueue_owner(queue: Queue, cron_jobs: Arc<Cache<CronJob>>) -> impl Fn(Change
 struct CronJobController {
     sources: Sources,
     writer: Writer,
-    consistency: Consistency,
-    cron_jobs_written: Source,
-    jobs_written: Source,
     clock: Clock,
     decisions: Decisions,
 }
@@ -117,7 +110,7 @@ struct CronJobController {
 impl Controller for CronJobController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.sources.observe(key).await? else {
-            self.consistency.clear(key, None);
+            self.writer.control.forget(key, None);
             return Ok(Requeue::Done);
         };
         let now = self.clock.now();
@@ -126,21 +119,12 @@ impl Controller for CronJobController {
 
         let outcome = self.writer.apply(&observed, &plan).await;
 
-        let uid = observed.cron_job.metadata.uid;
-        if let Some(started) = &outcome.started {
-            self.consistency.record(key, uid, self.jobs_written, started.job.resource_version);
-        }
         if let Some(status) = next_status(&observed, &outcome) {
-            let version = self.writer.write_status(&observed.cron_job, &status).await?;
-            self.consistency.record(key, uid, self.cron_jobs_written, version);
+            self.writer.write_status(&observed.cron_job, &status).await?;
         }
         match outcome.error {
             Some(error) => Err(error),
             None => Ok(plan.next.map_or(Requeue::Done, Requeue::After)),
         }
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.consistency)
     }
 }

@@ -13,12 +13,8 @@ use shared::api::json;
 use shared::api::object::{Kind, Meta, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
-use shared::runtime::api_error::ApiError;
-use shared::runtime::client::PatchType;
-use shared::runtime::consistency::{Consistency, Source};
-use shared::runtime::control::{Claimed, Control, DeleteOptions, Preconditions, Written, aggregate};
+use shared::runtime::control::{Claimed, Control, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
 use shared::runtime::events::Recorder;
-use shared::runtime::informer::Informer;
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
@@ -29,12 +25,9 @@ use crate::status::StatusPatch;
 
 /// What writes for Deployments.
 pub struct Writer {
-    control: Control,
+    /// Every request.
+    pub control: Control,
     recorder: Recorder,
-    /// Which versions the caches must have seen before a key is synced again.
-    pub consistency: Consistency,
-    deployments: Source,
-    replica_sets: Source,
 }
 
 /// How far a plan came.
@@ -64,17 +57,9 @@ impl Failure {
 }
 
 impl Writer {
-    /// Writes through this client; follows these informers to see its own writes come back.
-    pub fn new(
-        control: Control,
-        recorder: Recorder,
-        deployments: &Informer<Deployment>,
-        replica_sets: &Informer<ReplicaSet>,
-    ) -> Self {
-        let mut consistency = Consistency::default();
-        let (deployments, replica_sets) =
-            (consistency.follow(deployments.follow()), consistency.follow(replica_sets.follow()));
-        Self { control, recorder, consistency, deployments, replica_sets }
+    /// Writes with `control`, tells with `recorder`.
+    pub fn new(control: Control, recorder: Recorder) -> Self {
+        Self { control, recorder }
     }
 
     /// Adopts and releases; gives what is the Deployment's own then.
@@ -83,34 +68,14 @@ impl Writer {
         deployment: &Deployment,
         claim: Claim<ReplicaSet>,
     ) -> anyhow::Result<Vec<Arc<ReplicaSet>>> {
-        let Claimed { objects, written, errors } =
-            self.control.claim(&deployment.owner(), &REPLICA_SETS, claim, &[]).await;
-        for version in written {
-            self.wrote(deployment, self.replica_sets, version);
-        }
+        let Claimed { objects, errors } =
+            self.control_of(deployment).claim(&deployment.owner(), &REPLICA_SETS, claim, &[]).await;
         aggregate(errors)?;
         Ok(objects)
     }
 
-    fn wrote(&self, deployment: &Deployment, source: Source, version: ResourceVersion) {
-        self.consistency.record(&deployment.metadata.key, deployment.metadata.uid, source, version);
-    }
-
-    /// A write that was not answered may have happened all the same.
-    fn noted(
-        &self,
-        deployment: &Deployment,
-        source: Source,
-        result: Result<Written, ApiError>,
-    ) -> Result<Written, ApiError> {
-        match &result {
-            Ok(written) => self.wrote(deployment, source, written.metadata.resource_version),
-            Err(error) if error.is_outcome_unknown() => {
-                self.consistency.doubt(&deployment.metadata.key, deployment.metadata.uid, source);
-            }
-            Err(_) => {}
-        }
-        result
+    fn control_of<'a>(&'a self, deployment: &'a Deployment) -> KeyControl<'a> {
+        self.control.for_key(&deployment.metadata.key, deployment.metadata.uid)
     }
 
     /// Tells an event about a Deployment.
@@ -140,7 +105,7 @@ impl Writer {
                         written.insert(uid, version);
                     })
                 }
-                Step::DeleteReplicaSet(deletion) => self.delete(deletion).await.map_err(Failure::of),
+                Step::DeleteReplicaSet(deletion) => self.delete(deployment, deletion).await.map_err(Failure::of),
                 Step::RollBack(rollback) => self.roll_back(deployment, *rollback).await.map(|version| {
                     outcome.version = version;
                 }),
@@ -161,8 +126,7 @@ impl Writer {
     /// Gives the error too, where the sync ends with it unless the ReplicaSet turns out to be there.
     async fn create(&self, deployment: &Deployment, new: &NewReplicaSet) -> (Creation, Option<anyhow::Error>) {
         let body = json(&CreateBody::new(&deployment.owner(), new));
-        let created = self.control.create(&REPLICA_SETS, deployment.metadata.namespace(), body).await;
-        match self.noted(deployment, self.replica_sets, created) {
+        match self.control_of(deployment).create(&REPLICA_SETS, deployment.metadata.namespace(), body).await {
             Ok(written) => (Creation::Created(Arc::new(as_created(new, written))), None),
             Err(error) if error.is_already_exists() => (Creation::AlreadyExists(None), Some(error.into())),
             Err(error) if error.is_namespace_terminating() => (Creation::NamespaceTerminating, None),
@@ -171,23 +135,25 @@ impl Writer {
     }
 
     async fn update(&self, deployment: &Deployment, update: ReplicaSetUpdate) -> Result<ResourceVersion, Failure> {
-        let body = json(&UpdateBody::new(&update));
+        let patch = Patch::merge(&UpdateBody::new(&update));
         let ReplicaSetUpdate {
             key,
+            uid,
+            resource_version,
             event,
             before_status,
             // In the body.
-            uid: _,
-            resource_version: _,
             annotations: _,
             min_ready_seconds: _,
             scale: _,
             // Recorded with the plan.
             reason: _,
         } = update;
-        let patched = self.control.patch(&REPLICA_SETS, &key, "", PatchType::Merge, body).await;
+        let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
         let written = self
-            .noted(deployment, self.replica_sets, patched)
+            .control_of(deployment)
+            .patch(&REPLICA_SETS, &key, preconditions, patch)
+            .await
             .with_context(|| format!("cannot update replica set {key}"))
             .map_err(|error| Failure { error, before_status })?;
         if let Some(event) = event {
@@ -196,10 +162,11 @@ impl Writer {
         Ok(written.metadata.resource_version)
     }
 
-    async fn delete(&self, deletion: ReplicaSetDeletion) -> anyhow::Result<()> {
+    async fn delete(&self, deployment: &Deployment, deletion: ReplicaSetDeletion) -> anyhow::Result<()> {
         let ReplicaSetDeletion { key, uid, resource_version, reason: _ } = deletion;
         let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
-        match self.control.delete(&REPLICA_SETS, &key, &DeleteOptions::of(preconditions)).await {
+        let options = DeleteOptions::of(preconditions);
+        match self.control_of(deployment).delete(&REPLICA_SETS, &key, &options).await {
             Err(error) if !error.is_not_found() => {
                 Err(error).with_context(|| format!("cannot delete replica set {key}"))
             }
@@ -208,11 +175,14 @@ impl Writer {
     }
 
     async fn roll_back(&self, deployment: &Deployment, rollback: Rollback) -> Result<ResourceVersion, Failure> {
-        let body = json(&rollback_patch(deployment, &rollback));
+        let patch = Patch::operations(&rollback_patch(&rollback));
         let Rollback { to: _, event } = rollback;
-        let patched = self.control.patch(&DEPLOYMENTS, &deployment.metadata.key, "", PatchType::Json, body).await;
+        let meta = &deployment.metadata;
+        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let written = self
-            .noted(deployment, self.deployments, patched)
+            .control_of(deployment)
+            .patch(&DEPLOYMENTS, &meta.key, preconditions, patch)
+            .await
             .context("cannot roll back")
             .map_err(|error| Failure { error, before_status: true })?;
         if let Some(event) = event {
@@ -223,9 +193,9 @@ impl Writer {
 
     /// Writes the status. A Deployment that is gone needs none.
     pub async fn write_status(&self, deployment: &Deployment, patch: &StatusPatch) -> anyhow::Result<()> {
-        let key = &deployment.metadata.key;
-        let patched = self.control.patch(&DEPLOYMENTS, key, "status", PatchType::Merge, json(patch)).await;
-        match self.noted(deployment, self.deployments, patched) {
+        let (key, preconditions) = (&deployment.metadata.key, patch.preconditions());
+        let patch = Patch::merge(patch).on_status();
+        match self.control_of(deployment).patch(&DEPLOYMENTS, key, preconditions, patch).await {
             Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
             Ok(_) | Err(_) => Ok(()),
         }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use shared::api::object::Key;
 use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
-use shared::runtime::consistency::Consistency;
 use shared::runtime::decisions::Decisions;
 use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
@@ -39,12 +38,12 @@ impl Operator for DeploymentOperator {
         let queue = setup.queue("deployment", Backoff::default());
         let (caches, mut deployments, mut replica_sets, mut pods) = Caches::new();
         let caches = Arc::new(caches);
-        let writer = Arc::new(Writer::new(setup.control(), setup.recorder(), &deployments, &replica_sets));
+        let writer = Arc::new(Writer::new(setup.control(&queue), setup.recorder()));
 
-        let (woken, forget) = (queue.clone(), Arc::clone(&writer));
+        let (woken, control) = (queue.clone(), setup.control(&queue));
         deployments.on_change(move |change| {
             if let Change::Deleted(deployment) = change {
-                forget.consistency.clear(&deployment.metadata.key, Some(deployment.metadata.uid));
+                control.forget(&deployment.metadata.key, Some(deployment.metadata.uid));
             }
             enqueue(&woken, [Caches::deployment_changed(change)]);
         });
@@ -80,17 +79,13 @@ impl Controller for DeploymentController {
     /// Upstream: `syncDeployment`, `pkg/controller/deployment/deployment_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(deployment) = self.caches.deployments.get(key) else {
-            self.writer.consistency.clear(key, None);
+            self.writer.control.forget(key, None);
             return Ok(Requeue::Done);
         };
         let observed = self.observe(deployment).await?;
         let stage = self.stage(observed).await;
         let stage = self.after_creation(stage).await;
         self.finish(stage).await
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.writer.consistency)
     }
 }
 

@@ -9,8 +9,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
-use shared::api::object::{ResourceVersion, Uid};
+use shared::api::object::ResourceVersion;
 use shared::api::time::Time;
+use shared::runtime::control::Preconditions;
 
 use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;
@@ -106,6 +107,8 @@ fn replica_failure(sets: &ReplicaSets<'_>) -> Option<Condition> {
 /// A merge patch of the status: only what changes, refused by the server if the Deployment changed meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusPatch {
+    #[serde(skip)]
+    preconditions: Preconditions,
     metadata: PatchMetadata,
     status: BTreeMap<&'static str, Value>,
 }
@@ -113,8 +116,6 @@ pub struct StatusPatch {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PatchMetadata {
-    uid: Uid,
-    resource_version: ResourceVersion,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     annotations: BTreeMap<&'static str, Text>,
 }
@@ -129,8 +130,13 @@ impl StatusPatch {
         if annotations.is_empty() && status.is_empty() {
             return None;
         }
-        let uid = observed.deployment.metadata.uid;
-        Some(Self { metadata: PatchMetadata { uid, resource_version: version, annotations }, status })
+        let preconditions = Preconditions { uid: observed.deployment.metadata.uid, resource_version: Some(version) };
+        Some(Self { preconditions, metadata: PatchMetadata { annotations }, status })
+    }
+
+    /// The state of the Deployment that it was decided on.
+    pub fn preconditions(&self) -> Preconditions {
+        self.preconditions
     }
 }
 

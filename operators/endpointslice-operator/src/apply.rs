@@ -13,14 +13,12 @@ use shared::api::intern::Text;
 use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::names::pod_name_prefix;
-use shared::api::object::{Kind, ResourceVersion, Uid};
+use shared::api::object::Kind;
 use shared::api::owner::OwnerReference;
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::cache::Cache;
-use shared::runtime::client::PatchType;
-use shared::runtime::consistency::{Consistency, Source};
-use shared::runtime::control::{Control, DeleteOptions, Written};
+use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
 use shared::runtime::events::{EventType, Recorder};
 
 use crate::metrics::{EndpointSliceMetrics, operations};
@@ -36,8 +34,6 @@ pub(crate) struct Writer {
     pub(crate) control: Control,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: EndpointSliceMetrics,
-    pub(crate) consistency: Consistency,
-    pub(crate) slices_written: Source,
     pub(crate) slices: Arc<Cache<EndpointSlice>>,
     pub(crate) tracker: Arc<Tracker>,
 }
@@ -146,28 +142,24 @@ impl Writer {
             ports,
             endpoints,
         });
-        let created = self.control.create(&ENDPOINT_SLICES, service.metadata.namespace(), body).await;
-        self.note(service, operations::CREATE, created)
+        let created = self.control_of(service).create(&ENDPOINT_SLICES, service.metadata.namespace(), body).await;
+        self.note(operations::CREATE, created)
     }
 
     async fn update(&self, task: &Task<'_>, update: &Update) -> Result<(), ApiError> {
         let Update { key, uid, resource_version, labels, ports, endpoints, changes: _ } = update;
-        let body = json(&Patch {
-            metadata: PatchMetadata {
-                uid: *uid,
-                resource_version: *resource_version,
-                annotations: [(annotations::TRIGGER_TIME, task.trigger)].into(),
-                labels,
-            },
+        let preconditions = Preconditions { uid: *uid, resource_version: Some(*resource_version) };
+        let patch = Patch::merge(&PatchBody {
+            metadata: PatchMetadata { annotations: [(annotations::TRIGGER_TIME, task.trigger)].into(), labels },
             ports: ports.as_deref(),
             endpoints: endpoints.as_deref(),
         });
-        let updated = self.control.patch(&ENDPOINT_SLICES, key, "", PatchType::Merge, body).await;
-        self.note(task.service, operations::UPDATE, updated)
+        let updated = self.control_of(task.service).patch(&ENDPOINT_SLICES, key, preconditions, patch).await;
+        self.note(operations::UPDATE, updated)
     }
 
     async fn delete(&self, service: &Service, Deletion { key, uid, why: _ }: &Deletion) -> Result<(), ApiError> {
-        match self.control.delete(&ENDPOINT_SLICES, key, &DeleteOptions::of(*uid)).await {
+        match self.control_of(service).delete(&ENDPOINT_SLICES, key, &DeleteOptions::of(*uid)).await {
             Ok(()) => {
                 // Where the event has come before the answer, nothing is to be expected any more.
                 if self.slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
@@ -178,32 +170,19 @@ impl Writer {
             }
             // Not a conflict: if a webhook has refused in these words, the slice is still there.
             Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => {
-                self.doubt(service, &error);
-                Err(error)
-            }
+            Err(error) => Err(error),
         }
     }
 
-    fn note(
-        &self,
-        service: &Service,
-        operation: &'static str,
-        outcome: Result<Written, ApiError>,
-    ) -> Result<(), ApiError> {
-        let written = outcome.inspect_err(|error| self.doubt(service, error))?.metadata;
-        let (key, uid) = (&service.metadata.key, service.metadata.uid);
-        self.consistency.record(key, uid, self.slices_written, written.resource_version);
+    fn control_of<'a>(&'a self, service: &'a Service) -> KeyControl<'a> {
+        self.control.for_key(&service.metadata.key, service.metadata.uid)
+    }
+
+    fn note(&self, operation: &'static str, outcome: Result<Written, ApiError>) -> Result<(), ApiError> {
+        let written = outcome?.metadata;
         self.tracker.wrote(written.uid, written.generation);
         self.metrics.wrote(operation);
         Ok(())
-    }
-
-    /// A write that was not answered may have happened all the same.
-    fn doubt(&self, service: &Service, error: &ApiError) {
-        if error.is_outcome_unknown() {
-            self.consistency.doubt(&service.metadata.key, service.metadata.uid, self.slices_written);
-        }
     }
 }
 
@@ -281,7 +260,7 @@ struct BodyMetadata<'a> {
 
 /// What changes of a slice; a `null` takes away.
 #[derive(Serialize)]
-struct Patch<'a> {
+struct PatchBody<'a> {
     metadata: PatchMetadata<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ports: Option<&'a [EndpointPort]>,
@@ -292,8 +271,6 @@ struct Patch<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PatchMetadata<'a> {
-    uid: Uid,
-    resource_version: ResourceVersion,
     annotations: BTreeMap<&'static str, Option<Time>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     labels: &'a BTreeMap<Text, Option<Text>>,

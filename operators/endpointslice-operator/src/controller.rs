@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use shared::api::object::Key;
 use shared::runtime::clock::Clock;
-use shared::runtime::consistency::Consistency;
 use shared::runtime::decisions::Decisions;
 use shared::runtime::informer::{Informer, InformerBuilder};
 use shared::runtime::queue::{Backoff, Cause, Queue};
@@ -55,15 +54,13 @@ impl Operator for EndpointSliceOperator {
         let sources = Arc::new(sources);
         let Informers { mut services, mut pods, mut nodes, mut slices } = informers;
 
-        let mut consistency = Consistency::default();
-        let slices_written = consistency.follow(slices.follow());
+        let tracker = Arc::clone(&sources.tracker);
+        setup.on_restore(move || tracker.start_over());
         let metrics = EndpointSliceMetrics::register(setup.metrics(), flags.max_endpoints_per_slice);
         let writer = Writer {
-            control: setup.control(),
+            control: setup.control(&queue),
             recorder: setup.recorder(),
             metrics,
-            consistency,
-            slices_written,
             slices: slices.cache(),
             tracker: Arc::clone(&sources.tracker),
         };
@@ -158,7 +155,7 @@ impl Controller for EndpointSliceController {
             // Its slices are collected as garbage.
             self.sources.tracker.forget(key);
             self.writer.metrics.forget(key);
-            self.writer.consistency.clear(key, None);
+            self.writer.control.forget(key, None);
             self.writer.metrics.synced(results::SUCCESS);
             return Ok(Requeue::Done);
         };
@@ -177,10 +174,6 @@ impl Controller for EndpointSliceController {
         let result = if is_whole && outcome.is_ok() { results::SUCCESS } else { results::ERROR };
         self.writer.metrics.synced(result);
         outcome.map(|()| requeue)
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.writer.consistency)
     }
 
     fn held(&self, _resource: &str) {

@@ -8,19 +8,16 @@ pub mod orphan;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use serde_json::Value;
-use shared::api::json;
 use shared::api::object::Key;
 use shared::api::resource::Resource;
 use shared::runtime::api_error::ApiError;
-use shared::runtime::client::PatchType;
-use shared::runtime::control::{Control, DeleteOptions, Preconditions};
+use shared::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
 use crate::controller::collector::{Collector, Followed};
 use crate::graph::Event;
-use crate::objects::Identity;
+use crate::objects::{Identity, LiveMeta};
 use crate::observe::{Got, get, key_in};
-use crate::plan::patches::{Patch, remove_finalizer};
+use crate::plan::patches::{self, remove_finalizer};
 use crate::plan::{Action, Conflict, Delete, LookAgain, Plan, judge_conflict};
 
 /// client-go's `DefaultBackoff`: four tries in all.
@@ -31,7 +28,7 @@ const CONFLICT_WAITS: [Duration; 3] =
 ///
 /// # Errors
 /// When a write failed, or met another state.
-pub async fn apply(collector: &Collector, control: &Control, plan: Plan) -> anyhow::Result<LookAgain> {
+pub async fn apply(collector: &Collector, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<LookAgain> {
     let Plan { identity, action, reason: _, look_again } = plan;
     match action {
         Action::Nothing => {}
@@ -71,7 +68,7 @@ enum Deleted {
 
 async fn delete(
     collector: &Collector,
-    control: &Control,
+    control: KeyControl<'_>,
     identity: &Identity,
     planned: Delete,
 ) -> anyhow::Result<Deleted> {
@@ -88,7 +85,7 @@ async fn delete(
     };
     let outcome = delete(Some(live.resource_version.as_str())).await;
     let outcome = match outcome {
-        Err(conflict) if conflict.is_conflict() => match get(collector, control, &resource, &key).await {
+        Err(conflict) if conflict.is_conflict() => match get(collector, &control, &resource, &key).await {
             Got::Absent => return Ok(Deleted::WasAbsent),
             Got::Object(now) => match judge_conflict(&live, &now.metadata) {
                 Conflict::Absent => return Ok(Deleted::WasAbsent),
@@ -110,34 +107,36 @@ async fn delete(
 }
 
 /// Upstream: `patch`, `pkg/controller/garbagecollector/patch.go`.
-async fn patch_either(control: &Control, resource: &Resource, key: &Key, patch: &Patch) -> Result<(), ApiError> {
-    let Patch { strategic, merge } = patch;
-    match send(control, resource, key, PatchType::StrategicMerge, strategic).await {
+async fn patch_either(
+    control: KeyControl<'_>,
+    resource: &Resource,
+    key: &Key,
+    patch: &patches::Patch,
+) -> Result<Written, ApiError> {
+    let patches::Patch { uid, resource_version, strategic, merge } = patch;
+    let (uid, version) = (uid.as_str(), resource_version.as_str());
+    match control.patch(resource, key, uid, Patch::strategic(strategic)).await {
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {
-            send(control, resource, key, PatchType::Merge, merge).await
+            let as_read = Preconditions { uid, resource_version: Some(version) };
+            control.patch(resource, key, as_read, Patch::merge(merge)).await
         }
         outcome => outcome,
     }
 }
 
-pub(crate) const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
-
-pub(crate) async fn send(
-    control: &Control,
-    resource: &Resource,
-    key: &Key,
-    kind: PatchType,
-    patch: &Value,
-) -> Result<(), ApiError> {
-    control.patch(resource, key, "", kind, json(patch)).await.map(|_| ())
+/// The very state that was read.
+pub(crate) fn as_read(live: &LiveMeta) -> Preconditions<&str, &str> {
+    Preconditions { uid: live.uid.as_str(), resource_version: Some(live.resource_version.as_str()) }
 }
+
+pub(crate) const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
 
 /// An object that is gone needs no change any more. A path that is not known says nothing of the object: its kind may be
 /// missing for a while, and the change is still owed.
-pub(crate) fn unless_gone(written: Result<(), ApiError>) -> Result<(), ApiError> {
+pub(crate) fn unless_gone(written: Result<Written, ApiError>) -> Result<(), ApiError> {
     match written {
-        Err(error) if error.is_object_not_found() => Ok(()),
-        other => other,
+        Err(error) if !error.is_object_not_found() => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 
@@ -146,7 +145,7 @@ pub(crate) fn unless_gone(written: Result<(), ApiError>) -> Result<(), ApiError>
 /// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
 pub(crate) async fn without_finalizer(
     collector: &Collector,
-    control: &Control,
+    control: KeyControl<'_>,
     resource: &Resource,
     identity: &Identity,
     finalizer: &str,
@@ -154,14 +153,15 @@ pub(crate) async fn without_finalizer(
     let key = key_in(resource, &identity.namespace, &identity.object.name);
     let mut waits = CONFLICT_WAITS.into_iter();
     loop {
-        let live = match get(collector, control, resource, &key).await {
+        let live = match get(collector, &control, resource, &key).await {
             Got::Object(live) if live.uid() == identity.object.uid => live,
             Got::Object(_) | Got::Absent => return Ok(()),
             Got::Unserved => bail!("{resource} is not served"),
             Got::Failed(error) => bail!(error),
         };
         let Some(patch) = remove_finalizer(&live.metadata, finalizer) else { return Ok(()) };
-        match unless_gone(send(control, resource, &key, PatchType::Merge, &patch).await) {
+        let patched = control.patch(resource, &key, as_read(&live.metadata), Patch::merge(&patch)).await;
+        match unless_gone(patched) {
             Ok(()) => return Ok(()),
             Err(error) => {
                 let wait = waits.next().filter(|_| error.is_conflict());

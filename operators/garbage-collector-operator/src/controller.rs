@@ -20,6 +20,7 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::apply;
 use crate::apply::orphan::orphan;
 use crate::flags::Flags;
+use crate::graph::Graph;
 use crate::graph::dot::{self, Drawing};
 use crate::observe::observe;
 use crate::plan::{self, LookAgain, plan};
@@ -60,6 +61,8 @@ impl Operator for GarbageCollectorOperator {
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector), errors);
         setup.run("monitors", ready, monitors.run());
 
+        let restored = Arc::clone(&collector);
+        setup.on_restore(move || restored.with_graph(Graph::forget_absent));
         let resumed = Arc::clone(&collector);
         setup.at_start(move || resumed.resume());
         let shown = Arc::clone(&collector);
@@ -71,11 +74,11 @@ impl Operator for GarbageCollectorOperator {
 
         let deleter = AttemptToDelete {
             collector: Arc::clone(&collector),
-            control: setup.control(),
+            control: setup.control(&deletes),
             clock: setup.clock(),
             decisions: setup.decisions(&deletes),
         };
-        let (control, clock, decisions) = (setup.control(), setup.clock(), setup.decisions(&orphans));
+        let (control, clock, decisions) = (setup.control(&orphans), setup.clock(), setup.decisions(&orphans));
         setup.work(Arc::new(deleter), &deletes, flags.concurrent_gc_syncs);
         let orphaner = AttemptToOrphan { collector, control, clock, decisions };
         setup.work(Arc::new(orphaner), &orphans, flags.concurrent_gc_syncs);
@@ -98,7 +101,7 @@ impl Controller for AttemptToDelete {
         let Some(observed) = observe(&self.collector, &self.control, uid).await? else { return Ok(Requeue::Done) };
         let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
-        Ok(match apply(&self.collector, &self.control, plan).await? {
+        Ok(match apply(&self.collector, self.control.for_key(key, uid), plan).await? {
             LookAgain::No => Requeue::Done,
             LookAgain::Later => Requeue::RateLimited,
             LookAgain::WhenServed => Requeue::After(self.collector.wait_for_kinds(uid, waited + 1, &served)),
@@ -121,7 +124,7 @@ impl Controller for AttemptToOrphan {
         let Some(planned) = planned else { return Ok(Requeue::Done) };
         self.decisions.record(self.clock.now(), key, &planned);
         let (owner, dependents) = (planned.owner.to_string(), planned.releases.len());
-        orphan(&self.collector, &self.control, planned).await?;
+        orphan(&self.collector, self.control.for_name(key), planned).await?;
         tracing::info!(%key, owner, dependents, "orphaned the dependents");
         Ok(Requeue::Done)
     }

@@ -12,16 +12,13 @@ use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::future::join_all;
 use serde::Serialize;
-use shared::api::json;
 use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{JOBS, PODS};
 use shared::controllers::pod_control::{FAILED_CREATE, PodControl};
 use shared::runtime::api_error::ApiError;
-use shared::runtime::client::PatchType;
 use shared::runtime::clock::Clock;
-use shared::runtime::consistency::{Consistency, Source};
-use shared::runtime::control::{Claimed, Control, Preconditions, aggregate, slow_start};
+use shared::runtime::control::{Claimed, Control, KeyControl, Patch, Preconditions, aggregate, slow_start};
 use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
 
@@ -49,12 +46,6 @@ pub struct Writer {
     pub expectations: Arc<Expectations>,
     /// What is remembered of each Job.
     pub memory: Arc<Memory>,
-    /// Which versions the caches must have seen before a key is synced again.
-    pub consistency: Arc<Consistency>,
-    /// The informer of pods, in `consistency`.
-    pub pods_source: Source,
-    /// The informer of Jobs, in `consistency`.
-    pub jobs_source: Source,
     /// What is counted.
     pub metrics: JobMetrics,
     /// For how long to expect something.
@@ -90,19 +81,16 @@ impl Writer {
 
     async fn claim(&self, job: &Job, claim: Claim<Pod>) -> anyhow::Result<()> {
         let planned = claim.owned.len() + claim.adopt.len();
-        let Claimed { objects, written, errors } =
-            self.control.claim(&job.owner(), &PODS, claim, &[JOB_TRACKING_FINALIZER]).await;
-        for version in written {
-            self.wrote(job, self.pods_source, version);
-        }
+        let Claimed { objects, errors } =
+            self.control_of(job).claim(&job.owner(), &PODS, claim, &[JOB_TRACKING_FINALIZER]).await;
         aggregate(errors)?;
         // The numbers were decided with every orphan in.
         ensure!(objects.len() == planned, "a pod went away while it was adopted");
         Ok(())
     }
 
-    fn wrote(&self, job: &Job, source: Source, version: ResourceVersion) {
-        self.consistency.record(&job.metadata.key, job.metadata.uid, source, version);
+    fn control_of<'a>(&'a self, job: &'a Job) -> KeyControl<'a> {
+        self.control.for_key(&job.metadata.key, job.metadata.uid)
     }
 
     async fn create_pods(&self, job: &Job, new: &[NewPod]) -> Outcome {
@@ -128,12 +116,9 @@ impl Writer {
 
     /// Gives whether there is a pod now.
     async fn create_pod(&self, job: &Job, about: &ObjectReference, body: Bytes) -> Result<bool, ApiError> {
-        let (key, uid) = (&job.metadata.key, job.metadata.uid);
+        let key = &job.metadata.key;
         match self.pods.create(about, body).await {
-            Ok(pod) => {
-                self.wrote(job, self.pods_source, pod.metadata.resource_version);
-                Ok(true)
-            }
+            Ok(_) => Ok(true),
             // Nothing can be created in this namespace ever again, and that is no failure.
             Err(error) if error.is_namespace_terminating() => {
                 self.expectations.creations_observed(key, 1);
@@ -141,10 +126,6 @@ impl Writer {
             }
             Err(error) => {
                 self.expectations.creations_observed(key, 1);
-                if error.is_outcome_unknown() {
-                    // The pod may be there all the same.
-                    self.consistency.doubt(key, uid, self.pods_source);
-                }
                 Err(error)
             }
         }
@@ -184,12 +165,7 @@ impl Writer {
         if !pod.is_tracked {
             return Ok(());
         }
-        match release_pod(&self.control, &pod.key, pod.uid).await {
-            Ok(Some(version)) => self.wrote(job, self.pods_source, version),
-            Ok(None) => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
+        release_pod(self.control_of(job), &pod.key, pod.uid).await
     }
 
     /// Says which pods are counted, then lets them go.
@@ -245,8 +221,7 @@ impl Writer {
         status: &JobStatus,
     ) -> Result<ResourceVersion, ApiError> {
         let preconditions = Preconditions { uid: job.metadata.uid, resource_version: Some(resource_version) };
-        let written = self.control.patch_status(&JOBS, &job.metadata.key, preconditions, status).await?;
-        self.wrote(job, self.jobs_source, written.metadata.resource_version);
+        let written = self.control_of(job).patch_status(&JOBS, &job.metadata.key, preconditions, status).await?;
         Ok(written.metadata.resource_version)
     }
 
@@ -287,29 +262,27 @@ impl Writer {
     pub fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.memory.forget(key);
-        self.consistency.clear(key, None);
+        self.control.forget(key, None);
     }
 }
 
-/// Takes the tracking finalizer from this very pod; gives the version that made, or none if the pod is gone.
+/// Takes the tracking finalizer from this very pod; one that is gone has none.
 ///
 /// Upstream: `removeTrackingFinalizerPatch`, `pkg/controller/job/job_controller.go`.
-pub async fn release_pod(control: &Control, pod: &Key, uid: Uid) -> Result<Option<ResourceVersion>, ApiError> {
+pub async fn release_pod(control: KeyControl<'_>, pod: &Key, uid: Uid) -> Result<(), ApiError> {
     #[derive(Serialize)]
-    struct Patch {
+    struct Body {
         metadata: Metadata,
     }
     #[derive(Serialize)]
     struct Metadata {
-        uid: Uid,
         #[serde(rename = "$deleteFromPrimitiveList/finalizers")]
         finalizers: [&'static str; 1],
     }
-    let body = json(&Patch { metadata: Metadata { uid, finalizers: [JOB_TRACKING_FINALIZER] } });
-    match control.patch(&PODS, pod, "", PatchType::StrategicMerge, body).await {
-        Ok(written) => Ok(Some(written.metadata.resource_version)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
+    let patch = Patch::strategic(&Body { metadata: Metadata { finalizers: [JOB_TRACKING_FINALIZER] } });
+    match control.patch(&PODS, pod, uid, patch).await {
+        Err(error) if !error.is_not_found() => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

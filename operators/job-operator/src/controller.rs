@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::controllers::pod_control::PodControl;
 use shared::runtime::clock::Clock;
-use shared::runtime::consistency::Consistency;
+use shared::runtime::control::Control;
 use shared::runtime::decisions::Decisions;
 use shared::runtime::expectations::Expectations;
 use shared::runtime::queue::{Backoff, Queue};
@@ -49,20 +49,21 @@ impl Operator for JobOperator {
         let orphans_queue = setup.queue("job_orphan_pod", BACKOFF);
         let (caches, mut jobs, mut pods) = Caches::new();
         let caches = Arc::new(caches);
-        let mut consistency = Consistency::default();
-        let (pods_source, jobs_source) = (consistency.follow(pods.follow()), consistency.follow(jobs.follow()));
+        let control = setup.control(&jobs_queue);
         let writer = Writer {
-            control: setup.control(),
-            pods: PodControl::new(setup.control(), setup.recorder()),
+            pods: PodControl::new(control.clone(), setup.recorder()),
+            control,
             recorder: setup.recorder(),
             expectations: Arc::new(Expectations::new()),
             memory: Arc::new(Memory::default()),
-            consistency: Arc::new(consistency),
-            pods_source,
-            jobs_source,
             metrics: JobMetrics::register(setup.metrics()),
             clock: setup.clock(),
         };
+        let (expectations, memory) = (Arc::clone(&writer.expectations), Arc::clone(&writer.memory));
+        setup.on_restore(move || {
+            expectations.start_over();
+            memory.start_over();
+        });
         let (known, taker) = (Arc::clone(&caches), Taker::new(&writer, &jobs_queue, &orphans_queue));
         jobs.on_change(move |change| known.job_changed(change).into_iter().for_each(|effect| taker.take(effect)));
         let (known, taker) = (Arc::clone(&caches), Taker::new(&writer, &jobs_queue, &orphans_queue));
@@ -72,7 +73,7 @@ impl Operator for JobOperator {
 
         let orphans = OrphanController {
             caches: Arc::clone(&caches),
-            control: setup.control(),
+            control: setup.control(&orphans_queue),
             clock: setup.clock(),
             decisions: setup.decisions(&orphans_queue),
         };
@@ -86,7 +87,7 @@ impl Operator for JobOperator {
 struct Taker {
     expectations: Arc<Expectations>,
     memory: Arc<Memory>,
-    consistency: Arc<Consistency>,
+    control: Control,
     metrics: JobMetrics,
     jobs: Queue,
     orphans: Queue,
@@ -97,7 +98,7 @@ impl Taker {
         Self {
             expectations: Arc::clone(&writer.expectations),
             memory: Arc::clone(&writer.memory),
-            consistency: Arc::clone(&writer.consistency),
+            control: writer.control.clone(),
             metrics: writer.metrics.clone(),
             jobs: jobs.clone(),
             orphans: orphans.clone(),
@@ -115,7 +116,7 @@ impl Taker {
             Effect::Forget(key, uid) => {
                 self.expectations.forget(&key);
                 self.memory.forget(&key);
-                self.consistency.clear(&key, Some(uid));
+                self.control.forget(&key, Some(uid));
             }
             Effect::External(controller) => self.metrics.count_external(&controller),
             Effect::Tracked(is_added) => self.metrics.count_tracked(is_added),
@@ -150,10 +151,6 @@ impl Controller for JobController {
         let took = Duration::try_from(now.duration_until(self.clock.now())).unwrap_or_default();
         self.writer.metrics.observe_sync(&observed.job, &plan, outcome.is_ok(), took);
         outcome
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.writer.consistency)
     }
 
     fn held(&self, resource: &str) {

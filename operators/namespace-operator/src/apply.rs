@@ -6,13 +6,12 @@ use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use serde_json::Value;
-use shared::api::json;
 use shared::api::object::{Key, ResourceVersion};
 use shared::api::resource::{NAMESPACES, PODS, Resource};
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::client::Accept;
-use shared::runtime::control::{Control, DeleteOptions, Propagation};
+use shared::runtime::control::{DeleteOptions, KeyControl, Preconditions, Propagation};
 
 use crate::objects::{Item, ItemMeta};
 use crate::observe::{is_unsupported, pods_grace_seconds, remaining};
@@ -23,7 +22,7 @@ const AT_ONCE: usize = 8;
 
 /// Empties a namespace: the pods, and once there are none, everything else.
 pub async fn empty(
-    control: &Control,
+    control: KeyControl<'_>,
     namespace: &str,
     content: Content,
     discovery: Option<String>,
@@ -41,7 +40,13 @@ pub async fn empty(
     round
 }
 
-async fn empty_kind(control: &Control, namespace: &str, kind: KindToEmpty, since: Time, now: Timestamp) -> Emptied {
+async fn empty_kind(
+    control: KeyControl<'_>,
+    namespace: &str,
+    kind: KindToEmpty,
+    since: Time,
+    now: Timestamp,
+) -> Emptied {
     match try_empty(control, namespace, &kind, since, now).await {
         Ok(emptied) => emptied,
         Err(error) => Emptied { error: Some(error.to_string()), ..Emptied::nothing(kind.resource) },
@@ -49,28 +54,28 @@ async fn empty_kind(control: &Control, namespace: &str, kind: KindToEmpty, since
 }
 
 async fn try_empty(
-    control: &Control,
+    control: KeyControl<'_>,
     namespace: &str,
     kind: &KindToEmpty,
     since: Time,
     now: Timestamp,
 ) -> Result<Emptied, ApiError> {
     let resource = &kind.resource;
-    let grace = if *resource == PODS { pods_grace_seconds(control, namespace).await? } else { 0 };
+    let grace = if *resource == PODS { pods_grace_seconds(&control, namespace).await? } else { 0 };
     let grace = remaining_grace(grace, since, now);
     if !delete_collection(control, namespace, kind).await? && kind.can_list {
         delete_each(control, resource, namespace).await?;
     }
     let mut left = Emptied::nothing(resource.clone());
     if kind.can_list {
-        let remaining = remaining(control, resource, namespace).await?;
+        let remaining = remaining(&control, resource, namespace).await?;
         left = judge(kind, namespace, grace, remaining.count, remaining.finalizers);
     }
     Ok(left)
 }
 
 /// Gives whether the kind has this call.
-async fn delete_collection(control: &Control, namespace: &str, kind: &KindToEmpty) -> Result<bool, ApiError> {
+async fn delete_collection(control: KeyControl<'_>, namespace: &str, kind: &KindToEmpty) -> Result<bool, ApiError> {
     if !kind.can_delete_collection {
         return Ok(false);
     }
@@ -88,7 +93,7 @@ fn delete_options(item: &ItemMeta) -> DeleteOptions<&str, &str> {
     options.with_dependents(Propagation::Background)
 }
 
-async fn delete_each(control: &Control, resource: &Resource, namespace: &str) -> Result<(), ApiError> {
+async fn delete_each(control: KeyControl<'_>, resource: &Resource, namespace: &str) -> Result<(), ApiError> {
     let mut items: Vec<Item> = Vec::new();
     match control.list_each(resource, namespace, Accept::Metadata, |item| items.push(item)).await {
         Err(error) if is_unsupported(&error) => return Ok(()),
@@ -106,12 +111,12 @@ async fn delete_each(control: &Control, resource: &Resource, namespace: &str) ->
 
 /// PUT of a namespace's subresource; gives the version it made, none if the namespace is gone.
 pub async fn write(
-    control: &Control,
+    control: KeyControl<'_>,
     key: &Key,
     subresource: &str,
     body: &Value,
 ) -> anyhow::Result<Option<ResourceVersion>> {
-    match control.replace(&NAMESPACES, key, subresource, json(body)).await {
+    match control.replace(&NAMESPACES, key, subresource, Preconditions::of_read(body), body).await {
         Ok(written) => Ok(Some(written.metadata.resource_version)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error).with_context(|| format!("write the namespace's {subresource}")),

@@ -54,7 +54,7 @@ impl Operator for NamespaceOperator {
             Change::Deleted(_) => {}
         });
         setup.watch(informer);
-        let (control, feeder) = (setup.control(), setup.feeder());
+        let (control, feeder) = (setup.control(&queue), setup.feeder());
         let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
         let sync_period = flags.namespace_sync_period.0;
         let controller = NamespaceController { namespaces, control, feeder, sync_period, clock, decisions };
@@ -81,18 +81,19 @@ impl Controller for NamespaceController {
         let Some(mut namespace) = observe::namespace(&self.control, key).await? else { return Ok(Requeue::Done) };
         let planned = plan(&namespace);
         self.decisions.record(self.clock.now(), key, &planned);
+        let control = self.control.for_name(key);
         let Plan::Empty { phase, since } = planned else { return Ok(Requeue::Done) };
         if let Some(body) = phase {
-            let Some(version) = write(&self.control, key, "status", &body).await? else { return Ok(Requeue::Done) };
+            let Some(version) = write(control, key, "status", &body).await? else { return Ok(Requeue::Done) };
             namespace.0 = body;
             namespace.set_version(version);
         }
 
         let (discovery, failure) = observe::served(&self.feeder).await;
         let now = self.clock.now();
-        let round = empty(&self.control, key.name(), plan_content(&discovery), failure, (since, now)).await;
+        let round = empty(control, key.name(), plan_content(&discovery), failure, (since, now)).await;
         if let Some(body) = next_status(&namespace, &round, self.clock.now()) {
-            match write(&self.control, key, "status", &body).await {
+            match write(control, key, "status", &body).await {
                 Ok(Some(version)) => namespace.set_version(version),
                 Ok(None) => return Ok(Requeue::Done),
                 // The next round writes it.
@@ -104,7 +105,7 @@ impl Controller for NamespaceController {
         self.decisions.record(self.clock.now(), key, &next);
         match next {
             Next::Finalize(body) => {
-                write(&self.control, key, "finalize", &body).await?;
+                write(control, key, "finalize", &body).await?;
                 tracing::info!(%key, "the namespace is empty");
                 Ok(Requeue::Done)
             }

@@ -5,11 +5,10 @@
 use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use shared::api::json;
+use shared::api::object::Key;
 use shared::api::resource::PODS;
 use shared::runtime::api_error::ApiError;
-use shared::runtime::client::PatchType;
-use shared::runtime::control::{Control, DeleteOptions};
+use shared::runtime::control::{Control, DeleteOptions, Patch};
 use shared::runtime::decisions::Decisions;
 
 use crate::metrics::DeletionMetrics;
@@ -28,18 +27,18 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Deletes these; gives what failed.
-    pub(crate) async fn delete_all(&self, deletions: Vec<Deletion>, now: Timestamp) -> Vec<anyhow::Error> {
-        let deleting = stream::iter(deletions).map(|deletion| self.delete(deletion, now));
+    /// Deletes these for the sync of this key; gives what failed.
+    pub(crate) async fn delete_all(&self, key: &Key, deletions: Vec<Deletion>, now: Timestamp) -> Vec<anyhow::Error> {
+        let deleting = stream::iter(deletions).map(|deletion| self.delete(key, deletion, now));
         let outcomes: Vec<anyhow::Result<()>> = deleting.buffered(AT_ONCE).collect().await;
         outcomes.into_iter().filter_map(Result::err).collect()
     }
 
-    async fn delete(&self, deletion: Deletion, now: Timestamp) -> anyhow::Result<()> {
+    async fn delete(&self, of: &Key, deletion: Deletion, now: Timestamp) -> anyhow::Result<()> {
         let Deletion { pod, reason } = &deletion;
         let (key, reason) = (&pod.metadata.key, reason.as_str());
         self.decisions.record(now, key, &deletion);
-        let outcome = self.try_delete(&deletion, now).await.with_context(|| format!("delete pod {key}"));
+        let outcome = self.try_delete(of, &deletion, now).await.with_context(|| format!("delete pod {key}"));
         self.metrics.observe(&deletion, outcome.is_ok());
         match &outcome {
             Ok(()) => {
@@ -54,17 +53,16 @@ impl Writer {
         outcome
     }
 
-    async fn try_delete(&self, deletion: &Deletion, now: Timestamp) -> anyhow::Result<()> {
+    async fn try_delete(&self, of: &Key, deletion: &Deletion, now: Timestamp) -> anyhow::Result<()> {
         let Deletion { pod, reason: _ } = deletion;
-        let key = &pod.metadata.key;
+        let (key, uid, control) = (&pod.metadata.key, pod.metadata.uid, self.control.for_name(of));
         if let Some(body) = failed_status(deletion, now) {
-            let body = json(&body);
-            let patched = self.control.patch(&PODS, key, "status", PatchType::StrategicMerge, body).await;
+            let patched = control.patch(&PODS, key, uid, Patch::strategic(&body).on_status()).await;
             if outcome(patched.map(drop)).context("mark it as failed")? == Outcome::Gone {
                 return Ok(());
             }
         }
-        outcome(self.control.delete(&PODS, key, &DeleteOptions::of(pod.metadata.uid).within(0)).await)?;
+        outcome(control.delete(&PODS, key, &DeleteOptions::of(uid).within(0)).await)?;
         Ok(())
     }
 }

@@ -47,22 +47,21 @@ impl Operator for PodGarbageCollectorOperator {
         let mut nodes = InformerBuilder::<Node>::new().build();
         pods.on_change(wake_for_pod(rounds.clone(), nodes.cache()));
         nodes.on_change(wake_for_node(rounds.clone()));
-        let sources = Arc::new(Sources { pods: pods.cache(), nodes: nodes.cache(), control: setup.control() });
-        let writer = Writer {
-            control: setup.control(),
-            metrics: DeletionMetrics::register(setup.metrics()),
-            decisions: setup.decisions(&rounds),
-        };
+        let sources = Arc::new(Sources { pods: pods.cache(), nodes: nodes.cache(), control: setup.control(&rounds) });
+        let metrics = DeletionMetrics::register(setup.metrics());
+        let decisions = setup.decisions(&rounds);
+        let of_rounds = Writer { control: setup.control(&rounds), metrics, decisions };
+        let of_nodes = Writer { control: setup.control(&missing), ..of_rounds.clone() };
         let round = RoundController {
             sources: Arc::clone(&sources),
-            writer: writer.clone(),
+            writer: of_rounds,
             threshold: flags.terminated_pod_gc_threshold,
             missing: missing.clone(),
             clock: setup.clock(),
             decisions: setup.decisions(&rounds),
         };
         let clock = setup.clock();
-        let node = MissingNodeController { sources, writer, clock, decisions: setup.decisions(&missing) };
+        let node = MissingNodeController { sources, writer: of_nodes, clock, decisions: setup.decisions(&missing) };
         setup.watch(pods);
         setup.watch(nodes);
         let first = rounds.clone();
@@ -129,7 +128,7 @@ impl Controller for RoundController {
         for node in &missing {
             self.missing.add_after(&Key::new("", node), QUARANTINE);
         }
-        self.writer.delete_all(delete, now).await;
+        self.writer.delete_all(key, delete, now).await;
         Ok(Requeue::After(PERIOD))
     }
 }
@@ -149,7 +148,7 @@ impl Controller for MissingNodeController {
         let now = self.clock.now();
         self.decisions.record(now, key, &planned);
         if let MissingPlan::Delete(pods) = planned {
-            aggregate(self.writer.delete_all(pods, now).await)?;
+            aggregate(self.writer.delete_all(key, pods, now).await)?;
         }
         Ok(Requeue::Done)
     }

@@ -16,7 +16,7 @@ use crate::plan::{Deletion, Reason};
 const ORPHANED_REASON: &str = "DeletionByPodGC";
 const ORPHANED_MESSAGE: &str = "PodGC: node no longer exists";
 
-/// The strategic merge patch of `/status`, for this pod only (its uid); none if its phase is final.
+/// The strategic merge patch of `/status`; none if its phase is final.
 pub fn failed_status(deletion: &Deletion, now: Timestamp) -> Option<Value> {
     let Deletion { pod, reason } = deletion;
     if pod.phase.is_terminal() {
@@ -26,7 +26,7 @@ pub fn failed_status(deletion: &Deletion, now: Timestamp) -> Option<Value> {
     if *reason == Reason::Orphaned {
         status["conditions"] = json!([disruption_target(pod, now)]);
     }
-    Some(json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }))
+    Some(json!({ "status": status }))
 }
 
 /// Upstream: `UpdatePodCondition`, `pkg/api/v1/pod/util.go`: a condition that was True before keeps its time.

@@ -9,7 +9,6 @@ use shared::api::object::Key;
 use shared::controllers::replicas::caches::Caches;
 use shared::controllers::replicas::sync::{follow, requeue};
 use shared::runtime::clock::Clock;
-use shared::runtime::consistency::Consistency;
 use shared::runtime::decisions::Decisions;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
@@ -78,10 +77,6 @@ impl Controller for ReplicaSetController {
             Some(failure) => bail!(failure),
             None => Ok(requeue(&observed, &outcome, &status, now)),
         }
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.writer.consistency)
     }
 
     fn held(&self, resource: &str) {

@@ -9,7 +9,6 @@ use shared::api::object::Key;
 use shared::controllers::replicas::caches::Caches;
 use shared::controllers::replicas::sync::{follow, requeue};
 use shared::runtime::clock::Clock;
-use shared::runtime::consistency::Consistency;
 use shared::runtime::decisions::Decisions;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
@@ -74,9 +73,5 @@ impl Controller for ReplicationControllerController {
             Some(failure) => bail!(failure),
             None => Ok(requeue(&observed, &outcome, &status, now)),
         }
-    }
-
-    fn consistency(&self) -> Option<&Consistency> {
-        Some(&self.writer.consistency)
     }
 }

@@ -68,7 +68,7 @@ fn its_pods_are_of_the_core_group() {
         r#""ownerReferences":[{{"apiVersion":"v1","kind":"ReplicationController","name":"web","uid":"{}","controller":true,"blockOwnerDeletion":true}}]"#,
         uid("web")
     );
-    let adopt = adopt_patch(&owner.owner(), uid("a"), &[]);
+    let adopt = shared::api::json(&adopt_patch(&owner.owner(), &[]));
     let create = pod_body(&owner.owner(), &owner.spec().template).unwrap();
     for body in [&adopt, &create] {
         let body = String::from_utf8_lossy(body);

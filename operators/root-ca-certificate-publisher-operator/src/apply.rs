@@ -5,7 +5,7 @@
 use anyhow::Context;
 use shared::api::json;
 use shared::api::object::Key;
-use shared::runtime::control::Control;
+use shared::runtime::control::{Control, Preconditions};
 
 use crate::objects::CONFIG_MAPS;
 use crate::observe::{config_map_key, live};
@@ -22,7 +22,7 @@ impl Writer {
         match plan {
             Plan::Nothing(_) => Ok(()),
             Plan::Create(body) => {
-                match self.control.create(&CONFIG_MAPS, namespace.name(), json(body)).await {
+                match self.control.for_name(namespace).create(&CONFIG_MAPS, namespace.name(), json(body)).await {
                     Ok(_) => {
                         tracing::info!(%namespace, "published the CA");
                         Ok(())
@@ -40,8 +40,9 @@ impl Writer {
                 // If it is gone, its deletion is the next event.
                 let Some(live) = live(&self.control, namespace).await? else { return Ok(()) };
                 let Some(body) = plan_update(&live, ca) else { return Ok(()) };
-                let (key, body) = (config_map_key(namespace), json(&body));
-                self.control.replace(&CONFIG_MAPS, &key, "", body).await.context("update the ConfigMap")?;
+                let (key, read) = (config_map_key(namespace), Preconditions::of_read(&live));
+                let control = self.control.for_name(namespace);
+                control.replace(&CONFIG_MAPS, &key, "", read, &body).await.context("update the ConfigMap")?;
                 tracing::info!(%namespace, "published the CA in place of what was there");
                 Ok(())
             }

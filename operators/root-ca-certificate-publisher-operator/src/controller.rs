@@ -57,7 +57,7 @@ impl Operator for RootCaCertificatePublisherOperator {
         }
         let controller = PublisherController {
             sources: Sources { namespaces: namespaces.cache(), config_maps: config_maps.cache(), ca },
-            writer: Writer { control: setup.control() },
+            writer: Writer { control: setup.control(&queue) },
             metrics: SyncMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),

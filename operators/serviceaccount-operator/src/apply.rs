@@ -23,7 +23,7 @@ impl Writer {
             Plan::Nothing(_) => Ok(()),
             Plan::Create => {
                 let body = json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": DEFAULT } });
-                match self.control.create(&SERVICE_ACCOUNTS, namespace.name(), json(&body)).await {
+                match self.control.for_name(namespace).create(&SERVICE_ACCOUNTS, namespace.name(), json(&body)).await {
                     Ok(_) => {
                         tracing::info!(%namespace, account = DEFAULT, "created the ServiceAccount");
                         Ok(())

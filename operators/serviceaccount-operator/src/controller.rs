@@ -43,7 +43,7 @@ impl Operator for ServiceAccountOperator {
         accounts.on_change(enqueue_namespace_of_deleted(queue.clone()));
         let controller = ServiceAccountController {
             sources: Sources { namespaces: namespaces.cache(), accounts: accounts.cache() },
-            writer: Writer { control: setup.control() },
+            writer: Writer { control: setup.control(&queue) },
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };

@@ -31,7 +31,7 @@ impl Writer {
             Plan::Wait(left) => Ok(Requeue::After(left)),
             Plan::Delete { expired, preconditions } => {
                 let options = DeleteOptions::of(preconditions).with_dependents(Propagation::Foreground);
-                match self.control.delete(&JOBS, key, &options).await {
+                match self.control.for_key(key, preconditions.uid).delete(&JOBS, key, &options).await {
                     Ok(()) => {
                         tracing::info!(job = %key, %expired, "cleaned up the Job");
                         self.delay.observe(expired, self.clock.now());

@@ -38,9 +38,10 @@ impl Operator for TtlAfterFinishedOperator {
         jobs.on_change(enqueue(queue.clone()));
         let delay = DeletionDelay::new();
         setup.metrics().register(DeletionDelay::NAME, DeletionDelay::HELP, delay.histogram());
+        let control = setup.control(&queue);
         let controller = TtlAfterFinishedController {
-            sources: Sources { jobs: jobs.cache(), control: setup.control() },
-            writer: Writer { control: setup.control(), delay, clock: setup.clock() },
+            sources: Sources { jobs: jobs.cache(), control: control.clone() },
+            writer: Writer { control, delay, clock: setup.clock() },
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };

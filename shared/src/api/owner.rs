@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::Serialize;
 
-use crate::api::json;
 use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
 
@@ -98,11 +96,11 @@ pub fn claim<T: Object>(
     claim
 }
 
-/// The strategic merge patch that adopts the object of uid `object`. With `uid` in it the server refuses (409) another
-/// object of the same name.
+/// The strategic merge patch that adopts an object. With the object's uid as precondition the server refuses (409)
+/// another one of the same name.
 ///
 /// Upstream: `ownerRefControllerPatch`, `pkg/controller/controller_ref_manager.go`.
-pub fn adopt_patch(owner: &Owner, object: Uid, finalizers: &[&str]) -> Bytes {
+pub fn adopt_patch<'a>(owner: &'a Owner, finalizers: &'a [&'a str]) -> impl Serialize + use<'a> {
     #[derive(Serialize)]
     struct Patch<'a> {
         metadata: Metadata<'a>,
@@ -111,25 +109,22 @@ pub fn adopt_patch(owner: &Owner, object: Uid, finalizers: &[&str]) -> Bytes {
     #[serde(rename_all = "camelCase")]
     struct Metadata<'a> {
         owner_references: [OwnerReference<'a>; 1],
-        uid: Uid,
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         finalizers: &'a [&'a str],
     }
-    let owner_references = [owner.controller_ref()];
-    json(&Patch { metadata: Metadata { owner_references, uid: object, finalizers } })
+    Patch { metadata: Metadata { owner_references: [owner.controller_ref()], finalizers } }
 }
 
-/// The strategic merge patch that releases the object of uid `object` from `owner`.
+/// The strategic merge patch that releases an object from `owner`.
 ///
 /// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`, `pkg/controller/controller_ref_manager.go`.
-pub fn release_patch(owner: Uid, object: Uid, finalizers: &[&str]) -> Bytes {
+pub fn release_patch<'a>(owner: Uid, finalizers: &'a [&'a str]) -> impl Serialize + use<'a> {
     #[derive(Serialize)]
     struct Patch<'a> {
         metadata: Metadata<'a>,
     }
     #[derive(Serialize)]
     struct Metadata<'a> {
-        uid: Uid,
         #[serde(rename = "ownerReferences")]
         owner_references: [Delete; 1],
         #[serde(rename = "$deleteFromPrimitiveList/finalizers", skip_serializing_if = "<[_]>::is_empty")]
@@ -141,8 +136,7 @@ pub fn release_patch(owner: Uid, object: Uid, finalizers: &[&str]) -> Bytes {
         patch: &'static str,
         uid: Uid,
     }
-    let owner_references = [Delete { patch: "delete", uid: owner }];
-    json(&Patch { metadata: Metadata { uid: object, owner_references, finalizers } })
+    Patch { metadata: Metadata { owner_references: [Delete { patch: "delete", uid: owner }], finalizers } }
 }
 
 #[cfg(test)]
@@ -221,18 +215,18 @@ mod tests {
 
     #[test]
     fn patches_are_upstreams_bytes() {
-        let (me, pod) = (owner("ns", false), Uid::parse("0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b"));
+        let me = owner("ns", false);
         let uid = me.uid;
         assert_eq!(
-            String::from_utf8_lossy(&adopt_patch(&me, pod, &[])),
+            serde_json::to_string(&adopt_patch(&me, &[])).unwrap(),
             format!(
-                r#"{{"metadata":{{"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"{uid}","controller":true,"blockOwnerDeletion":true}}],"uid":"{pod}"}}}}"#
+                r#"{{"metadata":{{"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"{uid}","controller":true,"blockOwnerDeletion":true}}]}}}}"#
             )
         );
         assert_eq!(
-            String::from_utf8_lossy(&release_patch(uid, pod, &["f"])),
+            serde_json::to_string(&release_patch(uid, &["f"])).unwrap(),
             format!(
-                r#"{{"metadata":{{"uid":"{pod}","ownerReferences":[{{"$patch":"delete","uid":"{uid}"}}],"$deleteFromPrimitiveList/finalizers":["f"]}}}}"#
+                r#"{{"metadata":{{"ownerReferences":[{{"$patch":"delete","uid":"{uid}"}}],"$deleteFromPrimitiveList/finalizers":["f"]}}}}"#
             )
         );
     }

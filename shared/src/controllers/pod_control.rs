@@ -36,7 +36,7 @@ impl PodControl {
 
     /// Creates a pod in the owner's namespace; `body` is [`crate::api::pod::creation::pod_body`]'s.
     pub async fn create(&self, owner: &ObjectReference, body: Bytes) -> Result<Written, ApiError> {
-        match self.control.create(&PODS, owner.key.namespace(), body).await {
+        match self.control.for_key(&owner.key, owner.uid).create(&PODS, owner.key.namespace(), body).await {
             Ok(pod) => {
                 let message = format!("Created pod: {}", pod.metadata.name());
                 self.recorder.event(owner, EventType::Normal, SUCCESSFUL_CREATE, message);
@@ -55,7 +55,7 @@ impl PodControl {
 
     /// Deletes this very pod; gives whether it was there.
     pub async fn delete(&self, owner: &ObjectReference, pod: &Key, uid: Uid) -> Result<bool, ApiError> {
-        match self.control.delete(&PODS, pod, &DeleteOptions::of(uid)).await {
+        match self.control.for_key(&owner.key, owner.uid).delete(&PODS, pod, &DeleteOptions::of(uid)).await {
             Ok(()) => {
                 let message = format!("Deleted pod: {}", pod.name());
                 self.recorder.event(owner, EventType::Normal, SUCCESSFUL_DELETE, message);

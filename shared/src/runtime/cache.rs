@@ -76,7 +76,7 @@ pub struct Progress {
     pub synced: bool,
     /// The newest version seen in an event, a bookmark or a list.
     pub resource_version: ResourceVersion,
-    /// The newest of the lists somebody asked for (see [`crate::runtime::informer::Health::relist`]) that is in.
+    /// The number of the newest list that is in: see [`crate::runtime::informer::Health::next_list`].
     pub list: u64,
 }
 

@@ -3,28 +3,42 @@
 //! Without this, a sync that reads a cache older than its own writes makes the same pod twice. Upstream fails such a
 //! sync and retries it with back-off; here the key is held, without a worker, and the very event or bookmark that
 //! carries the version wakes it.
-//! Left out: deletes. Their effect is tracked by [`crate::runtime::expectations`], as upstream does.
+//!
+//! An object that the selectors of its cache hide sends no event: its version is reached by the next bookmark, which
+//! comes within a minute, so a cache with selectors is not listed anew before that.
+//! Left out: deletions whose answer has no version, because the object is gone at once. Deleting it again changes
+//! nothing, and who must not count it waits by [`crate::runtime::expectations`].
 //!
 //! Upstream: KEP-5647, pkg/controller/util/consistency.
 
+mod lookup;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch::Receiver;
 use tokio::time::timeout;
 
+use self::lookup::Lookups;
 use crate::api::object::{Key, ResourceVersion, Uid};
+use crate::api::resource::Resource;
 use crate::runtime::cache::Progress;
+use crate::runtime::client::Client;
 use crate::runtime::informer::Health;
 
 /// How long a cache may stay behind before its watch is taken for dead.
 const STALL: Duration = Duration::from_secs(5);
+/// The server sends a bookmark each minute.
+const BOOKMARK_PATIENCE: Duration = Duration::from_secs(75);
 
 /// How to follow the progress of one informer; [`crate::runtime::informer::Informer::follow`] gives it.
 #[derive(Clone)]
 pub struct Follow {
+    pub(crate) resource: Resource,
+    pub(crate) field_selector: Cow<'static, str>,
+    pub(crate) label_selector: Cow<'static, str>,
     pub(crate) progress: Receiver<Progress>,
     pub(crate) health: Arc<Health>,
 }
@@ -34,91 +48,125 @@ impl Follow {
     pub(crate) fn is_running(&self) -> bool {
         self.progress.has_changed().is_ok()
     }
+
+    /// How long a bookmark may take to say what no event says.
+    fn patience(&self) -> Duration {
+        let is_narrowed = !self.field_selector.is_empty() || !self.label_selector.is_empty();
+        if is_narrowed { BOOKMARK_PATIENCE } else { STALL }
+    }
 }
 
-/// Names one followed informer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source(usize);
+/// The informers of one process whose caches its syncs read; all clones are one list.
+#[derive(Clone, Default)]
+pub struct Watched(Arc<Mutex<Vec<Arc<Follow>>>>);
 
-/// The newest versions this process wrote, by the key whose sync wrote them.
-#[derive(Default)]
+impl Watched {
+    /// Adds an informer.
+    pub fn add(&self, follow: Follow) {
+        self.list().push(Arc::new(follow));
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Arc<Follow>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The informers of a resource.
+    fn of(&self, resource: &Resource) -> Vec<Arc<Follow>> {
+        self.list().iter().filter(|follow| follow.resource == *resource).map(Arc::clone).collect()
+    }
+}
+
+/// The newest versions that the syncs of one queue wrote, by key.
 pub struct Consistency {
-    sources: Vec<Follow>,
-    written: Arc<Mutex<HashMap<Key, Record>>>,
+    client: Client,
+    followed: Watched,
+    written: Mutex<HashMap<Key, Record>>,
+    lookups: Lookups,
 }
 
+/// What the syncs of one key wrote.
 struct Record {
     uid: Uid,
-    goals: Vec<(Source, Goal)>,
+    goals: Vec<(Arc<Follow>, Goal)>,
+    lost: Vec<Lost>,
 }
 
-/// What a cache must have reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Goal {
-    /// This version.
-    Version(ResourceVersion),
-    /// The list of this number: see [`Health::relist`].
-    List(u64),
+/// A creation whose answer was lost.
+struct Lost {
+    follow: Arc<Follow>,
+    /// A lookup that began when this many creations were lost knows of it.
+    number: u64,
+}
+
+/// What a cache must have reached: this version, or this list, which has seen the write whatever its version says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Goal {
+    version: ResourceVersion,
+    list: u64,
 }
 
 impl Goal {
     fn is_reached(self, progress: &Progress) -> bool {
-        match self {
-            Self::Version(version) => progress.resource_version >= version,
-            Self::List(list) => progress.list >= list,
-        }
+        progress.resource_version >= self.version || progress.list >= self.list
     }
 }
 
-impl fmt::Display for Goal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version(version) => write!(f, "version {version}"),
-            Self::List(_) => f.write_str("a new list"),
+impl Record {
+    fn aim(&mut self, follow: &Arc<Follow>, goal: Goal) {
+        match self.goals.iter_mut().find(|(of, _)| Arc::ptr_eq(of, follow)) {
+            Some((_, known)) if known.version >= goal.version => {}
+            Some((_, known)) => *known = goal,
+            None => self.goals.push((Arc::clone(follow), goal)),
         }
+    }
+
+    fn waits(&self) -> impl Iterator<Item = &(Arc<Follow>, Goal)> {
+        self.goals.iter().filter(|(follow, goal)| !goal.is_reached(&follow.progress.borrow()))
     }
 }
 
 impl Consistency {
-    /// Adds an informer whose resource is written.
-    pub fn follow(&mut self, follow: Follow) -> Source {
-        self.sources.push(follow);
-        Source(self.sources.len() - 1)
+    /// Nothing written yet. `client` looks for what a lost answer may have created.
+    pub fn new(client: Client, followed: Watched) -> Self {
+        Self { client, followed, written: Mutex::default(), lookups: Lookups::default() }
     }
 
     fn written(&self) -> MutexGuard<'_, HashMap<Key, Record>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the sync of `key`, an object of this uid, wrote `version` of an object that `source` follows.
-    /// A record of another uid is replaced.
-    pub fn record(&self, key: &Key, uid: Uid, source: Source, version: ResourceVersion) {
-        self.aim(key, uid, source, Goal::Version(version));
-    }
-
-    /// Notes that a write of `key`'s sync may or may not have happened: its answer was lost. Everything `source` follows
-    /// is listed anew, and the key waits for that, so that it neither repeats nor misses the write.
-    pub fn doubt(&self, key: &Key, uid: Uid, source: Source) {
-        if let Some(follow) = self.sources.get(source.0) {
-            self.aim(key, uid, source, Goal::List(follow.health.relist()));
+    /// Notes that the sync of `key`, an object of this uid, wrote `version` of an object. A record of another uid is
+    /// replaced. What no informer follows needs no record: nobody reads it from a cache.
+    pub fn record(&self, key: &Key, uid: Uid, resource: &Resource, version: ResourceVersion) {
+        for follow in self.followed.of(resource) {
+            let goal = Goal { version, list: follow.health.next_list() };
+            self.with_record(key, uid, |record| record.aim(&follow, goal));
         }
     }
 
-    fn aim(&self, key: &Key, uid: Uid, source: Source, goal: Goal) {
+    /// Notes that the sync of `key` may have created an object under a name that the server chose: the answer was lost.
+    pub fn lost(&self, key: &Key, uid: Uid, resource: &Resource) {
+        for follow in self.followed.of(resource) {
+            let number = self.lookups.count_lost();
+            self.with_record(key, uid, |record| {
+                record.lost.retain(|lost| !Arc::ptr_eq(&lost.follow, &follow));
+                record.lost.push(Lost { follow, number });
+            });
+        }
+    }
+
+    fn with_record(&self, key: &Key, uid: Uid, change: impl FnOnce(&mut Record)) {
+        let none = || Record { uid, goals: Vec::new(), lost: Vec::new() };
         let mut written = self.written();
-        let record = written.entry(key.clone()).or_insert_with(|| Record { uid, goals: Vec::new() });
+        let record = written.entry(key.clone()).or_insert_with(none);
         if record.uid != uid {
-            *record = Record { uid, goals: Vec::new() };
+            *record = none();
         }
-        let same = |known: Goal| std::mem::discriminant(&known) == std::mem::discriminant(&goal);
-        match record.goals.iter_mut().find(|(of, known)| *of == source && same(*known)) {
-            Some((_, known)) => *known = goal.max(*known),
-            None => record.goals.push((source, goal)),
-        }
+        change(record);
     }
 
     /// Forgets what was written for `key`; with a uid only if it was written for that object.
-    pub fn clear(&self, key: &Key, uid: Option<Uid>) {
+    pub fn forget(&self, key: &Key, uid: Option<Uid>) {
         let mut written = self.written();
         if written.get(key).is_some_and(|record| uid.is_none_or(|uid| uid == record.uid)) {
             written.remove(key);
@@ -127,152 +175,75 @@ impl Consistency {
 
     /// None when the caches have seen all that was written for `key`, which is then forgotten. Otherwise what is still
     /// to be seen, to be awaited.
-    pub fn behind(&self, key: &Key) -> Option<Behind> {
+    pub fn behind(self: &Arc<Self>, key: &Key) -> Option<Behind> {
         let mut written = self.written();
         let record = written.get(key)?;
-        let waits: Vec<Wait> = record
-            .goals
-            .iter()
-            .filter_map(|(source, goal)| {
-                self.sources.get(source.0).map(|follow| Wait { source: *source, follow: follow.clone(), goal: *goal })
-            })
-            .filter(|wait| !wait.goal.is_reached(&wait.follow.progress.borrow()))
-            .collect();
+        let versions = record.waits().map(|(follow, goal)| {
+            let what = format!("version {}", goal.version);
+            (follow.health.resource.clone(), what)
+        });
+        let lost = record.lost.iter().map(|lost| (lost.follow.health.resource.clone(), "a lost creation".to_owned()));
+        let waits: Vec<_> = versions.chain(lost).collect();
         if waits.is_empty() {
             written.remove(key);
             return None;
         }
-        Some(Behind { key: key.clone(), waits, written: Arc::clone(&self.written) })
+        Some(Behind { consistency: Arc::clone(self), key: key.clone(), waits })
+    }
+
+    fn waits(&self, key: &Key) -> Vec<(Arc<Follow>, Goal)> {
+        self.written().get(key).map(|record| record.waits().cloned().collect()).unwrap_or_default()
     }
 }
 
 /// Writes that the caches have not seen yet.
 pub struct Behind {
+    consistency: Arc<Consistency>,
     key: Key,
-    waits: Vec<Wait>,
-    written: Arc<Mutex<HashMap<Key, Record>>>,
-}
-
-struct Wait {
-    source: Source,
-    follow: Follow,
-    goal: Goal,
+    waits: Vec<(String, String)>,
 }
 
 impl Behind {
-    /// The resources whose caches are behind, and what they must reach.
-    pub fn resources(&self) -> impl Iterator<Item = (&str, impl fmt::Display)> {
-        self.waits.iter().map(|wait| (wait.follow.health.resource.as_str(), wait.goal))
+    /// The resources whose caches are behind, and what they must have seen.
+    pub fn resources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.waits.iter().map(|(resource, what)| (resource.as_str(), what.as_str()))
     }
 
-    /// Ends when the caches have caught up. A watch that stays silent is reconnected, and if that does not help the
-    /// whole resource is listed anew: a list that began after the write has seen it, whatever its version says.
+    /// Ends when the caches have caught up.
     pub async fn caught_up(self) {
-        let Self { key, waits, written } = self;
-        for Wait { source, follow, goal } in waits {
-            let Follow { mut progress, health } = follow;
-            let mut list = None;
-            for attempt in 0_u32.. {
-                let listed = |now: &Progress| list.is_some_and(|list| Goal::List(list).is_reached(now));
-                let seen = progress.wait_for(|now| goal.is_reached(now) || listed(now));
-                if timeout(STALL, seen).await.is_ok() {
-                    break;
-                }
-                tracing::warn!(resource = health.resource, %goal, attempt, "own write not seen in time");
-                if attempt == 1 {
-                    list = Some(health.relist());
-                } else {
-                    health.reconnect();
-                }
-            }
-            if list.is_some() {
-                // Seen by a list, perhaps under a lower version: the key must not wait for this one again.
-                let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(record) = written.get_mut(&key) {
-                    record.goals.retain(|known| *known != (source, goal));
-                }
-            }
+        let Self { consistency, key, waits: _ } = self;
+        consistency.look_up(&key).await;
+        for (follow, goal) in consistency.waits(&key) {
+            reach(&follow, goal).await;
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::runtime::informer::Health;
-    use futures::FutureExt;
-    use tokio::sync::watch;
-
-    fn followed() -> (Consistency, Source, watch::Sender<Progress>, Arc<Health>) {
-        let (sender, health) = (watch::Sender::new(Progress::default()), Arc::new(Health::new("pods".to_owned())));
-        let mut consistency = Consistency::default();
-        let source = consistency.follow(Follow { progress: sender.subscribe(), health: Arc::clone(&health) });
-        (consistency, source, sender, health)
+/// Waits for a cache. A watch that stays silent is reconnected, and if that does not help the whole resource is listed
+/// anew.
+async fn reach(follow: &Follow, goal: Goal) {
+    let Follow { progress, health, .. } = follow;
+    let mut progress = progress.clone();
+    let mut reached = async |limit| {
+        // An informer that has ended tells nothing more.
+        timeout(limit, progress.wait_for(|now| goal.is_reached(now))).await.is_ok()
+    };
+    if reached(STALL).await {
+        return;
     }
-
-    fn seen(version: u64) -> impl FnOnce(&mut Progress) {
-        move |progress| progress.resource_version = ResourceVersion(version)
+    tracing::warn!(resource = health.resource, version = %goal.version, "own write not seen in time, watching anew");
+    health.reconnect();
+    let mut patience = follow.patience();
+    while !patience.is_zero() {
+        if reached(patience).await {
+            return;
+        }
+        patience = health.pause_before_list();
     }
-
-    fn texts(behind: &Behind) -> Vec<String> {
-        behind.resources().map(|(resource, goal)| format!("{resource} {goal}")).collect()
-    }
-
-    #[tokio::test]
-    async fn a_key_in_doubt_waits_for_a_new_list_however_new_the_version() {
-        let (consistency, pods, sender, health) = followed();
-        let key = Key::new("ns", "web");
-        consistency.doubt(&key, Uid::parse("a"), pods);
-        assert_eq!(health.wanted_list(), 1);
-        sender.send_modify(seen(99));
-        let behind = consistency.behind(&key).unwrap();
-        assert_eq!(texts(&behind), ["pods a new list"]);
-        sender.send_modify(|progress| progress.list = 1);
-        behind.caught_up().await;
-        assert!(consistency.behind(&key).is_none());
-    }
-
-    #[tokio::test]
-    async fn a_key_waits_for_the_newest_of_its_writes() {
-        let (consistency, pods, sender, _) = followed();
-        let (key, uid) = (Key::new("ns", "web"), Uid::parse("a"));
-        assert!(consistency.behind(&key).is_none(), "nothing was written");
-        consistency.record(&key, uid, pods, ResourceVersion(7));
-        consistency.record(&key, uid, pods, ResourceVersion(5));
-        let behind = consistency.behind(&key).unwrap();
-        assert_eq!(texts(&behind), ["pods version 7"]);
-        let mut wait = Box::pin(behind.caught_up());
-        sender.send_modify(seen(6));
-        assert!((&mut wait).now_or_never().is_none());
-        sender.send_modify(seen(7));
-        wait.await;
-        assert!(consistency.behind(&key).is_none());
-    }
-
-    #[tokio::test]
-    async fn another_object_of_the_same_name_waits_for_nothing() {
-        let (consistency, pods, ..) = followed();
-        let (key, old, new) = (Key::new("ns", "web"), Uid::parse("old"), Uid::parse("new"));
-        consistency.record(&key, old, pods, ResourceVersion(7));
-        consistency.clear(&key, Some(new));
-        assert!(consistency.behind(&key).is_some(), "cleared for another uid");
-        consistency.record(&key, new, pods, ResourceVersion(3));
-        let behind = consistency.behind(&key).unwrap();
-        assert_eq!(texts(&behind), ["pods version 3"]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_stalled_watch_is_broken_by_a_list_that_began_later() {
-        let (consistency, pods, sender, health) = followed();
-        let key = Key::new("ns", "web");
-        consistency.record(&key, Uid::parse("a"), pods, ResourceVersion(7));
-        let wait = tokio::spawn(consistency.behind(&key).unwrap().caught_up());
-        tokio::time::sleep(STALL * 2 + Duration::from_secs(1)).await;
-        assert_eq!(health.wanted_list(), 1, "a list was asked for");
-        assert!(!wait.is_finished());
-        sender.send_modify(|progress| progress.list = 1);
-        wait.await.unwrap();
-        // The version is not reached and may not be for long: an etcd that was restored counts from a lower one.
-        assert!(consistency.behind(&key).is_none(), "the list has seen the write");
-    }
+    tracing::warn!(resource = health.resource, version = %goal.version, "own write not seen in time, listing anew");
+    health.relist();
+    reached(Duration::MAX).await;
 }
+
+#[cfg(test)]
+mod tests;

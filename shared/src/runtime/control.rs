@@ -1,34 +1,37 @@
 //! Every write of an operator: create, delete, patch, replace; adoption and release; many identical writes at once.
 //!
-//! A write names what it was decided on: a delete carries the uid it means, a patch its own preconditions in its body.
+//! A write names what it was decided on, by its [`Preconditions`], and whom it was made for: that key is not synced
+//! again before the caches have seen it.
 //! Left out: deciding anything, retries (the queue's), and leases and events, which have modules of their own.
 
+mod key;
 mod metadata;
 mod options;
+pub(crate) mod pages;
+mod patch;
 
 use std::sync::Arc;
 
-use anyhow::anyhow;
-use bytes::Bytes;
 use futures::future::join_all;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::api::json;
-use crate::api::object::{Key, Meta, NoAnnotations, Object, ResourceVersion};
-use crate::api::owner::{Claim, Owner, adopt_patch, release_patch};
+use crate::api::object::{Key, Meta, NoAnnotations, Object, Uid};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
-use crate::runtime::client::{Accept, Client, PatchType};
+use crate::runtime::client::Client;
+use crate::runtime::consistency::Consistency;
 use crate::runtime::leader::Term;
 
+pub use key::KeyControl;
 pub use options::{DeleteOptions, Preconditions, Propagation};
+pub use patch::Patch;
 
-/// Writes through one client, for as long as this replica leads; cheap to clone.
+/// Reads and writes of one controller, for as long as this replica leads; cheap to clone.
 #[derive(Clone)]
 pub struct Control {
     client: Client,
     term: Option<Term>,
+    consistency: Arc<Consistency>,
 }
 
 /// An object as the server stored it: its metadata, which is all that a write asks the server to answer.
@@ -47,8 +50,8 @@ impl Object for Written {
 
 impl Control {
     /// Writes through this client; no term where nobody else may be at work.
-    pub fn new(client: Client, term: Option<Term>) -> Self {
-        Self { client, term }
+    pub fn new(client: Client, term: Option<Term>, consistency: Arc<Consistency>) -> Self {
+        Self { client, term, consistency }
     }
 
     /// The client for a write, unless another replica may be at work.
@@ -56,141 +59,37 @@ impl Control {
         if self.term.as_ref().is_some_and(Term::is_over) { Err(ApiError::NotLeading) } else { Ok(&self.client) }
     }
 
-    /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
-    pub async fn create(&self, resource: &Resource, namespace: &str, body: Bytes) -> Result<Written, ApiError> {
-        self.writer()?.create(&resource.collection_path(namespace), Accept::Metadata, body).await
+    /// Writes for the sync of this key, whose object has this uid.
+    pub fn for_key<'a>(&'a self, key: &'a Key, uid: Uid) -> KeyControl<'a> {
+        KeyControl { control: self, key, uid }
     }
 
-    /// DELETE of one object.
-    pub async fn delete<U: Serialize, V: Serialize>(
-        &self,
-        resource: &Resource,
-        key: &Key,
-        options: &DeleteOptions<U, V>,
-    ) -> Result<(), ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), "");
-        let IgnoredAny = self.writer()?.delete(&path, Accept::Metadata, json(options)).await?;
-        Ok(())
+    /// Writes for the sync of a key whose object, if it has one, owns nothing that it creates.
+    pub fn for_name<'a>(&'a self, key: &'a Key) -> KeyControl<'a> {
+        self.for_key(key, Uid::default())
     }
 
-    /// PATCH of an object or a subresource (`""` for the object itself).
-    pub async fn patch(
-        &self,
-        resource: &Resource,
-        key: &Key,
-        subresource: &str,
-        kind: PatchType,
-        body: Bytes,
-    ) -> Result<Written, ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), subresource);
-        self.writer()?.patch(&path, Accept::Metadata, kind, body).await
+    /// Forgets what was written for a key: its object is gone. With a uid only if it was written for that object.
+    pub fn forget(&self, key: &Key, uid: Option<Uid>) {
+        self.consistency.forget(key, uid);
     }
 
-    /// PATCH of the status alone, on exactly this state of the object where the preconditions have its version. A merge
-    /// patch: what this build does not know of the status stays.
-    pub async fn patch_status(
-        &self,
-        resource: &Resource,
-        key: &Key,
-        preconditions: Preconditions,
-        status: &impl Serialize,
-    ) -> Result<Written, ApiError> {
-        #[derive(Serialize)]
-        struct Patch<'a, S> {
-            metadata: Preconditions,
-            status: &'a S,
-        }
-        let body = json(&Patch { metadata: preconditions, status });
-        self.patch(resource, key, "status", PatchType::Merge, body).await
-    }
-
-    /// PUT of an object's or a subresource's whole JSON.
-    pub async fn replace(
-        &self,
-        resource: &Resource,
-        key: &Key,
-        subresource: &str,
-        body: Bytes,
-    ) -> Result<Written, ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), subresource);
-        self.writer()?.replace(&path, Accept::Metadata, body).await
+    /// What was written, and for whom.
+    pub fn consistency(&self) -> &Arc<Consistency> {
+        &self.consistency
     }
 
     /// A live read: the newest state there is, past every cache.
     pub async fn get<T: Object>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
         self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
     }
-
-    /// Adopts and releases as planned. Every object is tried; the first adoption is preceded by one live read of the
-    /// owner, so that an owner which is being deleted adopts nothing.
-    ///
-    /// Upstream: `ClaimPods` and `RecheckDeletionTimestamp`, `pkg/controller/controller_ref_manager.go`.
-    pub async fn claim<T: Object>(
-        &self,
-        owner: &Owner,
-        resource: &Resource,
-        claim: Claim<T>,
-        finalizers: &[&str],
-    ) -> Claimed<T> {
-        let Claim { owned, adopt, release } = claim;
-        let mut claimed = Claimed { objects: owned, written: Vec::new(), errors: Vec::new() };
-        for object in release {
-            let (key, uid) = (&object.meta().key, object.meta().uid);
-            let body = release_patch(owner.uid, uid, finalizers);
-            match self.patch(resource, key, "", PatchType::StrategicMerge, body).await {
-                Ok(written) => claimed.written.push(written.metadata.resource_version),
-                // Gone, or not ours any more: either way it is released.
-                Err(error) if error.is_not_found() || error.is_invalid() => {}
-                Err(error) => claimed.errors.push(error.into()),
-            }
-        }
-        if adopt.is_empty() {
-            return claimed;
-        }
-        let may_adopt = self.recheck(owner).await;
-        for object in adopt {
-            let (key, uid) = (object.meta().key.clone(), object.meta().uid);
-            if let Err(reason) = &may_adopt {
-                claimed.errors.push(anyhow!("can't adopt {} {key} ({uid}): {reason}", resource.kind));
-                continue;
-            }
-            let body = adopt_patch(owner, uid, finalizers);
-            match self.patch(resource, &key, "", PatchType::StrategicMerge, body).await {
-                Ok(written) => {
-                    claimed.written.push(written.metadata.resource_version);
-                    claimed.objects.push(object);
-                }
-                Err(error) if error.is_not_found() => {}
-                Err(error) => claimed.errors.push(error.into()),
-            }
-        }
-        claimed.objects.sort_by(|a, b| a.meta().key.cmp(&b.meta().key));
-        claimed
-    }
-
-    async fn recheck(&self, owner: &Owner) -> Result<(), String> {
-        let live: Written = self
-            .get(&owner.resource, &owner.key)
-            .await
-            .map_err(|error| format!("can't recheck DeletionTimestamp: {error}"))?;
-        let (kind, key, got) = (&owner.resource.kind, &owner.key, live.metadata.uid);
-        if got != owner.uid {
-            return Err(format!("original {kind} {key} is gone: got uid {got}, wanted {}", owner.uid));
-        }
-        match live.metadata.deletion {
-            Some(at) => Err(format!("{key} has just been deleted at {at}")),
-            None => Ok(()),
-        }
-    }
 }
 
-/// What is ours after [`Control::claim`].
+/// What is ours after [`KeyControl::claim`].
 #[derive(Debug)]
 pub struct Claimed<T> {
     /// What was owned and what was adopted, by key, as the cache has it.
     pub objects: Vec<Arc<T>>,
-    /// The versions the patches made.
-    pub written: Vec<ResourceVersion>,
     /// What failed; the rest was still done.
     pub errors: Vec<anyhow::Error>,
 }
@@ -245,6 +144,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::anyhow;
     use futures::FutureExt;
 
     #[track_caller]

@@ -107,6 +107,11 @@ impl Expectations {
         holds.then_some(Outstanding { creations, deletions, expires })
     }
 
+    /// Forgets everything: what a restored etcd has lost is never seen.
+    pub fn start_over(&self) {
+        self.lock().clear();
+    }
+
     /// Forgets `key`: its object is gone, and a new one of the same name starts clean.
     pub fn forget(&self, key: &Key) {
         self.lock().remove(key);
@@ -199,6 +204,9 @@ mod tests {
         let expectations = Expectations::new();
         expectations.expect(&key(), 1, [uid(1)], at(0));
         expectations.forget(&key());
+        assert_eq!(outstanding(&expectations), "-");
+        expectations.expect(&key(), 1, [uid(1)], at(0));
+        expectations.start_over();
         assert_eq!(outstanding(&expectations), "-");
     }
 }

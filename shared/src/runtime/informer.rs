@@ -13,7 +13,8 @@ mod reflector;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -43,7 +44,7 @@ pub trait Sink<T>: Send + Sync + 'static {
     fn delete_unread(&self, key: &Key);
     /// `live` is all there is, and `unreadable` too, whose last readable state stays.
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
-    /// After a reset: the version of the list, and its number among those somebody asked for.
+    /// After a reset: the version of the list, and its number.
     fn listed(&self, _version: ResourceVersion, _list: u64) {}
     /// Everything up to this version has been told.
     fn advance(&self, _version: ResourceVersion) {}
@@ -241,7 +242,14 @@ impl<T: Object> Informer<T> {
 
     /// To follow how far the cache has come.
     pub fn follow(&self) -> Follow {
-        Follow { progress: self.cache.subscribe(), health: self.health() }
+        let Source { resource, field_selector, label_selector, .. } = &self.source;
+        Follow {
+            resource: resource.clone(),
+            field_selector: field_selector.clone(),
+            label_selector: label_selector.clone(),
+            progress: self.cache.subscribe(),
+            health: self.health(),
+        }
     }
 
     /// Adds a handler of changes that is told of them on a standby too: of those that say more than what is there.
@@ -277,6 +285,7 @@ pub struct Health {
     pub resource: String,
     decode_errors: AtomicU64,
     lists: AtomicU64,
+    last_list: Mutex<Option<ListTimes>>,
     unreadable: Mutex<BTreeMap<Key, String>>,
     failing: Mutex<Option<String>>,
     /// Ends a running watch.
@@ -287,12 +296,19 @@ pub struct Health {
     listed_from: Mutex<Option<Instant>>,
 }
 
+/// When a list began, and when it was in.
+struct ListTimes {
+    began: Instant,
+    ended: Option<Instant>,
+}
+
 impl Health {
     pub(crate) fn new(resource: String) -> Self {
         Self {
             resource,
             decode_errors: AtomicU64::new(0),
             lists: AtomicU64::new(0),
+            last_list: Mutex::default(),
             unreadable: Mutex::default(),
             failing: Mutex::default(),
             reconnect: Notify::new(),
@@ -328,9 +344,10 @@ impl Health {
     }
 
     /// Lists everything anew, after a back-off; gives the number that [`crate::runtime::cache::Progress::list`] has reached
-    /// once that is done.
+    /// once that is done. Several wishes are fulfilled by one list that begins after them.
     pub fn relist(&self) -> u64 {
-        let wanted = self.wanted_list.fetch_add(1, Ordering::Relaxed) + 1;
+        let wanted = self.next_list();
+        self.wanted_list.fetch_max(wanted, Ordering::Relaxed);
         self.reconnect.notify_one();
         wanted
     }
@@ -354,6 +371,25 @@ impl Health {
 
     fn is_listed_from(&self, begun: Instant) {
         *self.listed_from.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+        self.ends_list();
+    }
+
+    /// The number of the next list that begins: it has seen all that was written before now.
+    pub fn next_list(&self) -> u64 {
+        self.lists() + 1
+    }
+
+    /// How long to wait before wishing for a list, so that lists take at most a tenth of the time.
+    pub fn pause_before_list(&self) -> Duration {
+        let now = Instant::now();
+        self.last_list().as_ref().map_or(Duration::ZERO, |ListTimes { began, ended }| {
+            let ended = ended.unwrap_or(now);
+            (ended + (ended - *began) * 9).saturating_duration_since(now)
+        })
+    }
+
+    fn last_list(&self) -> MutexGuard<'_, Option<ListTimes>> {
+        self.last_list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes an error; gives whether it is another one than before, and so worth a log line.
@@ -380,11 +416,17 @@ impl Health {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
-    /// Notes that a list starts; gives the newest wish it fulfils.
-    fn begins_list(&self) -> u64 {
-        self.lists.fetch_add(1, Ordering::Relaxed);
+    /// Notes that a list begins; gives its number.
+    pub(crate) fn begins_list(&self) -> u64 {
+        *self.last_list() = Some(ListTimes { began: Instant::now(), ended: None });
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.wanted_list()
+        self.lists.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn ends_list(&self) {
+        if let Some(times) = &mut *self.last_list() {
+            times.ended = Some(Instant::now());
+        }
     }
 
     pub(crate) fn wanted_list(&self) -> u64 {

@@ -5,6 +5,7 @@
 
 mod restore;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -24,7 +25,7 @@ use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::Follow;
+use crate::runtime::consistency::{Consistency, Follow, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::events::{Events, Recorder};
@@ -79,6 +80,8 @@ pub struct Setup {
     followed: Followed,
     on_restore: Vec<OnRestore>,
     queues: Vec<Queue>,
+    watched: Watched,
+    consistency: BTreeMap<&'static str, Arc<Consistency>>,
     starters: Vec<Starter>,
     workers: Vec<BoxFuture<'static, ()>>,
     pages: Vec<OwnPage>,
@@ -108,6 +111,8 @@ impl Setup {
             followed: Followed::default(),
             on_restore: Vec::new(),
             queues: Vec::new(),
+            watched: Watched::default(),
+            consistency: BTreeMap::new(),
             starters: vec![Box::new(events.starter())],
             workers: Vec::new(),
             pages: Vec::new(),
@@ -119,10 +124,17 @@ impl Setup {
         &self.flags
     }
 
-    /// The writer; it writes nothing while another replica may be at work.
-    pub fn control(&self) -> Control {
+    /// Reads and writes for the syncs of this queue; writes nothing while another replica may be at work. A key of the
+    /// queue is not synced again before what is followed has seen the key's last writes.
+    pub fn control(&mut self, queue: &Queue) -> Control {
         let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
-        Control::new(client, self.term.clone())
+        let consistency = self.consistency(queue);
+        Control::new(client, self.term.clone(), consistency)
+    }
+
+    fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
+        let none = || Arc::new(Consistency::new(self.client.clone(), self.watched.clone()));
+        Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
     }
 
     /// The event recorder, under the operator's event source.
@@ -157,6 +169,7 @@ impl Setup {
     pub fn watch<T: Object>(&mut self, informer: Informer<T>) {
         let follow = informer.follow();
         self.metrics.watch_informer(follow.clone());
+        self.watched.add(follow.clone());
         let check = format!("informer-sync/{}", informer.health().resource);
         self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
         self.progress.push(informer.cache().subscribe());
@@ -218,14 +231,15 @@ impl Setup {
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
     pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
-        let (panics, decisions) = (Arc::clone(&self.panics), self.decisions(queue));
-        self.workers.push(Box::pin(worker::run(controller, queue.clone(), workers, panics, decisions)));
+        let (consistency, panics, decisions) =
+            (self.consistency(queue), Arc::clone(&self.panics), self.decisions(queue));
+        self.workers.push(Box::pin(worker::run(controller, queue.clone(), consistency, workers, panics, decisions)));
     }
 }
 
 /// Whether an informer has listed; afterwards a watch that fails for a while is no reason to take a replica away.
 fn synced(follow: &Follow) -> Result<(), String> {
-    let Follow { progress, health } = follow;
+    let Follow { progress, health, .. } = follow;
     if progress.borrow().synced {
         return Ok(());
     }

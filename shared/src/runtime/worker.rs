@@ -50,35 +50,39 @@ pub trait Controller: Send + Sync + 'static {
     /// Brings the world one step closer to what the object of this key asks for. The key is all it is told.
     fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
 
-    /// What must be seen before a key is synced again.
-    fn consistency(&self) -> Option<&Consistency> {
-        None
-    }
-
     /// Told when a key is held because a cache has not seen its own writes, with that cache's resource.
     fn held(&self, _resource: &str) {}
 }
 
-/// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended.
+/// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended. A key whose own writes
+/// the caches have not seen yet is held until they have.
 pub async fn run<C: Controller>(
     controller: Arc<C>,
     queue: Queue,
+    consistency: Arc<Consistency>,
     workers: usize,
     panics: Arc<AtomicU64>,
     decisions: Decisions,
 ) {
     let mut tasks = JoinSet::new();
     for _ in 0..workers.max(1) {
-        tasks.spawn(work(Arc::clone(&controller), queue.clone(), Arc::clone(&panics), decisions.clone()));
+        let (controller, consistency) = (Arc::clone(&controller), Arc::clone(&consistency));
+        tasks.spawn(work(controller, queue.clone(), consistency, Arc::clone(&panics), decisions.clone()));
     }
     while tasks.join_next().await.is_some() {}
 }
 
-async fn work<C: Controller>(controller: Arc<C>, queue: Queue, panics: Arc<AtomicU64>, decisions: Decisions) {
+async fn work<C: Controller>(
+    controller: Arc<C>,
+    queue: Queue,
+    consistency: Arc<Consistency>,
+    panics: Arc<AtomicU64>,
+    decisions: Decisions,
+) {
     while let Some(key) = queue.next().await {
-        if let Some(behind) = controller.consistency().and_then(|consistency| consistency.behind(&key)) {
-            for (resource, goal) in behind.resources() {
-                tracing::debug!(%key, resource, %goal, "held until the cache has seen its own write");
+        if let Some(behind) = consistency.behind(&key) {
+            for (resource, what) in behind.resources() {
+                tracing::debug!(%key, resource, what, "held until the cache has seen its own write");
                 controller.held(resource);
             }
             // The key stays taken while it waits, but this worker goes on with others.
@@ -129,6 +133,8 @@ fn is_conflict(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::client::{Client, ClientOptions};
+    use crate::runtime::consistency::Watched;
     use crate::runtime::queue::{Backoff, Cause};
     use std::sync::Mutex;
     use tokio::sync::Notify;
@@ -152,13 +158,25 @@ mod tests {
         }
     }
 
+    fn nothing_written() -> Arc<Consistency> {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        Arc::new(Consistency::new(client, Watched::default()))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_failing_and_a_panicking_key_are_retried_and_others_go_on() {
         let queue = Queue::new("test", Backoff::default(), None);
         Queue::start(std::slice::from_ref(&queue), || {});
         let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
-        let running =
-            tokio::spawn(run(Arc::clone(&controller), queue.clone(), 2, Arc::clone(&panics), Decisions::default()));
+        let running = tokio::spawn(run(
+            Arc::clone(&controller),
+            queue.clone(),
+            nothing_written(),
+            2,
+            Arc::clone(&panics),
+            Decisions::default(),
+        ));
         for name in ["sick", "panics", "well"] {
             queue.add(&Key::new("ns", name), Cause::Event);
         }

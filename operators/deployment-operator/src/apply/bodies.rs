@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
-use shared::api::object::{ResourceVersion, Uid};
 use shared::api::owner::{Owner, OwnerReference};
 use shared::api::template::PodTemplate;
 
-use crate::objects::{Deployment, Json, annotations};
+use crate::objects::{Json, annotations};
 use crate::plan::{NewReplicaSet, ReplicaSetUpdate, Rollback};
 
 /// A new ReplicaSet.
@@ -61,8 +60,7 @@ impl<'a> CreateBody<'a> {
     }
 }
 
-/// A merge patch of a ReplicaSet: what it does not name stays. With the resourceVersion in it the server refuses (409) one
-/// that was changed meanwhile.
+/// A merge patch of a ReplicaSet: what it does not name stays.
 #[derive(Serialize)]
 pub(super) struct UpdateBody<'a> {
     metadata: UpdateMetadata<'a>,
@@ -72,8 +70,6 @@ pub(super) struct UpdateBody<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct UpdateMetadata<'a> {
-    uid: Uid,
-    resource_version: ResourceVersion,
     annotations: &'a BTreeMap<Text, Text>,
 }
 
@@ -90,8 +86,8 @@ impl<'a> UpdateBody<'a> {
     pub(super) fn new(update: &'a ReplicaSetUpdate) -> Self {
         let ReplicaSetUpdate {
             key: _,
-            uid,
-            resource_version,
+            uid: _,
+            resource_version: _,
             annotations,
             min_ready_seconds,
             scale,
@@ -100,7 +96,7 @@ impl<'a> UpdateBody<'a> {
             before_status: _,
         } = update;
         Self {
-            metadata: UpdateMetadata { uid: *uid, resource_version: *resource_version, annotations },
+            metadata: UpdateMetadata { annotations },
             spec: UpdateSpec { replicas: scale.map(|scale| scale.to), min_ready_seconds: *min_ready_seconds },
         }
     }
@@ -119,22 +115,14 @@ pub(super) struct Operation<'a> {
 #[serde(untagged)]
 enum OperationValue<'a> {
     Text(&'a Text),
-    Version(ResourceVersion),
-    Uid(Uid),
     Template(&'a PodTemplate),
 }
 
-/// A JSON patch, because a template is replaced and not merged. With the resourceVersion in it the server refuses (409)
-/// a Deployment that was changed meanwhile.
-pub(super) fn rollback_patch<'a>(deployment: &Deployment, rollback: &'a Rollback) -> Vec<Operation<'a>> {
+/// A JSON patch, because a template is replaced and not merged.
+pub(super) fn rollback_patch(rollback: &Rollback) -> Vec<Operation<'_>> {
     let Rollback { to, event: _ } = rollback;
     let operation = |op, path: &str, value| Operation { op, path: path.to_owned(), value };
-    let meta = &deployment.metadata;
-    let mut patch = vec![
-        operation("test", "/metadata/uid", Some(OperationValue::Uid(meta.uid))),
-        operation("replace", "/metadata/resourceVersion", Some(OperationValue::Version(meta.resource_version))),
-        operation("remove", &annotation_path(annotations::ROLLBACK_TO), None),
-    ];
+    let mut patch = vec![operation("remove", &annotation_path(annotations::ROLLBACK_TO), None)];
     if let Some(to) = to {
         patch.push(operation("replace", "/spec/template", Some(OperationValue::Template(&to.template))));
         for (key, value) in &to.set {
@@ -153,9 +141,9 @@ fn annotation_path(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use shared::api::object::Key;
+    use shared::api::object::{Key, ResourceVersion};
     use shared::api::resource::DEPLOYMENTS;
-    use shared::testing::{object, uid};
+    use shared::testing::uid;
 
     use super::*;
     use crate::objects::Annotations;
@@ -214,7 +202,7 @@ mod tests {
             event: None,
             before_status: true,
         };
-        let metadata = json!({ "uid": uid("web-5d4f"), "resourceVersion": "7", "annotations": { "a": "1" } });
+        let metadata = json!({ "annotations": { "a": "1" } });
         assert_eq!(sent(&UpdateBody::new(&update)), json!({ "metadata": metadata, "spec": { "replicas": 0 } }));
         (update.scale, update.min_ready_seconds) = (None, Some(5));
         assert_eq!(sent(&UpdateBody::new(&update)), json!({ "metadata": metadata, "spec": { "minReadySeconds": 5 } }));
@@ -222,17 +210,9 @@ mod tests {
 
     #[test]
     fn a_rollback_replaces_the_template_and_single_annotations() {
-        let deployment = object("apps/v1", "Deployment", "web")
-            .set(&["spec"], json!({}))
-            .set(&["metadata", "resourceVersion"], "7")
-            .build::<Deployment>();
-        let preconditions = json!([
-            { "op": "test", "path": "/metadata/uid", "value": uid("web") },
-            { "op": "replace", "path": "/metadata/resourceVersion", "value": "7" },
-            { "op": "remove", "path": "/metadata/annotations/deprecated.deployment.rollback.to" },
-        ]);
+        let wish = json!([{ "op": "remove", "path": "/metadata/annotations/deprecated.deployment.rollback.to" }]);
         let given_up = Rollback { to: None, event: None };
-        assert_eq!(sent(&rollback_patch(&deployment, &given_up)), preconditions);
+        assert_eq!(sent(&rollback_patch(&given_up)), wish);
         let template = json!({ "metadata": {}, "spec": { "new": 1.5 } });
         let to = RollbackTarget {
             template: serde_json::from_value(template.clone()).unwrap(),
@@ -240,7 +220,7 @@ mod tests {
             remove: vec![Text::new("c")],
             revision: 1,
         };
-        let mut expected = preconditions;
+        let mut expected = wish;
         let changes = [
             json!({ "op": "replace", "path": "/spec/template", "value": template }),
             json!({ "op": "add", "path": "/metadata/annotations/example.org~1a~0b", "value": "1" }),
@@ -248,6 +228,6 @@ mod tests {
         ];
         expected.as_array_mut().unwrap().extend(changes);
         let rollback = Rollback { to: Some(to), event: None };
-        assert_eq!(sent(&rollback_patch(&deployment, &rollback)), expected);
+        assert_eq!(sent(&rollback_patch(&rollback)), expected);
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
 use shared::api::object::ResourceVersion;
+use shared::runtime::control::Preconditions;
 
 use crate::builders::*;
 
@@ -17,6 +18,8 @@ fn counts(observed: &Observed) -> DeploymentStatus {
 
 fn patch(observed: &Observed, next: DeploymentStatus) -> Option<Value> {
     let patch = StatusPatch::new(observed, next, ResourceVersion(7))?;
+    let Preconditions { uid: of, resource_version } = patch.preconditions();
+    assert_eq!((of.to_string(), resource_version), (uid("web"), Some(ResourceVersion(7))));
     Some(serde_json::to_value(patch).unwrap())
 }
 
@@ -153,7 +156,7 @@ fn the_patch_has_only_what_changes() {
     assert_eq!(
         patch(&observed, next).unwrap(),
         json!({
-            "metadata": { "uid": uid("web"), "resourceVersion": "7" },
+            "metadata": {},
             "status": { "updatedReplicas": 1, "terminatingReplicas": null, "conditions": conditions },
         })
     );

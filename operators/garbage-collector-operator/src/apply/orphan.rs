@@ -6,10 +6,9 @@
 
 use anyhow::{anyhow, bail};
 use futures::{StreamExt, stream};
-use shared::runtime::client::PatchType;
-use shared::runtime::control::{Control, aggregate};
+use shared::runtime::control::{KeyControl, Patch, aggregate};
 
-use crate::apply::{UNSUPPORTED_MEDIA_TYPE, send, unless_gone, without_finalizer};
+use crate::apply::{UNSUPPORTED_MEDIA_TYPE, as_read, unless_gone, without_finalizer};
 use crate::controller::collector::Collector;
 use crate::objects::ORPHAN;
 use crate::observe::{Got, get, key_in};
@@ -23,7 +22,7 @@ const AT_ONCE: usize = 20;
 ///
 /// # Errors
 /// When a dependent could not be changed (the owner then waits), or the finalizer not be removed.
-pub async fn orphan(collector: &Collector, control: &Control, plan: Plan) -> anyhow::Result<()> {
+pub async fn orphan(collector: &Collector, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<()> {
     let Plan { owner, releases } = plan;
     let releases = releases.into_iter().map(|release| apply_release(collector, control, release));
     let outcomes: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
@@ -34,25 +33,25 @@ pub async fn orphan(collector: &Collector, control: &Control, plan: Plan) -> any
     without_finalizer(collector, control, &resource, &owner, ORPHAN).await
 }
 
-async fn apply_release(collector: &Collector, control: &Control, release: Release) -> anyhow::Result<()> {
+async fn apply_release(collector: &Collector, control: KeyControl<'_>, release: Release) -> anyhow::Result<()> {
     let Release { dependent, owners } = release;
     let failed = |error| anyhow::Error::new(error).context(format!("orphan {dependent}"));
     let Some(resource) = collector.resource_of(&dependent.object.kind) else {
         bail!("orphan {dependent}: {} is not served", dependent.object.kind.api_version)
     };
     let key = key_in(&resource, &dependent.namespace, &dependent.object.name);
-    let strategic = drop_owners_of(&dependent.object.uid.to_string(), &owners);
-    match unless_gone(send(control, &resource, &key, PatchType::StrategicMerge, &strategic).await) {
+    let strategic = Patch::strategic(&drop_owners_of(&owners));
+    match unless_gone(control.patch(&resource, &key, dependent.object.uid, strategic).await) {
         Ok(()) => return Ok(()),
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {}
         Err(error) => return Err(failed(error)),
     }
-    let live = match get(collector, control, &resource, &key).await {
+    let live = match get(collector, &control, &resource, &key).await {
         Got::Object(live) if live.uid() == dependent.object.uid => live,
         Got::Object(_) | Got::Absent => return Ok(()),
         Got::Unserved => return Err(anyhow!("orphan {dependent}: {resource} is not served")),
         Got::Failed(error) => return Err(anyhow!("orphan {dependent}: {error}")),
     };
-    let patch = keep_other_owners(&live.metadata, &owners);
-    unless_gone(send(control, &resource, &key, PatchType::Merge, &patch).await).map_err(failed)
+    let patch = Patch::merge(&keep_other_owners(&live.metadata, &owners));
+    unless_gone(control.patch(&resource, &key, as_read(&live.metadata), patch).await).map_err(failed)
 }

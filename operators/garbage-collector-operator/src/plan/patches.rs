@@ -1,7 +1,7 @@
 //! The bodies of all patches, in both forms.
 //!
-//! Pure. A strategic merge patch names single references and carries the uid, which the server compares; where a kind
-//! does not take one (custom resources), a merge patch carries the whole list and the version it was read at.
+//! Pure. A strategic merge patch names single references, and needs no more than the uid as precondition; where a kind
+//! does not take one (custom resources), a merge patch has the whole list, and needs the version it was read at, too.
 //!
 //! Upstream: `pkg/controller/garbagecollector/patch.go`.
 
@@ -12,23 +12,32 @@ use crate::objects::LiveMeta;
 /// One change in both forms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patch {
+    /// Which object, as it is written.
+    pub uid: String,
+    /// In which state, for the merge patch.
+    pub resource_version: String,
     /// For kinds that are built in.
     pub strategic: Value,
     /// For all others.
     pub merge: Value,
 }
 
+fn of(live: &LiveMeta, strategic: Value, merge: Value) -> Patch {
+    let (uid, resource_version) = (live.uid.clone(), live.resource_version.clone());
+    Patch { uid, resource_version, strategic, merge }
+}
+
 /// Drops the references to these owners, named as they are written.
 pub fn drop_owners(live: &LiveMeta, owners: &[String]) -> Patch {
-    Patch { strategic: drop_owners_of(&live.uid, owners), merge: keep_other_owners(live, owners) }
+    of(live, drop_owners_of(owners), keep_other_owners(live, owners))
 }
 
 /// The strategic form of [`drop_owners`], for a dependent that is not read before.
 ///
 /// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`, `pkg/controller/controller_ref_manager.go`.
-pub fn drop_owners_of(dependent: &str, owners: &[String]) -> Value {
+pub fn drop_owners_of(owners: &[String]) -> Value {
     let dropped: Vec<Value> = owners.iter().map(|uid| json!({ "$patch": "delete", "uid": uid })).collect();
-    json!({ "metadata": { "uid": dependent, "ownerReferences": dropped } })
+    json!({ "metadata": { "ownerReferences": dropped } })
 }
 
 /// The merge form of [`drop_owners`].
@@ -40,7 +49,7 @@ pub fn keep_other_owners(live: &LiveMeta, owners: &[String]) -> Value {
     };
     let kept: Vec<&Value> = live.owner_references.iter().filter(|reference| !named(reference)).collect();
     let kept = if kept.is_empty() { Value::Null } else { json!(kept) };
-    json!({ "metadata": { "resourceVersion": live.resource_version, "ownerReferences": kept } })
+    json!({ "metadata": { "ownerReferences": kept } })
 }
 
 /// Makes no reference hold its owner back any more.
@@ -55,10 +64,8 @@ pub fn unblock_owners(live: &LiveMeta) -> Patch {
     let blocks = |reference: &&Value| reference.get("blockOwnerDeletion") == Some(&Value::Bool(true));
     let blocking: Vec<Value> = live.owner_references.iter().filter(blocks).map(unblocked).collect();
     let all: Vec<Value> = live.owner_references.iter().map(unblocked).collect();
-    Patch {
-        strategic: json!({ "metadata": { "uid": live.uid, "ownerReferences": blocking } }),
-        merge: json!({ "metadata": { "resourceVersion": live.resource_version, "ownerReferences": all } }),
-    }
+    let owners = |references| json!({ "metadata": { "ownerReferences": references } });
+    of(live, owners(blocking), owners(all))
 }
 
 /// Takes one finalizer away and leaves all others; none if it is not there.
@@ -70,7 +77,7 @@ pub fn remove_finalizer(live: &LiveMeta, finalizer: &str) -> Option<Value> {
     }
     let kept: Vec<&String> = live.finalizers.iter().filter(|known| *known != finalizer).collect();
     let kept = if kept.is_empty() { Value::Null } else { json!(kept) };
-    Some(json!({ "metadata": { "resourceVersion": live.resource_version, "finalizers": kept } }))
+    Some(json!({ "metadata": { "finalizers": kept } }))
 }
 
 #[cfg(test)]
@@ -88,11 +95,12 @@ mod tests {
         let (a, b) = (json!({ "uid": "a", "newField": 1 }), json!({ "uid": "B odd" }));
         let meta = live(&json!({ "uid": "u", "resourceVersion": "7", "ownerReferences": [a, b] }));
         let patch = drop_owners(&meta, &["B odd".to_owned()]);
+        assert_eq!((patch.uid.as_str(), patch.resource_version.as_str()), ("u", "7"));
         let dropped = json!([{ "$patch": "delete", "uid": "B odd" }]);
-        assert_eq!(patch.strategic, json!({ "metadata": { "uid": "u", "ownerReferences": dropped } }));
-        assert_eq!(patch.merge, json!({ "metadata": { "resourceVersion": "7", "ownerReferences": [a] } }));
+        assert_eq!(patch.strategic, json!({ "metadata": { "ownerReferences": dropped } }));
+        assert_eq!(patch.merge, json!({ "metadata": { "ownerReferences": [a] } }));
         let patch = drop_owners(&meta, &["a".to_owned(), "B odd".to_owned()]);
-        assert_eq!(patch.merge, json!({ "metadata": { "resourceVersion": "7", "ownerReferences": null } }));
+        assert_eq!(patch.merge, json!({ "metadata": { "ownerReferences": null } }));
     }
 
     #[test]
@@ -101,18 +109,18 @@ mod tests {
             { "uid": "a", "blockOwnerDeletion": true, "controller": true }, { "uid": "b" }] }));
         let patch = unblock_owners(&meta);
         let a = json!({ "uid": "a", "blockOwnerDeletion": false, "controller": true });
-        assert_eq!(patch.strategic, json!({ "metadata": { "uid": "u", "ownerReferences": [a] } }));
+        assert_eq!(patch.strategic, json!({ "metadata": { "ownerReferences": [a] } }));
         let all = json!([a, { "uid": "b", "blockOwnerDeletion": false }]);
-        assert_eq!(patch.merge, json!({ "metadata": { "resourceVersion": "7", "ownerReferences": all } }));
+        assert_eq!(patch.merge, json!({ "metadata": { "ownerReferences": all } }));
     }
 
     #[test]
     fn removing_a_finalizer_leaves_those_of_others() {
         let meta = live(&json!({ "resourceVersion": "7", "finalizers": ["x", "orphan", "y"] }));
         let patch = remove_finalizer(&meta, "orphan").unwrap();
-        assert_eq!(patch, json!({ "metadata": { "resourceVersion": "7", "finalizers": ["x", "y"] } }));
+        assert_eq!(patch, json!({ "metadata": { "finalizers": ["x", "y"] } }));
         assert_eq!(remove_finalizer(&meta, "foregroundDeletion"), None);
         let last = remove_finalizer(&live(&json!({ "resourceVersion": "7", "finalizers": ["orphan"] })), "orphan");
-        assert_eq!(last.unwrap(), json!({ "metadata": { "resourceVersion": "7", "finalizers": null } }));
+        assert_eq!(last.unwrap(), json!({ "metadata": { "finalizers": null } }));
     }
 }

@@ -112,7 +112,7 @@ fn owners_that_are_gone_or_wait_are_dropped_while_another_stays() {
     assert_eq!(patch.strategic["metadata"]["ownerReferences"], dropped);
     assert_eq!(patch.merge["metadata"]["ownerReferences"][0]["name"], "owner-0");
     assert_eq!(patch.merge["metadata"]["ownerReferences"][0]["unknown"], 1);
-    assert_eq!(patch.merge["metadata"]["resourceVersion"], "42");
+    assert_eq!(patch.resource_version, "42");
 }
 
 #[test]

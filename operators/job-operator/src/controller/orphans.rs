@@ -41,7 +41,8 @@ impl Controller for OrphanController {
             OrphanPlan::Keep(_) => {}
             OrphanPlan::Release(Release::Gone) if self.is_job_there(&pod).await? => {}
             OrphanPlan::Release(_) => {
-                release_pod(&self.control, key, pod.metadata.uid).await.context("cannot remove the finalizer")?;
+                let uid = pod.metadata.uid;
+                release_pod(self.control.for_key(key, uid), key, uid).await.context("cannot remove the finalizer")?;
             }
         }
         Ok(Requeue::Done)

@@ -19,8 +19,7 @@ use crate::api::resource::PODS;
 use crate::controllers::pod_control::PodControl;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::{Consistency, Source};
-use crate::runtime::control::{Claimed, Control, Preconditions, Written, aggregate, slow_start};
+use crate::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate, slow_start};
 use crate::runtime::expectations::Expectations;
 
 /// What writes for the owners of one kind.
@@ -31,12 +30,6 @@ pub struct Writer {
     pub pods: PodControl,
     /// What was asked for and not seen yet.
     pub expectations: Arc<Expectations>,
-    /// Which versions the caches must have seen before a key is synced again.
-    pub consistency: Arc<Consistency>,
-    /// The informer of pods, in `consistency`.
-    pub pods_source: Source,
-    /// The informer of owners, in `consistency`.
-    pub owners_source: Source,
     /// For how long to expect something.
     pub clock: Clock,
     /// Whether writes have shown that the server drops terminatingReplicas.
@@ -50,10 +43,8 @@ impl Writer {
     pub async fn apply<T: ReplicaOwner>(&self, owner: &T, plan: Plan) -> anyhow::Result<Outcome> {
         let Plan { claim, create, delete, reason: _ } = plan;
         let planned = claim.owned.len() + claim.adopt.len();
-        let Claimed { objects: claimed, written, errors } = self.control.claim(&owner.owner(), &PODS, claim, &[]).await;
-        for version in written {
-            self.wrote(owner, self.pods_source, version);
-        }
+        let Claimed { objects: claimed, errors } =
+            self.control_of(owner).claim(&owner.owner(), &PODS, claim, &[]).await;
         aggregate(errors)?;
         // The counts below were decided with every orphan in.
         ensure!(claimed.len() == planned, "a pod went away while it was adopted");
@@ -61,8 +52,8 @@ impl Writer {
         Ok(Outcome { claimed, failure })
     }
 
-    fn wrote<T: ReplicaOwner>(&self, owner: &T, source: Source, version: ResourceVersion) {
-        self.consistency.record(&owner.meta().key, owner.meta().uid, source, version);
+    fn control_of<'a, T: ReplicaOwner>(&'a self, owner: &'a T) -> KeyControl<'a> {
+        self.control.for_key(&owner.meta().key, owner.meta().uid)
     }
 
     /// Gives the first error.
@@ -90,23 +81,15 @@ impl Writer {
     ) -> Result<(), ApiError> {
         let key = &owner.meta().key;
         match self.pods.create(about, body).await {
-            Ok(pod) => self.wrote(owner, self.pods_source, pod.metadata.resource_version),
+            Ok(_) => {}
             // Nothing can be created in this namespace ever again, and that is no failure.
             Err(error) if error.is_namespace_terminating() => self.expectations.creations_observed(key, 1),
             Err(error) => {
                 self.expectations.creations_observed(key, 1);
-                self.doubt(owner, &error);
                 return Err(error);
             }
         }
         Ok(())
-    }
-
-    /// A write that was not answered may have happened all the same.
-    fn doubt<T: ReplicaOwner>(&self, owner: &T, error: &ApiError) {
-        if error.is_outcome_unknown() {
-            self.consistency.doubt(&owner.meta().key, owner.meta().uid, self.pods_source);
-        }
     }
 
     /// Gives the first error.
@@ -123,7 +106,7 @@ impl Writer {
                 // No event will tell of it.
                 self.expectations.deletion_observed(key, uid);
             }
-            deleted.err().inspect(|error| self.doubt(owner, error))
+            deleted.err()
         };
         let failed = join_all(deletions.into_iter().map(delete)).await;
         failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
@@ -156,12 +139,8 @@ impl Writer {
             }
         };
         match written {
-            Ok(written) => {
-                self.wrote(owner, self.owners_source, written.metadata.resource_version);
-                Ok(())
-            }
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error).context("cannot write the status"),
+            Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -172,13 +151,13 @@ impl Writer {
         status: &ReplicaStatus,
     ) -> Result<Written, ApiError> {
         let preconditions = Preconditions { uid: owner.meta().uid, resource_version: Some(resource_version) };
-        self.control.patch_status(&T::RESOURCE, &owner.meta().key, preconditions, status).await
+        self.control_of(owner).patch_status(&T::RESOURCE, &owner.meta().key, preconditions, status).await
     }
 
     /// Forgets a key whose object is gone.
     pub fn forget(&self, key: &Key) {
         self.expectations.forget(key);
-        self.consistency.clear(key, None);
+        self.control.forget(key, None);
     }
 }
 

@@ -11,7 +11,7 @@ use super::pod::Pod;
 use crate::api::intern::Text;
 use crate::api::object::{ControllerRef, Key, Uid};
 use crate::runtime::cache::{Cache, Change, IndexId, IndexValue};
-use crate::runtime::consistency::Consistency;
+use crate::runtime::control::Control;
 use crate::runtime::expectations::Expectations;
 use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::runtime::queue::{Cause, Queue};
@@ -193,7 +193,7 @@ fn enqueue<T: ReplicaOwner>(owner: &Arc<T>) -> Effect {
 
 impl Effect {
     /// Makes it so.
-    pub fn take(self, expectations: &Expectations, consistency: &Consistency, queue: &Queue) {
+    pub fn take(self, expectations: &Expectations, control: &Control, queue: &Queue) {
         match self {
             Self::Enqueue(key, cause) => queue.add(&key, cause),
             Self::EnqueueAfter(key, delay) => queue.add_after(&key, delay),
@@ -201,7 +201,7 @@ impl Effect {
             Self::DeletionObserved(key, uid) => expectations.deletion_observed(&key, uid),
             Self::Forget(key, uid) => {
                 expectations.forget(&key);
-                consistency.clear(&key, Some(uid));
+                control.forget(&key, Some(uid));
             }
         }
     }

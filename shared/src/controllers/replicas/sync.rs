@@ -13,7 +13,6 @@ use super::caches::{Caches, Effect};
 use super::status::{ReplicaStatus, next_check};
 use super::{Observed, Outcome, ReplicaOwner};
 use crate::controllers::pod_control::PodControl;
-use crate::runtime::consistency::Consistency;
 use crate::runtime::expectations::Expectations;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
@@ -24,18 +23,16 @@ use crate::runtime::worker::Requeue;
 pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>, Writer) {
     let (caches, mut owners, mut pods) = Caches::new();
     let caches = Arc::new(caches);
-    let mut consistency = Consistency::default();
-    let (pods_source, owners_source) = (consistency.follow(pods.follow()), consistency.follow(owners.follow()));
+    let control = setup.control(queue);
     let writer = Writer {
-        control: setup.control(),
-        pods: PodControl::new(setup.control(), setup.recorder()),
+        pods: PodControl::new(control.clone(), setup.recorder()),
+        control,
         expectations: Arc::new(Expectations::new()),
-        consistency: Arc::new(consistency),
-        pods_source,
-        owners_source,
         clock: setup.clock(),
         drops_terminating: AtomicBool::default(),
     };
+    let expectations = Arc::clone(&writer.expectations);
+    setup.on_restore(move || expectations.start_over());
     let (known, take) = (Arc::clone(&caches), taker(&writer, queue));
     owners.on_change(move |change| known.owner_changed(change).into_iter().for_each(&take));
     let (known, take) = (Arc::clone(&caches), taker(&writer, queue));
@@ -46,9 +43,9 @@ pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<
 }
 
 fn taker(writer: &Writer, queue: &Queue) -> impl Fn(Effect) + Send + Sync + 'static {
-    let (expectations, consistency) = (Arc::clone(&writer.expectations), Arc::clone(&writer.consistency));
+    let (expectations, control) = (Arc::clone(&writer.expectations), writer.control.clone());
     let queue = queue.clone();
-    move |effect| effect.take(&expectations, &consistency, &queue)
+    move |effect| effect.take(&expectations, &control, &queue)
 }
 
 /// When to look at an owner again, should nothing happen: when a pod becomes available by the passing of time, or when

@@ -2,19 +2,15 @@
 //!
 //! Left out: deciding what a refusal means. A kind may refuse any of these calls.
 
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::{Control, DeleteOptions, Propagation};
+use super::pages::{Selection, each_of, read};
+use super::{Control, DeleteOptions, KeyControl, Propagation};
 use crate::api::json;
 use crate::api::object::{Key, Uid};
 use crate::api::resource::Resource;
-use crate::api::url::with_query;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
-
-/// As many objects come in one page.
-const PAGE: usize = 500;
 
 impl Control {
     /// A live read of the metadata alone.
@@ -34,22 +30,15 @@ impl Control {
         resource: &Resource,
         namespace: &str,
         accept: Accept,
-        mut each: impl FnMut(T),
+        each: impl FnMut(T),
     ) -> Result<(), ApiError> {
-        let collection = resource.collection_path(namespace);
-        let (limit, mut token) = (PAGE.to_string(), String::new());
-        loop {
-            let path = with_query(&collection, &[("limit", &limit), ("continue", &token)]);
-            let page: Page<T> = read(&path, &self.client.get_bytes(&path, accept.of_list()).await?)?;
-            page.items.into_iter().flatten().for_each(&mut each);
-            token = page.metadata.token;
-            if token.is_empty() {
-                return Ok(());
-            }
-        }
+        each_of(&self.client, &resource.collection_path(namespace), Selection::default(), accept, each).await
     }
+}
 
-    /// DELETE of all objects of a resource in one namespace.
+impl KeyControl<'_> {
+    /// DELETE of all objects of a resource in one namespace. Their versions are not recorded: whether any is left is
+    /// read live.
     pub async fn delete_collection(
         &self,
         resource: &Resource,
@@ -60,54 +49,5 @@ impl Control {
         let path = resource.collection_path(namespace);
         let IgnoredAny = self.writer()?.delete(&path, Accept::MetadataList, json(&options)).await?;
         Ok(())
-    }
-}
-
-fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body).map_err(|cause| ApiError::Decode {
-        method: "GET".to_owned(),
-        path: path.to_owned(),
-        cause,
-    })
-}
-
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: PageMeta,
-    items: Option<Vec<T>>,
-}
-
-#[derive(Default, Deserialize)]
-struct PageMeta {
-    #[serde(default, rename = "continue")]
-    token: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-    use crate::api::resource::PODS;
-    use crate::runtime::client::{Client, ClientOptions};
-    use crate::runtime::serving::loopback;
-
-    #[tokio::test]
-    async fn a_list_goes_on_where_the_token_says_whatever_it_is_made_of() {
-        let address = loopback::serve(|request| match request.uri().query() {
-            Some("limit=500") => {
-                loopback::answer(200, r#"{"metadata":{"continue":"a+b/c=&x"},"items":[{"at":1},{"at":2}]}"#)
-            }
-            Some("limit=500&continue=a%2Bb%2Fc%3D%26x") => loopback::answer(200, r#"{"items":[{"at":3}]}"#),
-            _ => loopback::answer(400, "the token is not valid"),
-        })
-        .await;
-        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
-        let control = Control::new(Client::new(&config, ClientOptions::default()).unwrap(), None);
-        let mut listed = Vec::new();
-        let each = |item: Value| listed.push(item["at"].clone());
-        control.list_each(&PODS, "ns", Accept::Object, each).await.unwrap();
-        assert_eq!(listed, [1, 2, 3]);
     }
 }

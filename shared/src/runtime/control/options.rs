@@ -3,6 +3,7 @@
 //! Left out: dry runs, and deletes that ignore what the server cannot read.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::api::object::{ResourceVersion, Uid};
 
@@ -39,6 +40,14 @@ impl From<Uid> for Preconditions {
 impl<'a> From<&'a str> for Preconditions<&'a str, &'a str> {
     fn from(uid: &'a str) -> Self {
         Self { uid, resource_version: None }
+    }
+}
+
+impl<'a> Preconditions<&'a str, &'a str> {
+    /// The state that was read live, with every field it has.
+    pub fn of_read(object: &'a Value) -> Self {
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+        Self { uid: text("/metadata/uid").unwrap_or_default(), resource_version: text("/metadata/resourceVersion") }
     }
 }
 

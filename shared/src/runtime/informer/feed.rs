@@ -48,9 +48,15 @@ impl Feeder {
     pub fn follow_metadata<T: Versioned>(&self, resource: Resource, sink: impl Sink<T>) -> Running {
         let health = Arc::new(Health::new(resource.to_string()));
         let progress = watch::Sender::default();
-        let follow = Follow { progress: progress.subscribe(), health: Arc::clone(&health) };
-        self.metrics.watch_informer(follow.clone());
         let none = Cow::Borrowed("");
+        let follow = Follow {
+            resource: resource.clone(),
+            field_selector: none.clone(),
+            label_selector: none.clone(),
+            progress: progress.subscribe(),
+            health: Arc::clone(&health),
+        };
+        self.metrics.watch_informer(follow.clone());
         let (field_selector, label_selector) = (none.clone(), none);
         let source = Source { resource, accept: Accept::Metadata, field_selector, label_selector, health };
         self.feeds().push(Collection::new(&source, follow.clone()));
@@ -75,7 +81,7 @@ impl Feeder {
         let failing: Vec<String> = self
             .feeds()
             .iter()
-            .filter_map(|Collection { follow: Follow { progress, health }, .. }| {
+            .filter_map(|Collection { follow: Follow { progress, health, .. }, .. }| {
                 let not_listed = || (!progress.borrow().synced).then(|| "not listed yet".to_owned());
                 Some(format!("{}: {}", health.resource, health.failing().or_else(not_listed)?))
             })

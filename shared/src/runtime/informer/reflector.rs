@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -65,6 +65,8 @@ pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client
     let mut came_back = reflector.client.came_back();
     let mut backoff = BACKOFF_FIRST;
     loop {
+        // What begins now fulfils every wish so far.
+        let _ = reflector.source.health.reconnect.notified().now_or_never();
         if reflector.list < reflector.source.health.wanted_list() {
             reflector.version = None;
         }
@@ -105,7 +107,7 @@ struct Reflector<T, S> {
     streaming: bool,
     /// Where to resume; none before the first list.
     version: Option<ResourceVersion>,
-    /// The newest wish for a list that the last begun list fulfils.
+    /// The number of the last list that was begun.
     list: u64,
     /// When that list was asked for.
     list_begun: Instant,

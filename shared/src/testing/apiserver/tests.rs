@@ -1,74 +1,78 @@
 use super::*;
-use crate::api::object::Key;
+use crate::api::json as to_json;
 use crate::api::object::Object;
-use crate::runtime::client::PatchType;
-use crate::runtime::control::{Control, DeleteOptions, Propagation, Written};
+use crate::runtime::api_error::ApiError;
+use crate::runtime::client::{Accept, PatchType};
+use crate::runtime::control::{DeleteOptions, Propagation, Written};
 use crate::testing::{object, pod, uid};
 
-fn control(server: &Server) -> Control {
-    Control::new(server.client(&Connection::default()), None)
+fn client(server: &Server) -> Client {
+    server.client(&Connection::default())
 }
 
-fn body(value: &Value) -> Bytes {
-    value.to_string().into()
+async fn create(client: &Client, value: &Value) -> Result<Written, ApiError> {
+    client.create(&PODS.collection_path("default"), Accept::Metadata, to_json(value)).await
 }
 
-async fn patch(control: &Control, target: &str, kind: PatchType, patch: Value) -> Result<Written, String> {
-    let key = Key::new("default", "a");
-    let patched = control.patch(&PODS, &key, target, kind, body(&patch)).await;
-    patched.map_err(|error| error.status().map_or_else(|| error.to_string(), |status| status.reason.clone()))
+async fn patch(client: &Client, target: &str, kind: PatchType, patch: Value) -> Result<Written, String> {
+    let path = PODS.object_path("default", "a", target);
+    let patched = client.patch(&path, Accept::Metadata, kind, to_json(&patch)).await;
+    patched.map_err(|error: ApiError| error.status().map_or_else(|| error.to_string(), |status| status.reason.clone()))
+}
+
+async fn delete(client: &Client, resource: &Resource, options: &DeleteOptions) -> Result<Value, ApiError> {
+    client.delete(&resource.object_path("default", "a", ""), Accept::Metadata, to_json(options)).await
 }
 
 #[tokio::test]
 async fn an_object_gets_what_the_server_gives_and_nothing_of_its_own() {
     let server = Server::new();
     let sent = json!({ "metadata": { "generateName": "a-", "uid": "mine" }, "status": { "phase": "Running" } });
-    let written = control(&server).create(&PODS, "default", body(&sent)).await.unwrap();
+    let written = create(&client(&server), &sent).await.unwrap();
     let stored = &server.list("pods")[0];
     assert_eq!(stored["metadata"]["name"], written.meta().name());
     assert_eq!(stored["metadata"]["uid"], written.meta().uid.to_string());
     assert_eq!((&stored["kind"], &stored["status"]["phase"]), (&json!("Pod"), &json!("Pending")));
     assert_eq!(server.requests(), ["create pods default/a-"]);
     let named = json!({ "metadata": { "name": written.meta().name() } });
-    assert!(control(&server).create(&PODS, "default", body(&named)).await.unwrap_err().is_already_exists());
+    assert!(create(&client(&server), &named).await.unwrap_err().is_already_exists());
 }
 
 #[tokio::test]
 async fn a_patch_has_its_preconditions_and_a_subresource_its_own_fields() {
     let server = Server::new();
     server.add(&pod("a").label("app", "web"));
-    let control = control(&server);
+    let client = client(&server);
     let old = json!({ "metadata": { "resourceVersion": "77" } });
-    assert_eq!(patch(&control, "", PatchType::Merge, old).await.unwrap_err(), "Conflict");
+    assert_eq!(patch(&client, "", PatchType::Merge, old).await.unwrap_err(), "Conflict");
     let other = json!({ "metadata": { "uid": uid("b") } });
-    assert_eq!(patch(&control, "", PatchType::StrategicMerge, other).await.unwrap_err(), "Invalid");
+    assert_eq!(patch(&client, "", PatchType::StrategicMerge, other).await.unwrap_err(), "Invalid");
     let both = json!({ "spec": { "nodeName": "other" }, "status": { "phase": "Failed" } });
-    patch(&control, "status", PatchType::Merge, both.clone()).await.unwrap();
+    patch(&client, "status", PatchType::Merge, both.clone()).await.unwrap();
     let status_only = server.get("pods", "default/a").unwrap();
     assert_eq!((&status_only["spec"]["nodeName"], &status_only["status"]["phase"]), (&json!("node"), &json!("Failed")));
-    let written = patch(&control, "", PatchType::Merge, both.clone()).await.unwrap();
+    let written = patch(&client, "", PatchType::Merge, both.clone()).await.unwrap();
     assert_eq!(server.get("pods", "default/a").unwrap()["metadata"]["generation"], 2);
     // What changes nothing is no change.
-    assert_eq!(patch(&control, "", PatchType::Merge, both).await.unwrap(), written);
+    assert_eq!(patch(&client, "", PatchType::Merge, both).await.unwrap(), written);
 }
 
 #[tokio::test]
 async fn a_deleted_object_stays_for_its_finalizers_and_a_pod_for_its_kubelet() {
     let server = Server::new();
-    let control = control(&server);
-    let key = Key::new("default", "a");
+    let client = client(&server);
     server.add(&pod("a").set(&["metadata", "finalizers"], json!(["test"])));
-    assert!(control.delete(&PODS, &key, &DeleteOptions::of(uid("b"))).await.unwrap_err().is_conflict());
-    control.delete(&PODS, &key, &DeleteOptions::of(uid("a"))).await.unwrap();
+    assert!(delete(&client, &PODS, &DeleteOptions::of(uid("b"))).await.unwrap_err().is_conflict());
+    delete(&client, &PODS, &DeleteOptions::of(uid("a"))).await.unwrap();
     let patched = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": ["test"] } });
-    patch(&control, "", PatchType::StrategicMerge, patched).await.unwrap();
+    patch(&client, "", PatchType::StrategicMerge, patched).await.unwrap();
     assert_eq!(server.get("pods", "default/a").unwrap()["metadata"]["deletionGracePeriodSeconds"], 30);
     server.run_pods();
     assert!(server.get("pods", "default/a").is_none());
     server.add(&object("v1", "ConfigMap", "a"));
     let config_maps = OTHERS[1].clone();
     let options = DeleteOptions::of(uid("a")).with_dependents(Propagation::Foreground);
-    control.delete(&config_maps, &key, &options).await.unwrap();
+    delete(&client, &config_maps, &options).await.unwrap();
     let kept = server.get("configmaps", "default/a").unwrap();
     assert_eq!(kept["metadata"]["finalizers"], json!(["foregroundDeletion"]));
 }
@@ -100,7 +104,7 @@ async fn a_watch_sees_an_object_that_matches_no_more_as_deleted() {
     server.add(&pod("a"));
     let client = server.client(&Connection::default());
     let path = "/api/v1/pods?watch=1&sendInitialEvents=true&fieldSelector=status.phase%3DRunning";
-    let mut watch = client.stream(path, crate::runtime::client::Accept::Metadata).await.unwrap();
+    let mut watch = client.stream(path, Accept::Metadata).await.unwrap();
     server.change("pods", "default/a", |pod| pod["status"]["phase"] = "Failed".into());
     server.change("pods", "default/a", |pod| pod["status"]["phase"] = "Succeeded".into());
     server.expire_watches("pods");
@@ -115,24 +119,24 @@ async fn a_watch_sees_an_object_that_matches_no_more_as_deleted() {
 #[tokio::test(start_paused = true)]
 async fn a_rule_refuses_loses_or_holds_as_many_requests_as_it_says() {
     let server = Server::new();
-    let control = control(&server);
-    let named = |name: &str| body(&json!({ "metadata": { "name": name } }));
+    let client = client(&server);
+    let named = |name: &str| json!({ "metadata": { "name": name } });
     let refusing = server.on("create", "pods").once().answer(500, "InternalError", "failed calling webhook");
-    let refused = control.create(&PODS, "default", named("a")).await.unwrap_err();
+    let refused = create(&client, &named("a")).await.unwrap_err();
     assert_eq!((refused.code(), refusing.count(), server.keys("pods").len()), (Some(500), 1, 0));
     server.on("create", "pods").once().lose();
-    assert!(control.create(&PODS, "default", named("a")).await.unwrap_err().is_outcome_unknown());
+    assert!(create(&client, &named("a")).await.unwrap_err().is_outcome_unknown());
     assert_eq!(server.keys("pods"), ["default/a"]);
     let holding = server.on("create", "pods").hold();
-    let created = control.clone();
-    let creating = tokio::spawn(async move { created.create(&PODS, "default", named("b")).await });
+    let writer = client.clone();
+    let creating = tokio::spawn(async move { create(&writer, &named("b")).await });
     holding.arrived().await;
     assert_eq!(server.keys("pods").len(), 1);
     holding.release();
     creating.await.unwrap().unwrap();
     server.stop_after_writes(1);
-    control.create(&PODS, "default", named("c")).await.unwrap();
-    assert!(control.create(&PODS, "default", named("d")).await.is_err());
-    assert!(control.get_raw(&PODS, &Key::new("default", "c")).await.is_err(), "the connection is cut");
+    create(&client, &named("c")).await.unwrap();
+    assert!(create(&client, &named("d")).await.is_err());
+    assert!(client.get::<Value>(&PODS.object_path("default", "c", "")).await.is_err(), "the connection is cut");
     assert_eq!(server.keys("pods").len(), 3);
 }

@@ -6,6 +6,7 @@ use crate::controllers::replicas::plan::plan;
 use crate::controllers::replicas::pod::Pod;
 use crate::controllers::replicas::status::next_status;
 use crate::runtime::client::{Client, ClientOptions};
+use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::events::Recorder;
 use crate::runtime::informer::InformerBuilder;
 use crate::runtime::serving::loopback::{self, Body};
@@ -38,17 +39,14 @@ impl Room {
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
         let client =
             Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap();
-        let control = Control::new(client, None);
-        let mut consistency = Consistency::default();
-        let pods_source = consistency.follow(InformerBuilder::<Pod>::new().build().follow());
-        let owners_source = consistency.follow(InformerBuilder::<Set>::new().build().follow());
+        let followed = Watched::default();
+        followed.add(InformerBuilder::<Pod>::new().build().follow());
+        followed.add(InformerBuilder::<Set>::new().build().follow());
+        let control = Control::new(client.clone(), None, Arc::new(Consistency::new(client, followed)));
         let writer = Writer {
             pods: PodControl::new(control.clone(), Recorder::default()),
             control,
             expectations: Arc::default(),
-            consistency: Arc::new(consistency),
-            pods_source,
-            owners_source,
             clock: Clock::new(|| NOW),
             drops_terminating: AtomicBool::default(),
         };
@@ -65,7 +63,10 @@ impl Room {
     fn waits(&self) -> (Option<String>, bool) {
         let key = Key::new("default", "web");
         let outstanding = self.writer.expectations.outstanding(&key, NOW);
-        (outstanding.map(|outstanding| outstanding.to_string()), self.writer.consistency.behind(&key).is_some())
+        (
+            outstanding.map(|outstanding| outstanding.to_string()),
+            self.writer.control.consistency().behind(&key).is_some(),
+        )
     }
 
     fn requests(&self) -> Vec<String> {
@@ -149,7 +150,7 @@ async fn a_deletion_is_expected_unless_it_failed_or_the_pod_was_gone() {
         let outcome = room.apply(&web(0), &["gone", "kept", "deleted"].map(own)).await.unwrap();
         assert_eq!(outcome.failure.as_deref(), Some("unable to delete pods: no"), "{reason}");
         assert_eq!(outcome.claimed.len(), 3);
-        assert_eq!(room.waits(), (Some("1 deletion".to_owned()), false));
+        assert_eq!(room.waits(), (Some("1 deletion".to_owned()), true));
     }
 }
 

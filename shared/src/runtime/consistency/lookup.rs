@@ -1,0 +1,93 @@
+//! Looks for what was created under a name that the server chose, where the answer that would have told the name was
+//! lost.
+//!
+//! One list of the owner's namespace answers for every key of that namespace. Left out: creations under a fixed name,
+//! which `AlreadyExists` answers at the next try.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Consistency, Follow, Goal};
+use crate::api::object::{Key, ResourceVersion, Uid};
+use crate::api::resource::Resource;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::client::Accept;
+use crate::runtime::control::Written;
+use crate::runtime::control::pages::{Selection, each_of};
+
+/// The least time between two lookups of one namespace.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// One lookup at a time.
+#[derive(Default)]
+pub(super) struct Lookups {
+    lost: AtomicU64,
+    /// When a namespace may be listed again.
+    pub(super) due: Mutex<HashMap<(Resource, String), Instant>>,
+}
+
+impl Lookups {
+    /// Counts a lost creation; gives its number.
+    pub(super) fn count_lost(&self) -> u64 {
+        self.lost.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+impl Consistency {
+    /// Ends when it is known what the lost creations of `key` have made; the caches must then have seen it.
+    pub(super) async fn look_up(&self, key: &Key) {
+        loop {
+            let mut due = self.lookups.due.lock().await;
+            // The lookup for another key may have answered meanwhile.
+            let Some(follow) = self.first_lost(key) else { return };
+            let namespace = (follow.resource.clone(), key.namespace().to_owned());
+            let now = Instant::now();
+            if let Some(at) = due.get(&namespace).copied().filter(|at| *at > now) {
+                drop(due);
+                sleep_until(at).await;
+                continue;
+            }
+            if let Err(error) = self.look_for(&follow, key.namespace()).await {
+                tracing::warn!(resource = %follow.resource, %key, %error, "cannot look for what was created");
+            }
+            let ended = Instant::now();
+            due.retain(|_, at| *at > ended);
+            due.insert(namespace, ended + PAUSE_MIN.max((ended - now) * 10));
+        }
+    }
+
+    fn first_lost(&self, key: &Key) -> Option<Arc<Follow>> {
+        self.written().get(key)?.lost.first().map(|lost| Arc::clone(&lost.follow))
+    }
+
+    /// Lists a namespace as its cache would, and answers every key of it that had lost a creation before.
+    async fn look_for(&self, follow: &Arc<Follow>, namespace: &str) -> Result<(), ApiError> {
+        let known = self.lookups.lost.load(Ordering::Relaxed);
+        let list = follow.health.next_list();
+        let mut newest: HashMap<Uid, ResourceVersion> = HashMap::new();
+        let Follow { resource, field_selector, label_selector, .. } = &**follow;
+        let selection = Selection { field_selector, label_selector };
+        each_of(&self.client, &resource.collection_path(namespace), selection, Accept::Metadata, |found: Written| {
+            if let Some(owner) = found.metadata.controller_uid() {
+                let version = newest.entry(owner).or_default();
+                *version = found.metadata.resource_version.max(*version);
+            }
+        })
+        .await?;
+        for (_, record) in self.written().iter_mut().filter(|(key, _)| key.namespace() == namespace) {
+            let lost = record.lost.len();
+            record.lost.retain(|lost| lost.number > known || !Arc::ptr_eq(&lost.follow, follow));
+            if record.lost.len() < lost
+                && let Some(version) = newest.get(&record.uid)
+            {
+                record.aim(follow, Goal { version: *version, list });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! The writes for one key. Each notes what the caches must have seen before the key is synced again.
+//!
+//! Left out: what needs no waiting. A known refusal stored nothing. Of an answer that was lost only a creation under a
+//! name that the server chooses is in doubt: every other write carries its precondition or its name, so a second try
+//! meets what the first one did, and changes nothing.
+
+use std::ops::Deref;
+
+use anyhow::anyhow;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::patch::object_under;
+use super::{Claimed, Control, DeleteOptions, Patch, Preconditions, Written};
+use crate::api::json;
+use crate::api::object::{Key, Object, ResourceVersion, Uid};
+use crate::api::owner::{Claim, Owner, adopt_patch, release_patch};
+use crate::api::resource::Resource;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::client::{Accept, Client};
+
+/// Writes for one key, and reads as its [`Control`] does.
+#[derive(Clone, Copy)]
+pub struct KeyControl<'a> {
+    pub(super) control: &'a Control,
+    pub(super) key: &'a Key,
+    pub(super) uid: Uid,
+}
+
+impl Deref for KeyControl<'_> {
+    type Target = Control;
+    fn deref(&self) -> &Control {
+        self.control
+    }
+}
+
+impl KeyControl<'_> {
+    /// The client for a write, unless another replica may be at work.
+    pub(super) fn writer(&self) -> Result<&Client, ApiError> {
+        self.control.writer()
+    }
+
+    fn noted(&self, resource: &Resource, result: Result<Written, ApiError>) -> Result<Written, ApiError> {
+        result.inspect(|written| self.record(resource, written.metadata.resource_version))
+    }
+
+    fn record(&self, resource: &Resource, version: ResourceVersion) {
+        self.control.consistency.record(self.key, self.uid, resource, version);
+    }
+
+    /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
+    pub async fn create(&self, resource: &Resource, namespace: &str, body: Bytes) -> Result<Written, ApiError> {
+        let path = resource.collection_path(namespace);
+        let created = self.writer()?.create(&path, Accept::Metadata, body.clone()).await;
+        if created.as_ref().is_err_and(ApiError::is_outcome_unknown) && !has_name(&body) {
+            self.control.consistency.lost(self.key, self.uid, resource);
+        }
+        self.noted(resource, created)
+    }
+
+    /// DELETE of one object.
+    pub async fn delete<U: Serialize, V: Serialize>(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        options: &DeleteOptions<U, V>,
+    ) -> Result<(), ApiError> {
+        let path = resource.object_path(key.namespace(), key.name(), "");
+        let deleted: Value = self.writer()?.delete(&path, Accept::Metadata, json(options)).await?;
+        // What stays for a while is answered with its new version, what is gone at once often without any.
+        let version = deleted.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        if let Some(version) = version.and_then(|version| version.parse().ok()) {
+            self.record(resource, ResourceVersion(version));
+        }
+        Ok(())
+    }
+
+    /// PATCH of exactly this object, and where the preconditions have its version, in exactly this state.
+    pub async fn patch<U: Serialize, V: Serialize>(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        preconditions: impl Into<Preconditions<U, V>>,
+        patch: Patch,
+    ) -> Result<Written, ApiError> {
+        let path = resource.object_path(key.namespace(), key.name(), patch.subresource);
+        let body = patch.body(&preconditions.into());
+        self.noted(resource, self.writer()?.patch(&path, Accept::Metadata, patch.kind, body).await)
+    }
+
+    /// PATCH of the status alone. A merge patch: what this build does not know of the status stays.
+    pub async fn patch_status(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        preconditions: Preconditions,
+        status: &impl Serialize,
+    ) -> Result<Written, ApiError> {
+        #[derive(Serialize)]
+        struct Body<'a, S> {
+            status: &'a S,
+        }
+        self.patch(resource, key, preconditions, Patch::merge(&Body { status }).on_status()).await
+    }
+
+    /// PUT of the whole of an object or a subresource (`""` for the object itself), as it was read and changed.
+    pub async fn replace<U: Serialize, V: Serialize>(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        subresource: &str,
+        preconditions: Preconditions<U, V>,
+        body: &Value,
+    ) -> Result<Written, ApiError> {
+        let path = resource.object_path(key.namespace(), key.name(), subresource);
+        // The server refuses an empty body.
+        let body = object_under(&preconditions, &json(body)).unwrap_or_default();
+        self.noted(resource, self.writer()?.replace(&path, Accept::Metadata, body).await)
+    }
+
+    /// Adopts and releases as planned. Every object is tried; the first adoption is preceded by one live read of the
+    /// owner, so that an owner which is being deleted adopts nothing.
+    ///
+    /// Upstream: `ClaimPods` and `RecheckDeletionTimestamp`, `pkg/controller/controller_ref_manager.go`.
+    pub async fn claim<T: Object>(
+        &self,
+        owner: &Owner,
+        resource: &Resource,
+        claim: Claim<T>,
+        finalizers: &[&str],
+    ) -> Claimed<T> {
+        let Claim { owned, adopt, release } = claim;
+        let mut claimed = Claimed { objects: owned, errors: Vec::new() };
+        for object in release {
+            let (key, uid) = (&object.meta().key, object.meta().uid);
+            match self.patch(resource, key, uid, Patch::strategic(&release_patch(owner.uid, finalizers))).await {
+                // Gone, or not ours any more: either way it is released.
+                Err(error) if !error.is_not_found() && !error.is_invalid() => claimed.errors.push(error.into()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        if adopt.is_empty() {
+            return claimed;
+        }
+        let may_adopt = self.recheck(owner).await;
+        for object in adopt {
+            let (key, uid) = (object.meta().key.clone(), object.meta().uid);
+            if let Err(reason) = &may_adopt {
+                claimed.errors.push(anyhow!("can't adopt {} {key} ({uid}): {reason}", resource.kind));
+                continue;
+            }
+            match self.patch(resource, &key, uid, Patch::strategic(&adopt_patch(owner, finalizers))).await {
+                Ok(_) => claimed.objects.push(object),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => claimed.errors.push(error.into()),
+            }
+        }
+        claimed.objects.sort_by(|a, b| a.meta().key.cmp(&b.meta().key));
+        claimed
+    }
+
+    async fn recheck(&self, owner: &Owner) -> Result<(), String> {
+        let live: Written = self
+            .get(&owner.resource, &owner.key)
+            .await
+            .map_err(|error| format!("can't recheck DeletionTimestamp: {error}"))?;
+        let (kind, key, got) = (&owner.resource.kind, &owner.key, live.metadata.uid);
+        if got != owner.uid {
+            return Err(format!("original {kind} {key} is gone: got uid {got}, wanted {}", owner.uid));
+        }
+        match live.metadata.deletion {
+            Some(at) => Err(format!("{key} has just been deleted at {at}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether the object of this JSON says its own name.
+fn has_name(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Named {
+        metadata: Name,
+    }
+    #[derive(Deserialize)]
+    struct Name {
+        #[serde(default)]
+        name: String,
+    }
+    serde_json::from_slice::<Named>(body).is_ok_and(|named| !named.metadata.name.is_empty())
+}

@@ -1,0 +1,97 @@
+//! A live list of a collection, page by page, so that no more than one page is ever held.
+//!
+//! Left out: lists of what is followed, which are the informer's.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::api::url::with_query;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::client::{Accept, Client};
+
+/// As many objects come in one page.
+const PAGE: usize = 500;
+
+/// Which objects of a collection; all where both are empty.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Selection<'a> {
+    /// As the API writes it.
+    pub(crate) field_selector: &'a str,
+    /// As the API writes it.
+    pub(crate) label_selector: &'a str,
+}
+
+/// Gives each object of the newest state there is.
+pub(crate) async fn each_of<T: DeserializeOwned>(
+    client: &Client,
+    collection: &str,
+    selection: Selection<'_>,
+    accept: Accept,
+    mut each: impl FnMut(T),
+) -> Result<(), ApiError> {
+    let Selection { field_selector, label_selector } = selection;
+    let selectors = [("fieldSelector", field_selector), ("labelSelector", label_selector)];
+    let (limit, mut token) = (PAGE.to_string(), String::new());
+    loop {
+        let [fields, labels] = selectors;
+        let path = with_query(collection, &[("limit", &limit), fields, labels, ("continue", &token)]);
+        let page: Page<T> = read(&path, &client.get_bytes(&path, accept.of_list()).await?)?;
+        page.items.into_iter().flatten().for_each(&mut each);
+        token = page.metadata.token;
+        if token.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Decodes an answer to a GET.
+pub(super) fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|cause| ApiError::Decode {
+        method: "GET".to_owned(),
+        path: path.to_owned(),
+        cause,
+    })
+}
+
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default)]
+    metadata: PageMeta,
+    items: Option<Vec<T>>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageMeta {
+    #[serde(default, rename = "continue")]
+    token: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::runtime::client::ClientOptions;
+    use crate::runtime::serving::loopback;
+
+    #[tokio::test]
+    async fn a_list_goes_on_where_the_token_says_whatever_it_is_made_of() {
+        let address = loopback::serve(|request| match request.uri().query() {
+            Some("limit=500&labelSelector=a%3Db") => {
+                loopback::answer(200, r#"{"metadata":{"continue":"a+b/c=&x"},"items":[{"at":1},{"at":2}]}"#)
+            }
+            Some("limit=500&labelSelector=a%3Db&continue=a%2Bb%2Fc%3D%26x") => {
+                loopback::answer(200, r#"{"items":[{"at":3}]}"#)
+            }
+            _ => loopback::answer(400, "the token is not valid"),
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let mut listed = Vec::new();
+        let each = |item: Value| listed.push(item["at"].clone());
+        let selection = Selection { field_selector: "", label_selector: "a=b" };
+        each_of(&client, "/api/v1/pods", selection, Accept::Object, each).await.unwrap();
+        assert_eq!(listed, [1, 2, 3]);
+    }
+}

@@ -1,0 +1,140 @@
+//! A patch, and how the preconditions of a write get into its body.
+//!
+//! Left out: server-side apply, which no controller of kube-controller-manager uses.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::Preconditions;
+use crate::api::json;
+use crate::runtime::client::PatchType;
+
+/// What changes of an object. It names neither uid nor resourceVersion: these are the write's [`Preconditions`].
+#[derive(Clone, Debug)]
+pub struct Patch {
+    pub(super) kind: PatchType,
+    pub(super) subresource: &'static str,
+    body: Bytes,
+}
+
+impl Patch {
+    /// A patch of this kind.
+    pub fn new(kind: PatchType, body: &impl Serialize) -> Self {
+        Self { kind, subresource: "", body: json(body) }
+    }
+
+    /// A merge patch: a field replaces, `null` removes, what is not named stays.
+    pub fn merge(body: &impl Serialize) -> Self {
+        Self::new(PatchType::Merge, body)
+    }
+
+    /// A strategic merge patch, which merges single items of lists; custom resources don't take one.
+    pub fn strategic(body: &impl Serialize) -> Self {
+        Self::new(PatchType::StrategicMerge, body)
+    }
+
+    /// The operations of a JSON patch.
+    pub fn operations(body: &impl Serialize) -> Self {
+        Self::new(PatchType::Json, body)
+    }
+
+    /// The same of the status subresource.
+    #[must_use]
+    pub fn on_status(self) -> Self {
+        Self { subresource: "status", ..self }
+    }
+
+    /// The body that the server refuses (409) where the preconditions don't hold.
+    pub(super) fn body<U: Serialize, V: Serialize>(&self, preconditions: &Preconditions<U, V>) -> Bytes {
+        let guarded = match self.kind {
+            PatchType::Json => operations_under(preconditions, &self.body),
+            PatchType::Merge | PatchType::StrategicMerge => object_under(preconditions, &self.body),
+        };
+        // The server refuses an empty body, so what cannot be guarded changes nothing.
+        guarded.unwrap_or_default()
+    }
+}
+
+/// An object's JSON with the preconditions in its metadata; every other field stays as it is written.
+pub(super) fn object_under<U: Serialize, V: Serialize>(
+    preconditions: &Preconditions<U, V>,
+    body: &[u8],
+) -> serde_json::Result<Bytes> {
+    let mut object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body)?;
+    let metadata = object.get("metadata").map(|metadata| BTreeMap::deserialize(&**metadata)).transpose()?;
+    let mut metadata: BTreeMap<String, Box<RawValue>> = metadata.unwrap_or_default();
+    let Preconditions { uid, resource_version } = preconditions;
+    metadata.insert("uid".to_owned(), to_raw_value(uid)?);
+    if let Some(version) = resource_version {
+        metadata.insert("resourceVersion".to_owned(), to_raw_value(version)?);
+    }
+    object.insert("metadata".to_owned(), to_raw_value(&metadata)?);
+    Ok(json(&object))
+}
+
+/// The server compares the resourceVersion that the patched object has: 409 where it is another than the newest.
+fn operations_under<U: Serialize, V: Serialize>(
+    preconditions: &Preconditions<U, V>,
+    body: &[u8],
+) -> serde_json::Result<Bytes> {
+    #[derive(Serialize)]
+    struct Operation<T> {
+        op: &'static str,
+        path: &'static str,
+        value: T,
+    }
+    let Preconditions { uid, resource_version } = preconditions;
+    let mut all = vec![to_raw_value(&Operation { op: "test", path: "/metadata/uid", value: uid })?];
+    if let Some(value) = resource_version {
+        all.push(to_raw_value(&Operation { op: "replace", path: "/metadata/resourceVersion", value })?);
+    }
+    let operations: Vec<Box<RawValue>> = serde_json::from_slice(body)?;
+    all.extend(operations);
+    Ok(json(&all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[track_caller]
+    fn check(patch: &Patch, expected: &Value) {
+        let preconditions = Preconditions { uid: "u", resource_version: Some("7") };
+        let sent: Value = serde_json::from_slice(&patch.body(&preconditions)).unwrap();
+        assert_eq!(sent, *expected);
+    }
+
+    #[test]
+    fn every_kind_of_patch_carries_its_preconditions() {
+        let guard = json!({ "uid": "u", "resourceVersion": "7" });
+        check(&Patch::merge(&json!({})), &json!({ "metadata": guard }));
+        let mut metadata = guard.clone();
+        metadata["labels"] = json!({ "a": null });
+        let body = json!({ "metadata": { "labels": { "a": null } }, "spec": { "a": [1.50] } });
+        let expected = json!({ "metadata": metadata, "spec": { "a": [1.50] } });
+        check(&Patch::strategic(&body), &expected);
+        check(
+            &Patch::operations(&json!([{ "op": "remove", "path": "/a" }])),
+            &json!([
+                { "op": "test", "path": "/metadata/uid", "value": "u" },
+                { "op": "replace", "path": "/metadata/resourceVersion", "value": "7" },
+                { "op": "remove", "path": "/a" },
+            ]),
+        );
+    }
+
+    #[test]
+    fn without_a_version_only_the_uid_is_compared() {
+        let body = Patch::merge(&json!({ "spec": {} })).body(&Preconditions::from("u"));
+        assert_eq!(body, r#"{"metadata":{"uid":"u"},"spec":{}}"#);
+    }
+
+    #[test]
+    fn what_cannot_be_guarded_is_not_sent() {
+        assert_eq!(Patch::merge(&json!(1)).body(&Preconditions::from("u")), "");
+    }
+}
