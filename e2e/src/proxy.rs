@@ -48,6 +48,12 @@ impl Exchange {
     pub fn is_write(&self) -> bool {
         rules::is_write(&self.method)
     }
+
+    /// Whether it asked for many objects: a list in pages, or the one that begins a watch.
+    pub fn is_list(&self) -> bool {
+        let mut parameters = self.query.split('&');
+        parameters.any(|parameter| parameter == "sendInitialEvents=true" || parameter.starts_with("limit="))
+    }
 }
 
 /// A running proxy; ends when dropped.

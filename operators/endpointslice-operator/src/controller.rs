@@ -54,6 +54,8 @@ impl Operator for EndpointSliceOperator {
         let sources = Arc::new(sources);
         let Informers { mut services, mut pods, mut nodes, mut slices } = informers;
 
+        let tracker = Arc::clone(&sources.tracker);
+        setup.on_restore(move || tracker.start_over());
         let metrics = EndpointSliceMetrics::register(setup.metrics(), flags.max_endpoints_per_slice);
         let writer = Writer {
             control: setup.control(&queue),

@@ -20,6 +20,7 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::apply;
 use crate::apply::orphan::orphan;
 use crate::flags::Flags;
+use crate::graph::Graph;
 use crate::graph::dot::{self, Drawing};
 use crate::observe::observe;
 use crate::plan::{self, LookAgain, plan};
@@ -60,6 +61,8 @@ impl Operator for GarbageCollectorOperator {
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&collector), errors);
         setup.run("monitors", ready, monitors.run());
 
+        let restored = Arc::clone(&collector);
+        setup.on_restore(move || restored.with_graph(Graph::forget_absent));
         let resumed = Arc::clone(&collector);
         setup.at_start(move || resumed.resume());
         let shown = Arc::clone(&collector);

@@ -135,6 +135,11 @@ impl Graph {
         self.absent.add(owner);
     }
 
+    /// Knows of no absent owner any more: a restored etcd has again what was deleted.
+    pub fn forget_absent(&mut self) {
+        self.absent = AbsentOwners::default();
+    }
+
     fn observe(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, effects: &mut Effects) {
         let is_first = self.settle_identity(kind, object, effects);
         let uid = object.uid;

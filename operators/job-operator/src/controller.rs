@@ -59,6 +59,11 @@ impl Operator for JobOperator {
             metrics: JobMetrics::register(setup.metrics()),
             clock: setup.clock(),
         };
+        let (expectations, memory) = (Arc::clone(&writer.expectations), Arc::clone(&writer.memory));
+        setup.on_restore(move || {
+            expectations.start_over();
+            memory.start_over();
+        });
         let (known, taker) = (Arc::clone(&caches), Taker::new(&writer, &jobs_queue, &orphans_queue));
         jobs.on_change(move |change| known.job_changed(change).into_iter().for_each(|effect| taker.take(effect)));
         let (known, taker) = (Arc::clone(&caches), Taker::new(&writer, &jobs_queue, &orphans_queue));

@@ -278,9 +278,56 @@ mod tests {
         assert!(!error(409, r#"{"code":409,"reason":"AlreadyExists"}"#).is_conflict());
         assert!(error(404, "404 page not found\n").is_not_found());
         assert_eq!(error(502, "").to_string(), "the server answered 502");
-        assert!(error(504, "").is_outcome_unknown());
         let path = "/api/v1/pods?watch=1&timeoutSeconds=417".to_owned();
         let refused = ApiError::Transport { method: "GET".to_owned(), path, cause: "connection refused".to_owned() };
         assert_eq!(refused.without_query(), "GET /api/v1/pods: connection refused");
+    }
+
+    /// Whether it is in doubt if a write that was answered like this has happened.
+    #[track_caller]
+    fn check(code: u16, reason: &str, message: &str, expected: bool) {
+        let status = Status { code, reason: reason.to_owned(), message: message.to_owned(), details: None };
+        let error = ApiError::Status(Box::new(status));
+        assert_eq!(error.is_outcome_unknown(), expected, "{code} {reason}: {message}");
+    }
+
+    #[test]
+    fn a_known_refusal_is_no_doubt() {
+        for code in [400, 401, 403, 404, 405, 408, 409, 410, 415, 422, 429] {
+            check(code, "", "no", false);
+        }
+        let dial = r#"failed to call webhook: Post "https://127.0.0.1:1/?timeout=1s": dial tcp: connection refused"#;
+        let webhook = format!(r#"failed calling webhook "dead.example.com": {dial}"#);
+        check(500, "InternalError", &format!("Internal error occurred: {webhook}"), false);
+        check(500, "InternalError", &webhook, false);
+        let late = r#"failed calling webhook "slow": failed to call webhook: context deadline exceeded"#;
+        check(500, "InternalError", &format!("Internal error occurred: {late}"), false);
+        check(500, "", r#"admission webhook "strict.example.com" denied the request: not today"#, false);
+        check(502, "", r#"admission webhook "strict.example.com" denied the request without explanation"#, false);
+        check(500, "InternalError", "Internal error occurred: resource quota evaluation timed out", false);
+        check(503, "ServiceUnavailable", "apiserver not ready", false);
+        check(503, "ServiceUnavailable", "the server is currently unable to handle the request", false);
+        assert!(!ApiError::NotLeading.is_outcome_unknown());
+    }
+
+    #[test]
+    fn what_may_have_been_stored_before_it_failed_is_in_doubt() {
+        check(500, "InternalError", "Internal error occurred: etcdserver: request timed out", true);
+        check(500, "ServerTimeout", "The create operation against pods could not be completed at this time", true);
+        check(500, "InternalError", "Internal error occurred: conversion webhook for example.com/v1 failed", true);
+        check(500, "", "the message of a user says: failed calling webhook ", true);
+        check(502, "", "Bad Gateway", true);
+        check(503, "", "upstream connect error or disconnect/reset before headers", true);
+        check(503, "ServiceUnavailable", "error trying to reach service: EOF", true);
+        check(504, "Timeout", "Timeout: request did not complete within the allotted timeout", true);
+        check(504, "Timeout", r#"admission webhook "a proxy in between says so""#, true);
+        let (method, path) = ("POST".to_owned(), "/api/v1/namespaces/ns/pods".to_owned());
+        let cause = "connection reset".to_owned();
+        let broken = ApiError::Transport { method: method.clone(), path: path.clone(), cause };
+        let late = ApiError::Timeout { method: method.clone(), path: path.clone(), limit: Duration::from_secs(30) };
+        let odd = ApiError::Decode { method, path, cause: serde_json::from_str::<u8>("x").unwrap_err() };
+        for error in [broken, late, odd] {
+            assert!(error.is_outcome_unknown(), "{error}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::Part;
-use e2e::proxy::{Action, Rule};
+use e2e::proxy::{Action, Exchange, Rule};
 use http::StatusCode;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::ReplicaSet;
@@ -200,6 +200,7 @@ fn pods_that_a_dead_webhook_keeps_out_are_tried_ever_more_rarely_and_hold_up_nob
         scene.apply(&dead_webhook(&scene.namespace, "web")).await?;
         is_refused(scene, "web").await?;
         scene.apply(&replica_set(3)).await?;
+        behind.proxy.forget_requests();
         let attempts = scene
             .wait_until("eight attempts", DEADLINE, async || {
                 let attempts = behind.proxy.writes("**/pods");
@@ -229,6 +230,8 @@ fn pods_that_a_dead_webhook_keeps_out_are_tried_ever_more_rarely_and_hold_up_nob
             })
             .await?;
         ensure!(pods(scene).await?.is_empty(), "the webhook let pods pass");
+        let lists: Vec<_> = behind.proxy.requests().into_iter().filter(Exchange::is_list).collect();
+        ensure!(lists.is_empty(), "what is refused lists nothing anew: {lists:?}");
 
         let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(scene.client.clone());
         webhooks.delete("dead", &DeleteParams::default()).await?;

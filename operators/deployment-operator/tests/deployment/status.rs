@@ -19,7 +19,7 @@ fn counts(observed: &Observed) -> DeploymentStatus {
 fn patch(observed: &Observed, next: DeploymentStatus) -> Option<Value> {
     let patch = StatusPatch::new(observed, next, ResourceVersion(7))?;
     let Preconditions { uid: of, resource_version } = patch.preconditions();
-    assert_eq!((of, resource_version), (uid("web"), Some(ResourceVersion(7))));
+    assert_eq!((of.to_string(), resource_version), (uid("web"), Some(ResourceVersion(7))));
     Some(serde_json::to_value(patch).unwrap())
 }
 

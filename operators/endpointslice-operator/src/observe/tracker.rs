@@ -83,6 +83,11 @@ impl Tracker {
         }
     }
 
+    /// Forgets what was written: a restored etcd may have older states of slices, and those that were deleted.
+    pub(crate) fn start_over(&self) {
+        self.state().slices.clear();
+    }
+
     /// A slice is gone; gives whether that was somebody else's doing.
     ///
     /// Upstream: `HandleDeletion`, `endpointslice_tracker.go`.

@@ -205,6 +205,7 @@ pub(crate) mod tests {
     use shared::api::resource::PODS;
     use shared::runtime::client::{Client, ClientOptions, load_config};
     use shared::runtime::clock::Clock;
+    use shared::runtime::consistency::{Consistency, Watched};
     use shared::runtime::control::Control;
     use shared::runtime::discovery::Served;
     use shared::runtime::events::Events;
@@ -226,7 +227,8 @@ pub(crate) mod tests {
                 see(graph, api_version, kind, json);
             }
         });
-        (collector, Control::new(client, None))
+        let consistency = Consistency::new(client.clone(), Watched::default());
+        (collector, Control::new(client, None, Arc::new(consistency)))
     }
 
     /// Of these resources alone.

@@ -16,6 +16,8 @@ fn a_deleted_owner_is_worth_an_attempt_on_each_dependent() {
     assert_eq!(scene.observe(&thing("Pod", "ns/b").owned_by(&owner)), "");
     assert_eq!(scene.delete(&owner), "delete: a b");
     assert!(scene.graph.is_absent(&owner.identity()));
+    scene.graph.forget_absent();
+    assert!(!scene.graph.is_absent(&owner.identity()), "it is asked for again");
     assert_eq!(scene.delete(&owner), "", "a second time there is nothing left to do");
 }
 

@@ -79,4 +79,9 @@ impl Memory {
     pub fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
+
+    /// Forgets everything: a restored etcd may have pods as they were before their finalizer went.
+    pub fn start_over(&self) {
+        self.lock().clear();
+    }
 }

@@ -26,6 +26,8 @@ fn a_finalizer_is_awaited_until_it_is_seen_to_be_gone() {
     memory.forget(&pi);
     memory.release_observed(&pi, uid("b"));
     assert_eq!(memory.released(&pi, uid("pi")), pods([]));
+    memory.start_over();
+    assert_eq!(memory.released(&other, uid("other")), pods([]));
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<
         clock: setup.clock(),
         drops_terminating: AtomicBool::default(),
     };
+    let expectations = Arc::clone(&writer.expectations);
+    setup.on_restore(move || expectations.start_over());
     let (known, take) = (Arc::clone(&caches), taker(&writer, queue));
     owners.on_change(move |change| known.owner_changed(change).into_iter().for_each(&take));
     let (known, take) = (Arc::clone(&caches), taker(&writer, queue));

@@ -118,7 +118,7 @@ async fn a_stalled_watch_is_broken_by_a_list_that_began_later() {
     let scene = Scene::new("");
     scene.wrote("web", A, 7);
     let wait = tokio::spawn(scene.waiting("web"));
-    tokio::time::sleep(STALL * 2 - Duration::from_secs(1)).await;
+    tokio::time::sleep(STALL + Duration::from_secs(4)).await;
     assert_eq!(scene.health.wanted_list(), 0, "a new watch comes first");
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(scene.health.wanted_list(), 1, "a list was asked for");

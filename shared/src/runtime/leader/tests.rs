@@ -480,8 +480,10 @@ async fn a_write_that_had_to_wait_is_not_sent_once_the_term_is_over() {
     let config = kube::Config::new(format!("http://{}", room.client.host()).parse().unwrap());
     let options = ClientOptions { qps: Some(5.0), burst: 1, ..ClientOptions::default() };
     let limited = Client::new(&config, options).unwrap();
-    let control = Control::new(limited.with_term(elector.term()), None);
-    let write = async || control.create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
+    let consistency = Consistency::new(limited.clone(), Watched::default());
+    let control = Control::new(limited.with_term(elector.term()), None, Arc::new(consistency));
+    let key = Key::new("kube-system", "web");
+    let write = async || control.for_name(&key).create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
     assert!(write().await.is_err_and(|error| error.is_already_exists()), "the first one has a token");
     let requests = room.store().requests.len();
     let mut waits = Box::pin(write());

@@ -121,6 +121,9 @@ fn a_slice_concerns_its_service_unless_the_change_is_our_own() {
     assert!(updated().is_empty(), "on its way out");
     assert!(sources.slice_changed(Change::Deleted(&second)).is_empty(), "our own deletion");
     assert!(!sources.tracker.has_deleted(first.meta().uid));
+    sources.tracker.deleted(first.meta().uid);
+    sources.tracker.start_over();
+    assert!(!sources.tracker.has_deleted(first.meta().uid), "a restored etcd has it again");
     assert_eq!(names(sources.slice_changed(Change::Deleted(&second))), ["app-0"]);
 
     let nobodys = build(object("discovery.k8s.io/v1", "EndpointSlice", "b").set(&["addressType"], "IPv4"));

@@ -303,6 +303,27 @@ async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordi
     assert!(begun.elapsed().is_zero(), "all work waits for this list");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_key_that_waits_for_a_cache_does_not_cut_its_back_off() {
+    let Scene { reflector, .. } = Scene::new();
+    let health = Arc::clone(&reflector.source.health);
+    tokio::spawn(run(reflector.source, reflector.sink, reflector.client));
+    while health.failing().is_none() {
+        tokio::task::yield_now().await;
+    }
+    let failed = Instant::now();
+    for _ in 0..200 {
+        health.reconnect();
+        health.relist();
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((health.lists(), failed.elapsed()), (1, Duration::ZERO), "the back-off goes on");
+    while health.lists() == 1 {
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert!(failed.elapsed() >= BACKOFF_FIRST);
+}
+
 #[tokio::test]
 async fn a_watch_that_ends_as_soon_as_it_began_is_a_failure_and_an_unfinished_list_too() {
     let mut scene = Scene::served(|_| loopback::stream(stream::empty())).await;
