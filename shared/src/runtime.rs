@@ -15,6 +15,7 @@ pub mod informer;
 // Deciding once per key.
 pub mod consistency;
 pub mod decisions;
+pub mod effect;
 pub mod expectations;
 pub mod queue;
 pub mod worker;

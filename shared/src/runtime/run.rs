@@ -28,7 +28,9 @@ use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Consistency, Follow, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
+use crate::runtime::effect::Effects;
 use crate::runtime::events::{Events, Recorder};
+use crate::runtime::expectations::Expectations;
 use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
 use crate::runtime::informer::{Feeder, Followed, Informer};
 use crate::runtime::leader::{Election, Elector, Lost, Term};
@@ -82,6 +84,7 @@ pub struct Setup {
     queues: Vec<Queue>,
     watched: Watched,
     consistency: BTreeMap<&'static str, Arc<Consistency>>,
+    expectations: BTreeMap<&'static str, Arc<Expectations>>,
     starters: Vec<Starter>,
     workers: Vec<BoxFuture<'static, ()>>,
     pages: Vec<OwnPage>,
@@ -113,6 +116,7 @@ impl Setup {
             queues: Vec::new(),
             watched: Watched::default(),
             consistency: BTreeMap::new(),
+            expectations: BTreeMap::new(),
             starters: vec![Box::new(events.starter())],
             workers: Vec::new(),
             pages: Vec::new(),
@@ -135,6 +139,23 @@ impl Setup {
     fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
         let none = || Arc::new(Consistency::new(self.client.clone(), self.watched.clone()));
         Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
+    }
+
+    /// What the syncs of this queue ask for and have not seen yet. After a restore of etcd it starts over.
+    pub fn expectations(&mut self, queue: &Queue) -> Arc<Expectations> {
+        if let Some(known) = self.expectations.get(queue.name()) {
+            return Arc::clone(known);
+        }
+        let expectations = Arc::new(Expectations::new());
+        self.expectations.insert(queue.name(), Arc::clone(&expectations));
+        let forgetting = Arc::clone(&expectations);
+        self.on_restore(move || forgetting.start_over());
+        expectations
+    }
+
+    /// Carries out what changes mean for this queue.
+    pub fn effects(&mut self, queue: &Queue) -> Effects {
+        Effects::new(queue.clone(), self.control(queue), self.expectations(queue))
     }
 
     /// The event recorder, under the operator's event source.

@@ -1,0 +1,141 @@
+//! What a change of an object means for one queue, as a value.
+//!
+//! An operator's `controller/changes.rs` decides it by pure methods of its caches; [`Effects`] carries it out, and is all
+//! that an informer's handler does.
+//! Left out: what concerns a second queue, or what only one controller remembers: that is a handler of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::object::{Key, Uid};
+use crate::runtime::cache::Change;
+use crate::runtime::control::Control;
+use crate::runtime::expectations::Expectations;
+use crate::runtime::queue::{Cause, Queue};
+
+/// One consequence of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A key is to be synced.
+    Enqueue(Key, Cause),
+    /// A key is to be synced after a while.
+    EnqueueAfter(Key, Duration),
+    /// One of the objects that a key waits for has appeared.
+    CreationObserved(Key),
+    /// The object of this uid is gone or about to go; the key may have waited for that.
+    DeletionObserved(Key, Uid),
+    /// The key's object of this uid is gone: nothing that was written or expected for it counts any more.
+    Forget(Key, Uid),
+}
+
+/// Carries out what changes mean for one queue; cheap to clone.
+#[derive(Clone)]
+pub struct Effects {
+    queue: Queue,
+    control: Control,
+    expectations: Arc<Expectations>,
+}
+
+impl Effects {
+    /// For a queue, with what its syncs write and expect.
+    pub fn new(queue: Queue, control: Control, expectations: Arc<Expectations>) -> Self {
+        Self { queue, control, expectations }
+    }
+
+    /// The handler of an informer: carries out what `changed` says of each change, by what is in the caches.
+    pub fn of<C, T, F>(&self, caches: &Arc<C>, changed: F) -> impl Fn(Change<'_, T>) + Send + Sync + use<C, T, F>
+    where
+        C: Send + Sync + 'static,
+        F: Fn(&C, Change<'_, T>) -> Vec<Effect> + Send + Sync + 'static,
+    {
+        let (effects, caches) = (self.clone(), Arc::clone(caches));
+        move |change| changed(&caches, change).into_iter().for_each(|effect| effects.carry_out(effect))
+    }
+
+    fn carry_out(&self, effect: Effect) {
+        match effect {
+            Effect::Enqueue(key, cause) => self.queue.add(&key, cause),
+            Effect::EnqueueAfter(key, delay) => self.queue.add_after(&key, delay),
+            Effect::CreationObserved(key) => self.expectations.creations_observed(&key, 1),
+            Effect::DeletionObserved(key, uid) => self.expectations.deletion_observed(&key, uid),
+            Effect::Forget(key, uid) => {
+                self.expectations.forget(&key);
+                self.control.forget(&key, Some(uid));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+    use crate::api::object::{Meta, ResourceVersion};
+    use crate::api::resource::PODS;
+    use crate::runtime::client::{Client, ClientOptions};
+    use crate::runtime::consistency::{Consistency, Watched};
+    use crate::runtime::informer::InformerBuilder;
+    use crate::runtime::queue::Backoff;
+    use crate::testing::{NOW, pod, uid};
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Pod {
+        metadata: Meta,
+    }
+
+    crate::view!(Pod, PODS);
+
+    /// Adds a pod, which means these effects for a key that waits for a creation, a deletion and a version. Gives the
+    /// keys that are synced then, with the seconds until that, and what is still waited for.
+    async fn added(effects: Vec<Effect>) -> String {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let options = ClientOptions { user_agent: "test".to_owned(), ..ClientOptions::default() };
+        let client = Client::new(&config, options).unwrap();
+        let (pods, watched) = (InformerBuilder::<Pod>::new().build(), Watched::default());
+        watched.add(pods.follow());
+        let control = Control::new(client.clone(), None, Arc::new(Consistency::new(client, watched)));
+        control.consistency().record(&web(), uid("web"), &PODS, ResourceVersion(7));
+        let expectations = Arc::new(Expectations::new());
+        expectations.expect(&web(), 1, [uid("a")], NOW);
+        let queue = Queue::new("test", Backoff::default(), None);
+        Queue::start(std::slice::from_ref(&queue), || ());
+
+        let effects_of = Effects::new(queue.clone(), control.clone(), Arc::clone(&expectations));
+        let handler = effects_of.of(&pods.cache(), move |_, _: Change<'_, Pod>| effects.clone());
+        let start = Instant::now();
+        handler(Change::Added(&pod("a").build()));
+
+        let mut happened = Vec::new();
+        while let Ok(Some(key)) = timeout(Duration::from_secs(60), queue.next()).await {
+            happened.push(format!("sync {} after {}s", key.name(), start.elapsed().as_secs()));
+        }
+        happened.extend(expectations.outstanding(&web(), NOW).map(|outstanding| outstanding.to_string()));
+        happened.extend(control.consistency().behind(&web()).map(|_| "a version".to_owned()));
+        happened.join(", ")
+    }
+
+    fn web() -> Key {
+        Key::new("default", "web")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_carries_out_every_effect_of_a_change() {
+        let later = Effect::EnqueueAfter(web(), Duration::from_secs(5));
+        for (effects, expected) in [
+            (vec![], "1 creation and 1 deletion, a version"),
+            (
+                vec![later, Effect::Enqueue(Key::new("default", "db"), Cause::Event)],
+                "sync db after 0s, sync web after 5s, 1 creation and 1 deletion, a version",
+            ),
+            (vec![Effect::CreationObserved(web()), Effect::DeletionObserved(web(), uid("b"))], "1 deletion, a version"),
+            (vec![Effect::DeletionObserved(web(), uid("a"))], "1 creation, a version"),
+            (vec![Effect::Forget(web(), uid("web"))], ""),
+            // What was written for a former object of the name.
+            (vec![Effect::Forget(web(), uid("former"))], "a version"),
+        ] {
+            assert_eq!(added(effects.clone()).await, expected, "{effects:?}");
+        }
+    }
+}
