@@ -1,12 +1,10 @@
 //! Wiring, and one sync from observation to status.
 //!
-//! Left out: which event wakes which key, which is [`shared::controllers::replicas::caches`]' for both kinds.
+//! Left out: which event wakes which key, which is [`shared::controllers::replicas::changes`]' for both kinds.
 
 use std::sync::Arc;
 
-use anyhow::bail;
 use shared::api::object::Key;
-use shared::controllers::replicas::caches::Caches;
 use shared::controllers::replicas::sync::{follow, requeue};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
@@ -18,7 +16,7 @@ use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::metrics::ReplicaSetMetrics;
 use crate::objects::ReplicaSet;
-use crate::observe::observe;
+use crate::observe::Caches;
 use crate::plan::{Reason, plan};
 use crate::status::next_status;
 
@@ -56,7 +54,7 @@ impl Controller for ReplicaSetController {
     /// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
-        let Some(observed) = observe(&self.caches, &self.writer.expectations, key, now) else {
+        let Some(observed) = self.caches.observe(&self.writer.expectations, key, now) else {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
@@ -68,15 +66,14 @@ impl Controller for ReplicaSetController {
             return Ok(Requeue::Done);
         }
         self.metrics.observe_deletions(&plan, now);
-        let outcome = self.writer.apply(&*observed.owner, plan).await?;
+        let outcome = self.writer.apply(&observed, plan).await;
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
-        self.writer.write_status(&*observed.owner, &status).await?;
-        match outcome.failure {
-            Some(failure) => bail!(failure),
-            None => Ok(requeue(&observed, &outcome, &status, now)),
+        if let Some(status) = &status {
+            self.writer.write_status(&observed, status).await?;
         }
+        requeue(&observed, outcome, status.as_ref(), now)
     }
 
     fn held(&self, resource: &str) {

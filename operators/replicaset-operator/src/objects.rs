@@ -26,6 +26,7 @@ shared::view!(ReplicaSet, REPLICA_SETS);
 impl ReplicaOwner for ReplicaSet {
     // Upstream's gate DeploymentReplicaSetTerminatingReplicas, on since 1.35.
     const COUNTS_TERMINATING: bool = true;
+    const RANKS_RELATED: bool = true;
 
     fn spec(&self) -> &ReplicaSpec {
         &self.spec

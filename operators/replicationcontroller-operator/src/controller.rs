@@ -1,12 +1,10 @@
 //! Wiring, and one sync from observation to status.
 //!
-//! Left out: which event wakes which key, which is [`shared::controllers::replicas::caches`]' for both kinds.
+//! Left out: which event wakes which key, which is [`shared::controllers::replicas::changes`]' for both kinds.
 
 use std::sync::Arc;
 
-use anyhow::bail;
 use shared::api::object::Key;
-use shared::controllers::replicas::caches::Caches;
 use shared::controllers::replicas::sync::{follow, requeue};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
@@ -17,7 +15,7 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::objects::ReplicationController;
-use crate::observe::observe;
+use crate::observe::Caches;
 use crate::plan::{Reason, plan};
 use crate::status::next_status;
 
@@ -53,7 +51,7 @@ impl Controller for ReplicationControllerController {
     /// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
-        let Some(observed) = observe(&self.caches, &self.writer.expectations, key, now) else {
+        let Some(observed) = self.caches.observe(&self.writer.expectations, key, now) else {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
@@ -64,14 +62,13 @@ impl Controller for ReplicationControllerController {
             tracing::warn!(%key, error = %invalid, "invalid selector");
             return Ok(Requeue::Done);
         }
-        let outcome = self.writer.apply(&*observed.owner, plan).await?;
+        let outcome = self.writer.apply(&observed, plan).await;
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
-        self.writer.write_status(&*observed.owner, &status).await?;
-        match outcome.failure {
-            Some(failure) => bail!(failure),
-            None => Ok(requeue(&observed, &outcome, &status, now)),
+        if let Some(status) = &status {
+            self.writer.write_status(&observed, status).await?;
         }
+        requeue(&observed, outcome, status.as_ref(), now)
     }
 }

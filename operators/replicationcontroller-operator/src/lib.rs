@@ -1,7 +1,7 @@
 //! Keeps as many pods of each `ReplicationController` as it asks for.
 //!
 //! Reading order: [`objects`] (the view) → [`controller`] (one sync) → [`observe`] → [`plan`] → [`apply`] → [`status`].
-//! The last three are the same for a `ReplicationController` and a ReplicaSet, so they are [`shared::controllers::replicas`]'. Its own
+//! The last four are the same for a `ReplicationController` and a ReplicaSet, so they are [`shared::controllers::replicas`]'. Its own
 //! are a selector that is a plain map, a status without terminatingReplicas, and pods that are not ranked by node.
 //! Upstream: `pkg/controller/replication`, which converts to ReplicaSets and runs `pkg/controller/replicaset`.
 //! Left out: pods of one that is being deleted (the garbage collector's).
@@ -9,6 +9,5 @@
 pub mod controller;
 pub mod flags;
 pub mod objects;
-pub mod observe;
 
-pub use shared::controllers::replicas::{apply, plan, status};
+pub use shared::controllers::replicas::{apply, observe, plan, status};

@@ -25,6 +25,8 @@ shared::view!(ReplicationController, REPLICATION_CONTROLLERS);
 
 impl ReplicaOwner for ReplicationController {
     const COUNTS_TERMINATING: bool = false;
+    // Upstream looks for `ReplicationController`s under the same controller and never finds any.
+    const RANKS_RELATED: bool = false;
 
     fn spec(&self) -> &ReplicaSpec {
         &self.spec

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use replicationcontroller_operator::apply::Outcome;
 use replicationcontroller_operator::objects::ReplicationController;
 use replicationcontroller_operator::observe::Observed;
 use replicationcontroller_operator::plan::plan;
@@ -10,8 +11,8 @@ use serde_json::json;
 use shared::api::object::Kind;
 use shared::api::owner::adopt_patch;
 use shared::api::pod::creation::pod_body;
+use shared::controllers::replicas::ReplicaOwner;
 use shared::controllers::replicas::pod::Pod;
-use shared::controllers::replicas::{Outcome, ReplicaOwner};
 use shared::testing::{NOW, ObjectBuilder, object, pod, uid};
 
 fn web(replicas: i32) -> ObjectBuilder {
@@ -25,7 +26,7 @@ fn own(name: &str) -> ObjectBuilder {
     pod(name).label("app", "web").owned_by(&*web(0).build::<ReplicationController>())
 }
 
-fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed {
+fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<ReplicationController> {
     let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
     Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None }
 }
@@ -53,7 +54,7 @@ fn pods_that_share_a_node_are_not_preferred() {
 fn the_status_does_not_count_terminating_pods() {
     let observed = observed(&web(1), &[own("a").ready(), own("b").terminating()]);
     let claimed = plan(&observed, NOW).claim.owned;
-    let status = next_status(&observed, &Outcome { claimed, failure: None }, NOW);
+    let status = next_status(&observed, &Outcome { claimed, ..Outcome::default() }, NOW);
     let expected = json!({
         "replicas": 1, "fullyLabeledReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1,
         "conditions": null,

@@ -1,19 +1,18 @@
 //! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, in parts Jobs too.
 //!
-//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] and [`Observed`] → [`plan`] (what to do) → [`status`] (what came
-//! of it); these are pure. Around them: [`caches`] (whom a change concerns), [`apply`] (the writes) and
-//! [`sync`] (the wiring). Left out: the kinds themselves, which are their operators'.
+//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] → [`observe`] → [`plan`] (what to do) → [`apply`] (the writes) →
+//! [`status`] (what came of it). Around them: [`changes`] (whom a change concerns) and [`sync`] (the wiring). Left out: the
+//! kinds themselves, which are their operators'.
 
 pub mod apply;
-pub mod caches;
+pub mod changes;
 #[cfg(test)]
 mod fixtures;
+pub mod observe;
 pub mod plan;
 pub mod pod;
 pub mod status;
 pub mod sync;
-
-use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 
@@ -21,14 +20,14 @@ use crate::api::labels::Labels;
 use crate::api::object::Kind;
 use crate::api::selector::{InvalidSelector, Selector};
 use crate::api::template::PodTemplate;
-use crate::runtime::expectations::Outstanding;
-use pod::Pod;
 use status::ReplicaStatus;
 
 /// A kind that keeps a number of pods.
 pub trait ReplicaOwner: Kind {
     /// Whether its status has terminatingReplicas.
     const COUNTS_TERMINATING: bool;
+    /// Whether of its surplus those pods go first that share a node with others of owners under the same controller.
+    const RANKS_RELATED: bool;
 
     /// What it asks for.
     fn spec(&self) -> &ReplicaSpec;
@@ -101,27 +100,4 @@ impl<S> RawSpec<S> {
             template,
         }
     }
-}
-
-/// All that one sync decides on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Observed<T> {
-    /// Who keeps the pods.
-    pub owner: Arc<T>,
-    /// The pods whose controller it is, and those of its namespace that have none.
-    pub pods: Vec<Arc<Pod>>,
-    /// The pods of all owners under the same controller, to tell which nodes hold several; read only if one must go.
-    pub related: Vec<Arc<Pod>>,
-    /// What it asked for and has not seen: until then its pods are not counted.
-    pub outstanding: Option<Outstanding>,
-}
-
-/// What came of a plan.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// The pods that count: those that were owned, and those that were adopted. What was created or deleted in the same
-    /// sync has not been seen yet and changes nothing here.
-    pub claimed: Vec<Arc<Pod>>,
-    /// The error of a creation or deletion, if one failed.
-    pub failure: Option<String>,
 }

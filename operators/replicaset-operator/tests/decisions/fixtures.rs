@@ -44,7 +44,7 @@ pub(crate) fn ready_pods(count: usize) -> Vec<ObjectBuilder> {
     (0..count).map(|number| pod(&format!("web-{number}")).ready()).collect()
 }
 
-pub(crate) fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed {
+pub(crate) fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<ReplicaSet> {
     let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
     Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None }
 }

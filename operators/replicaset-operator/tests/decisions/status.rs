@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use replicaset_operator::apply::Outcome;
 use replicaset_operator::objects::ReplicaSet;
 use replicaset_operator::status::{next_check, next_status};
 use serde_json::{Value, json};
 use shared::api::object::Object;
 use shared::api::pod::PodView;
-use shared::controllers::replicas::Outcome;
 use shared::controllers::replicas::sync::requeue;
 use shared::runtime::worker::Requeue;
 use shared::testing::{NOW, ObjectBuilder, ago};
@@ -21,12 +21,12 @@ fn outcome(pods: &[ObjectBuilder], failure: Option<&str>) -> Outcome {
         .iter()
         .map(ObjectBuilder::build)
         .filter(|pod: &std::sync::Arc<shared::controllers::replicas::pod::Pod>| pod.is_active());
-    Outcome { claimed: claimed.collect(), failure: failure.map(str::to_owned) }
+    Outcome { claimed: claimed.collect(), failure: failure.map(str::to_owned), error: None }
 }
 
 /// The status as it would be written.
 fn status(web: &ObjectBuilder, pods: &[ObjectBuilder], failure: Option<&str>) -> Value {
-    let status = next_status(&observed(web, pods), &outcome(pods, failure), NOW);
+    let status = next_status(&observed(web, pods), &outcome(pods, failure), NOW).unwrap();
     serde_json::to_value(&status).unwrap()
 }
 
@@ -93,13 +93,13 @@ fn conditions_of_others_are_kept_as_they_are_served() {
     let web: ReplicaSet = serde_json::from_str(&json).unwrap();
     let mut observed = observed(&crate::fixtures::web(1), &[]);
     observed.owner = web.into();
-    let with_failure = next_status(&observed, &outcome(&[], Some("quota")), NOW);
+    let with_failure = next_status(&observed, &outcome(&[], Some("quota")), NOW).unwrap();
     let written = serde_json::to_string(&with_failure.conditions).unwrap();
     let failure = format!(
         r#"{{"type":"ReplicaFailure","status":"True","lastTransitionTime":"{NOW}","reason":"FailedCreate","message":"quota"}}"#
     );
     assert_eq!(written, format!("[{theirs},{failure}]"));
-    let without = next_status(&observed, &outcome(&[], None), NOW);
+    let without = next_status(&observed, &outcome(&[], None), NOW).unwrap();
     assert_eq!(serde_json::to_string(&without.conditions).unwrap(), format!("[{theirs}]"));
 }
 
@@ -107,23 +107,23 @@ fn conditions_of_others_are_kept_as_they_are_served() {
 fn a_settled_status_is_not_written_again() {
     let web = web(2).generation(7);
     let pods = ready_pods(2);
-    let next = next_status(&observed(&web, &pods), &outcome(&pods, None), NOW);
+    let next = next_status(&observed(&web, &pods), &outcome(&pods, None), NOW).unwrap();
     assert_eq!(next.observed_generation, 7);
     // As the apiserver serves it: without nulls.
     let served = serde_json::to_string(&next).unwrap().replace(r#","conditions":null"#, "");
     let settled = web.clone().set(&["status"], serde_json::from_str::<Value>(&served).unwrap());
     let observed = observed(&settled, &pods);
-    assert_eq!(&next_status(&observed, &outcome(&pods, None), NOW), &observed.owner.status);
+    assert_eq!(&next_status(&observed, &outcome(&pods, None), NOW).unwrap(), &observed.owner.status);
     // Another generation is news even where nothing else is.
     let edited = crate::fixtures::observed(&settled.generation(8), &pods);
-    assert_ne!(next_status(&edited, &outcome(&pods, None), NOW), edited.owner.status);
+    assert_ne!(next_status(&edited, &outcome(&pods, None), NOW).unwrap(), edited.owner.status);
 }
 
 #[test]
 fn no_count_of_terminating_pods_is_not_a_count_of_none() {
     let observed = observed(&web(0).generation(0), &[]);
     assert_eq!(observed.owner.status.terminating_replicas, None);
-    assert_ne!(next_status(&observed, &outcome(&[], None), NOW), observed.owner.status);
+    assert_ne!(next_status(&observed, &outcome(&[], None), NOW).unwrap(), observed.owner.status);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn check_requeue(min_ready_seconds: i32, pods: &[ObjectBuilder], expected: Reque
     let web = web(4).set(&["spec", "minReadySeconds"], min_ready_seconds);
     let (observed, outcome) = (observed(&web, pods), outcome(pods, None));
     let status = next_status(&observed, &outcome, NOW);
-    assert_eq!(requeue(&observed, &outcome, &status, NOW), expected);
+    assert_eq!(requeue(&observed, outcome, status.as_ref(), NOW).unwrap(), expected);
 }
 
 /// `TestReplicaSetAvailabilityCheck`, and `TestFindMinNextPodAvailability*` of `pkg/controller/controller_utils_test.go`.
@@ -164,7 +164,7 @@ fn a_check_is_due_at_an_instant() {
     let pods = [pod("a").ready_since(ago(4))];
     let observed = observed(&web(1).set(&["spec", "minReadySeconds"], 10), &pods);
     let outcome = outcome(&pods, None);
-    let status = next_status(&observed, &outcome, NOW);
+    let status = next_status(&observed, &outcome, NOW).unwrap();
     let due = next_check(&observed.owner.spec, &outcome, &status, NOW).unwrap();
     assert_eq!(due.second() - NOW.as_second(), 6);
     assert_eq!(observed.owner.meta().name(), "web");

@@ -9,11 +9,14 @@ use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::future::join_all;
 
+use super::ReplicaOwner;
+use super::observe::Observed;
 use super::plan::{Deletion, Plan};
+use super::pod::Pod;
 use super::status::{ReplicaStatus, drops_terminating, is_news};
-use super::{Outcome, ReplicaOwner};
 use crate::api::object::ObjectReference;
 use crate::api::object::{Key, ResourceVersion};
+use crate::api::owner::Claim;
 use crate::api::pod::creation::pod_body;
 use crate::api::resource::PODS;
 use crate::controllers::pod_control::PodControl;
@@ -36,20 +39,40 @@ pub struct Writer {
     pub drops_terminating: AtomicBool,
 }
 
+/// How far a plan came.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The pods that count: those that were owned, and those that were adopted. What was created or deleted in the same
+    /// sync has not been seen yet and changes nothing here.
+    pub claimed: Vec<Arc<Pod>>,
+    /// The first error of a creation or deletion, which the status tells.
+    pub failure: Option<String>,
+    /// Why a claim failed. Nothing more was done then, and there is nothing to count.
+    pub error: Option<anyhow::Error>,
+}
+
 impl Writer {
-    /// Carries out a plan. A failed claim ends it with an error; a failed creation or deletion is part of the outcome.
+    /// Carries out a plan: first the claims, and only if none of them fails, the rest.
     ///
     /// Upstream: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
-    pub async fn apply<T: ReplicaOwner>(&self, owner: &T, plan: Plan) -> anyhow::Result<Outcome> {
+    pub async fn apply<T: ReplicaOwner>(&self, observed: &Observed<T>, plan: Plan) -> Outcome {
         let Plan { claim, create, delete, reason: _ } = plan;
-        let planned = claim.owned.len() + claim.adopt.len();
-        let Claimed { objects: claimed, errors } =
-            self.control_of(owner).claim(&owner.owner(), &PODS, claim, &[]).await;
-        aggregate(errors)?;
-        // The counts below were decided with every orphan in.
-        ensure!(claimed.len() == planned, "a pod went away while it was adopted");
+        let owner = &*observed.owner;
+        let claimed = match self.claim(owner, claim).await {
+            Ok(claimed) => claimed,
+            Err(error) => return Outcome { error: Some(error), ..Outcome::default() },
+        };
         let failure = self.create_pods(owner, create).await.or(self.delete_pods(owner, delete).await);
-        Ok(Outcome { claimed, failure })
+        Outcome { claimed, failure, error: None }
+    }
+
+    async fn claim<T: ReplicaOwner>(&self, owner: &T, claim: Claim<Pod>) -> anyhow::Result<Vec<Arc<Pod>>> {
+        let planned = claim.owned.len() + claim.adopt.len();
+        let Claimed { objects, errors } = self.control_of(owner).claim(&owner.owner(), &PODS, claim, &[]).await;
+        aggregate(errors)?;
+        // The counts were decided with every orphan in.
+        ensure!(objects.len() == planned, "a pod went away while it was adopted");
+        Ok(objects)
     }
 
     fn control_of<'a, T: ReplicaOwner>(&'a self, owner: &'a T) -> KeyControl<'a> {
@@ -116,7 +139,12 @@ impl Writer {
     /// live state: the counts are from now, whoever wrote in between. An owner that is gone needs no status.
     ///
     /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
-    pub async fn write_status<T: ReplicaOwner>(&self, owner: &T, status: &ReplicaStatus) -> anyhow::Result<()> {
+    pub async fn write_status<T: ReplicaOwner>(
+        &self,
+        observed: &Observed<T>,
+        status: &ReplicaStatus,
+    ) -> anyhow::Result<()> {
+        let owner = &*observed.owner;
         let known = self.drops_terminating.load(Ordering::Relaxed);
         if !is_news(owner.status(), status, known) {
             return Ok(());

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::ReplicaOwner;
+use super::observe::Observed;
 use super::pod::Pod;
-use super::{Observed, ReplicaOwner};
 use crate::api::intern::Text;
 use crate::api::list::list;
 use crate::api::object::{Key, Uid};

@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::apply::Outcome;
+use super::observe::Observed;
 use super::pod::Pod;
-use super::{Observed, Outcome, ReplicaOwner, ReplicaSpec};
+use super::{ReplicaOwner, ReplicaSpec};
 use crate::api::condition::{self, Condition};
 use crate::api::intern::Text;
 use crate::api::object::ResourceVersion;
@@ -97,12 +99,19 @@ impl<'de> Deserialize<'de> for Conditions {
     }
 }
 
-/// The status after a sync; to be written if it differs from [`ReplicaOwner::status`].
+/// The status after a sync; to be written if it differs from [`ReplicaOwner::status`]. None if nothing was counted.
 ///
 /// Upstream: `calculateStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
-pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, now: Timestamp) -> ReplicaStatus {
+pub fn next_status<T: ReplicaOwner>(
+    observed: &Observed<T>,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Option<ReplicaStatus> {
     let (owner, spec) = (&*observed.owner, observed.owner.spec());
-    let Outcome { claimed, failure } = outcome;
+    let Outcome { claimed, failure, error } = outcome;
+    if error.is_some() {
+        return None;
+    }
     let count = |counts: &dyn Fn(&Pod) -> bool| to_i32(claimed.iter().filter(|pod| counts(pod)).count());
     let mut conditions = owner.status().conditions.clone();
     match failure {
@@ -114,7 +123,7 @@ pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, n
             conditions.push(&condition.transitioned_at(Time::of(now)));
         }
     }
-    ReplicaStatus {
+    Some(ReplicaStatus {
         replicas: count(&|_| true),
         fully_labeled_replicas: count(&|pod| pod.metadata.labels.contains_all(&spec.template_labels)),
         ready_replicas: count(&|pod| pod.readiness.is_ready()),
@@ -122,7 +131,7 @@ pub fn next_status<T: ReplicaOwner>(observed: &Observed<T>, outcome: &Outcome, n
         terminating_replicas: T::COUNTS_TERMINATING.then(|| to_i32(terminating(observed))),
         observed_generation: owner.meta().generation,
         conditions,
-    }
+    })
 }
 
 /// Whether `next` says anything that the server would keep beside what it has `stored`.

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::apply::Writer;
-use super::caches::{Caches, Effect};
+use super::ReplicaOwner;
+use super::apply::{Outcome, Writer};
+use super::observe::{Caches, Informers, Observed};
 use super::status::{ReplicaStatus, next_check};
-use super::{Observed, Outcome, ReplicaOwner};
 use crate::controllers::pod_control::PodControl;
-use crate::runtime::expectations::Expectations;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
 use crate::runtime::worker::Requeue;
@@ -21,43 +20,39 @@ use crate::runtime::worker::Requeue;
 /// Declares that owners and pods are followed and that what changes them fills `queue`; gives what a sync reads and
 /// what it writes with.
 pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>, Writer) {
-    let (caches, mut owners, mut pods) = Caches::new();
+    let (caches, Informers { mut owners, mut pods }) = Caches::new();
     let caches = Arc::new(caches);
     let control = setup.control(queue);
     let writer = Writer {
         pods: PodControl::new(control.clone(), setup.recorder()),
         control,
-        expectations: Arc::new(Expectations::new()),
+        expectations: setup.expectations(queue),
         clock: setup.clock(),
         drops_terminating: AtomicBool::default(),
     };
-    let expectations = Arc::clone(&writer.expectations);
-    setup.on_restore(move || expectations.start_over());
-    let (known, take) = (Arc::clone(&caches), taker(&writer, queue));
-    owners.on_change(move |change| known.owner_changed(change).into_iter().for_each(&take));
-    let (known, take) = (Arc::clone(&caches), taker(&writer, queue));
-    pods.on_change(move |change| known.pod_changed(change).into_iter().for_each(&take));
+    let effects = setup.effects(queue);
+    owners.on_change(effects.of(&caches, Caches::owner_changed));
+    pods.on_change(effects.of(&caches, Caches::pod_changed));
     setup.watch(owners);
     setup.watch(pods);
     (caches, writer)
 }
 
-fn taker(writer: &Writer, queue: &Queue) -> impl Fn(Effect) + Send + Sync + 'static {
-    let (expectations, control) = (Arc::clone(&writer.expectations), writer.control.clone());
-    let queue = queue.clone();
-    move |effect| effect.take(&expectations, &control, &queue)
-}
-
-/// When to look at an owner again, should nothing happen: when a pod becomes available by the passing of time, or when
-/// what it waits for is taken as lost.
+/// The error of a sync, or when to look at its owner again, should nothing happen: when a pod becomes available by the
+/// passing of time, or when what it waits for is taken as lost.
 pub fn requeue<T: ReplicaOwner>(
     observed: &Observed<T>,
-    outcome: &Outcome,
-    status: &ReplicaStatus,
+    outcome: Outcome,
+    status: Option<&ReplicaStatus>,
     now: Timestamp,
-) -> Requeue {
-    let available = next_check(observed.owner.spec(), outcome, status, now)
+) -> anyhow::Result<Requeue> {
+    let available = status
+        .and_then(|status| next_check(observed.owner.spec(), &outcome, status, now))
         .map(|at| Duration::try_from(now.duration_until(at.timestamp())).unwrap_or_default());
+    let Outcome { claimed: _, failure, error } = outcome;
+    if let Some(error) = error.or_else(|| failure.map(anyhow::Error::msg)) {
+        return Err(error);
+    }
     let expired = observed.outstanding.map(|outstanding| outstanding.remaining(now));
-    available.into_iter().chain(expired).min().map_or(Requeue::Done, Requeue::After)
+    Ok(available.into_iter().chain(expired).min().map_or(Requeue::Done, Requeue::After))
 }

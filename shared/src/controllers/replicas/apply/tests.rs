@@ -1,7 +1,7 @@
 use super::*;
 use crate::api::object::Object;
-use crate::controllers::replicas::Observed;
 use crate::controllers::replicas::fixtures::{Set, selecting};
+use crate::controllers::replicas::observe::Observed;
 use crate::controllers::replicas::plan::plan;
 use crate::controllers::replicas::pod::Pod;
 use crate::controllers::replicas::status::next_status;
@@ -54,9 +54,9 @@ impl Room {
     }
 
     /// Plans and applies for these pods.
-    async fn apply(&self, owner: &ObjectBuilder, pods: &[ObjectBuilder]) -> anyhow::Result<Outcome> {
+    async fn apply(&self, owner: &ObjectBuilder, pods: &[ObjectBuilder]) -> Outcome {
         let observed = observed(owner, pods);
-        self.writer.apply(&*observed.owner, plan(&observed, NOW)).await
+        self.writer.apply(&observed, plan(&observed, NOW)).await
     }
 
     /// What is still expected, and whether the key must wait for a cache.
@@ -107,8 +107,8 @@ fn refused(code: u16, reason: &str, cause: &str) -> Response<Body> {
 async fn creations_stop_after_the_first_batch_with_a_failure() {
     let room =
         Room::new(|_, _, earlier, _| if earlier < 10 { stored("7") } else { refused(403, "Forbidden", "") }).await;
-    let outcome = room.apply(&web(100), &[]).await.unwrap();
-    assert_eq!(outcome, Outcome { claimed: Vec::new(), failure: Some("no".to_owned()) });
+    let outcome = room.apply(&web(100), &[]).await;
+    assert_eq!(outcome.failure.as_deref(), Some("no"));
     assert_eq!(room.requests().len(), 15);
     assert_eq!(room.waits(), (Some("10 creations".to_owned()), true));
 }
@@ -116,21 +116,21 @@ async fn creations_stop_after_the_first_batch_with_a_failure() {
 #[tokio::test]
 async fn a_terminating_namespace_is_no_failure_and_nothing_is_expected_of_it() {
     let room = Room::new(|_, _, _, _| refused(403, "Forbidden", "NamespaceTerminating")).await;
-    assert_eq!(room.apply(&web(2), &[]).await.unwrap().failure, None);
+    assert_eq!(room.apply(&web(2), &[]).await.failure, None);
     assert_eq!(room.waits(), (None, false));
 }
 
 #[tokio::test]
 async fn after_an_answer_that_was_lost_the_key_waits_for_a_new_list() {
     let room = Room::new(|_, _, _, _| loopback::answer(504, "")).await;
-    assert_eq!(room.apply(&web(1), &[]).await.unwrap().failure.as_deref(), Some("the server answered 504"));
+    assert_eq!(room.apply(&web(1), &[]).await.failure.as_deref(), Some("the server answered 504"));
     assert_eq!(room.waits(), (None, true));
 }
 
 #[tokio::test]
 async fn a_template_without_labels_makes_no_request() {
     let room = Room::new(|_, _, _, _| stored("7")).await;
-    let outcome = room.apply(&web(1).set(&["spec", "template"], json!({})), &[]).await.unwrap();
+    let outcome = room.apply(&web(1).set(&["spec", "template"], json!({})), &[]).await;
     assert_eq!(outcome.failure.as_deref(), Some("unable to create pods, no labels"));
     assert_eq!((room.requests(), room.waits()), (Vec::new(), (None, false)));
 }
@@ -147,7 +147,7 @@ async fn a_deletion_is_expected_unless_it_failed_or_the_pod_was_gone() {
             }
         })
         .await;
-        let outcome = room.apply(&web(0), &["gone", "kept", "deleted"].map(own)).await.unwrap();
+        let outcome = room.apply(&web(0), &["gone", "kept", "deleted"].map(own)).await;
         assert_eq!(outcome.failure.as_deref(), Some("unable to delete pods: no"), "{reason}");
         assert_eq!(outcome.claimed.len(), 3);
         assert_eq!(room.waits(), (Some("1 deletion".to_owned()), true));
@@ -163,7 +163,7 @@ async fn every_adoption_is_tried_and_a_failure_leaves_the_rest_undone() {
         _ => refused(500, "InternalError", ""),
     })
     .await;
-    let error = room.apply(&web(3), &[orphan("a"), orphan("b")]).await.unwrap_err();
+    let error = room.apply(&web(3), &[orphan("a"), orphan("b")]).await.error.unwrap();
     assert_eq!(error.to_string(), "no");
     assert_eq!(room.requests(), ["GET web", "PATCH a", "PATCH b"]);
     assert_eq!(room.waits(), (None, true), "the adoption that succeeded must be seen first");
@@ -173,7 +173,7 @@ async fn every_adoption_is_tried_and_a_failure_leaves_the_rest_undone() {
 #[tokio::test]
 async fn an_owner_that_is_being_deleted_by_now_adopts_and_creates_nothing() {
     let room = Room::new(|_, _, _, _| loopback::answer(200, web(0).terminating().json().to_string())).await;
-    let error = room.apply(&web(3), &[orphan("a")]).await.unwrap_err();
+    let error = room.apply(&web(3), &[orphan("a")]).await.error.unwrap();
     assert!(error.to_string().contains("default/web has just been deleted at 2026-01-01T12:00:00Z"), "{error:#}");
     assert_eq!(room.requests(), ["GET web"]);
 }
@@ -185,15 +185,18 @@ async fn an_orphan_that_went_away_calls_for_another_count() {
         _ => refused(404, "NotFound", ""),
     })
     .await;
-    let error = room.apply(&web(2), &[orphan("a")]).await.unwrap_err();
+    let observed = observed(&web(2), &[orphan("a")]);
+    let outcome = room.writer.apply(&observed, plan(&observed, NOW)).await;
+    assert_eq!(next_status(&observed, &outcome, NOW), None, "nothing was counted");
+    let error = outcome.error.unwrap();
     assert_eq!(error.to_string(), "a pod went away while it was adopted");
     assert_eq!(room.requests(), ["GET web", "PATCH a"]);
 }
 
 async fn write_status(room: &Room, owner: &ObjectBuilder) -> anyhow::Result<()> {
     let observed = observed(owner, &[]);
-    let status = next_status(&observed, &Outcome { claimed: vec![own("a").build()], failure: None }, NOW);
-    room.writer.write_status(&*observed.owner, &status).await
+    let outcome = Outcome { claimed: vec![own("a").build()], ..Outcome::default() };
+    room.writer.write_status(&observed, &next_status(&observed, &outcome, NOW).unwrap()).await
 }
 
 /// Upstream: `TestControllerUpdateStatusWithFailure`.
@@ -238,7 +241,7 @@ async fn a_status_that_is_refused_twice_fails_and_one_of_nobody_does_not() {
 async fn a_settled_status_makes_no_request() {
     let room = Room::new(|_, _, _, _| stored("7")).await;
     let observed = observed(&web(1), &[]);
-    room.writer.write_status(&*observed.owner, &observed.owner.status().clone()).await.unwrap();
+    room.writer.write_status(&observed, &observed.owner.status().clone()).await.unwrap();
     assert!(room.requests().is_empty());
 }
 
@@ -257,7 +260,7 @@ async fn a_server_that_drops_terminating_replicas_is_not_told_of_them_again() {
 #[tokio::test]
 async fn a_key_whose_object_is_gone_waits_for_nothing() {
     let room = Room::new(|_, _, _, _| stored("7")).await;
-    room.apply(&web(1), &[]).await.unwrap();
+    room.apply(&web(1), &[]).await;
     assert_eq!(room.waits(), (Some("1 creation".to_owned()), true));
     room.writer.forget(&Key::new("default", "web"));
     assert_eq!(room.waits(), (None, false));

@@ -1,11 +1,11 @@
 use super::*;
 use crate::controllers::replicas::fixtures::{Set, selecting, set};
-use crate::testing::{NOW, ObjectBuilder, pod};
+use crate::testing::{ObjectBuilder, pod};
 use serde_json::json;
 
 /// Caches of these owners.
 fn caches(owners: &[&Arc<Set>]) -> Caches<Set> {
-    let (caches, _, _) = Caches::new();
+    let (caches, _) = Caches::new();
     for owner in owners {
         caches.owners.apply(owner, |_| ());
     }
@@ -164,59 +164,4 @@ fn an_edit_of_the_spec_overtakes_and_a_status_does_not() {
         |new: ObjectBuilder| text(&caches.owner_changed(Change::Updated { old: &web.build(), new: &new.build() }));
     assert_eq!(change(web.clone().generation(2)), "sync edited web");
     assert_eq!(change(web.clone().set(&["status", "replicas"], 1)), "sync web");
-}
-
-/// Upstream: `TestRelatedPodsLookup` and `TestGetReplicaSetsWithSameController`.
-#[test]
-fn pods_of_owners_under_one_controller_are_related() {
-    let under = |controller: &str, app: &str| {
-        let controller: Arc<Set> = selecting(controller, "any").build();
-        selecting(app, app).owned_by(&*controller).terminating().build::<Set>()
-    };
-    let (web, canary, other) = (under("one", "web"), under("one", "canary"), under("two", "other"));
-    let alone: Arc<Set> = selecting("alone", "alone").build();
-    let caches = caches(&[&web, &canary, &other, &alone]);
-    for (name, owner, app) in [
-        ("a", &web, "web"),
-        ("b", &canary, "canary"),
-        ("c", &other, "other"),
-        ("d", &alone, "alone"),
-        ("e", &web, "relabelled"),
-    ] {
-        caches.pods.apply(&pod(name).label("app", app).owned_by(&**owner).build(), |_| ());
-    }
-    let names =
-        |pods: Vec<Arc<Pod>>| pods.iter().map(|pod| pod.metadata.name().to_owned()).collect::<Vec<_>>().join(",");
-    assert_eq!(names(caches.related_pods(&web)), "b,a");
-    assert_eq!(names(caches.related_pods(&other)), "c");
-    assert_eq!(names(caches.related_pods(&alone)), "");
-}
-
-/// Upstream: `TestFilterPodsByOwner`.
-#[test]
-fn an_owners_pods_are_its_own_and_the_orphans_of_its_namespace() {
-    let (caches, web, db) = web_and_db();
-    let owned = |name: &str, field: &str, value: serde_json::Value| {
-        let mut reference = pod("a").owned_by(&*web).json()["metadata"]["ownerReferences"][0].clone();
-        reference[field] = value;
-        pod(name).set(&["metadata", "ownerReferences"], json!([reference]))
-    };
-    for pod in [
-        pod("owned").owned_by(&*web),
-        pod("orphan"),
-        pod("elsewhere").namespace("elsewhere"),
-        pod("other").owned_by(&*db),
-        pod("gone").owned_by(&*web).terminating().created(NOW),
-        // These speak of its uid, and are not its own all the same.
-        pod("stranger").owned_by(&*web).namespace("elsewhere"),
-        owned("of-another-kind", "kind", json!("Job")),
-        owned("of-another-name", "name", json!("db")),
-    ] {
-        caches.pods.apply(&pod.build(), |_| ());
-    }
-    let names = |pods: &[Arc<Pod>]| pods.iter().map(|pod| pod.metadata.name().to_owned()).collect::<Vec<_>>().join(",");
-    assert_eq!(names(&caches.pods_of(&web)), "gone,owned,orphan");
-    // No controller, so an orphan.
-    caches.pods.apply(&owned("owned", "controller", json!(false)).build(), |_| ());
-    assert_eq!(names(&caches.pods_of(&web)), "gone,orphan,owned");
 }

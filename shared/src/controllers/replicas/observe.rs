@@ -1,0 +1,91 @@
+//! Reads from the caches all that one sync decides on.
+//!
+//! Left out: live reads. The one there is, before an adoption, is part of adopting.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::ReplicaOwner;
+use super::pod::Pod;
+use crate::api::object::Key;
+use crate::api::pod::PodView;
+use crate::controllers::claims::Claims;
+use crate::runtime::cache::{Cache, IndexId, IndexValue};
+use crate::runtime::expectations::{Expectations, Outstanding};
+use crate::runtime::informer::{Informer, InformerBuilder};
+
+/// The caches of one operator.
+pub struct Caches<T> {
+    /// The owners.
+    pub owners: Arc<Cache<T>>,
+    /// The pods of all owners, and everybody else's.
+    pub pods: Arc<Cache<Pod>>,
+    /// Whose a pod is, or may become.
+    pub claims: Claims<T, Pod>,
+    owners_by_controller: IndexId,
+}
+
+/// What is followed.
+pub(super) struct Informers<T> {
+    pub(super) owners: Informer<T>,
+    pub(super) pods: Informer<Pod>,
+}
+
+/// All that one sync decides on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed<T> {
+    /// Who keeps the pods.
+    pub owner: Arc<T>,
+    /// The pods whose controller it is, and those of its namespace that have none.
+    pub pods: Vec<Arc<Pod>>,
+    /// The pods of all owners under the same controller, to tell which nodes hold several; read only if one must go.
+    pub related: Vec<Arc<Pod>>,
+    /// What it asked for and has not seen: until then its pods are not counted.
+    pub outstanding: Option<Outstanding>,
+}
+
+impl<T: ReplicaOwner> Caches<T> {
+    /// Empty caches, and the informers that fill them.
+    pub(super) fn new() -> (Self, Informers<T>) {
+        let (mut owners, pods) = (InformerBuilder::<T>::new(), InformerBuilder::<Pod>::new());
+        let owners_by_controller = owners.index_by_controller();
+        let (claims, owners, pods) = Claims::new(owners, pods);
+        let caches = Self { owners: owners.cache(), pods: pods.cache(), claims, owners_by_controller };
+        (caches, Informers { owners, pods })
+    }
+
+    /// What is known of the owner of this key; `None` if there is none.
+    ///
+    /// Upstream: the first half of `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
+    pub fn observe(&self, expectations: &Expectations, key: &Key, now: Timestamp) -> Option<Observed<T>> {
+        let owner = self.owners.get(key)?;
+        // Before the pods: what is fulfilled in between is then counted at the next sync, and not twice in this one.
+        let outstanding = expectations.outstanding(key, now);
+        let pods = self.claims.candidates(&owner);
+        let active = pods.iter().filter(|pod| pod.is_active()).count();
+        let has_surplus = T::RANKS_RELATED && active > owner.spec().wanted();
+        let related = if has_surplus { self.related_pods(&owner) } else { Vec::new() };
+        Some(Observed { owner, pods, related, outstanding })
+    }
+
+    /// The pods of all owners under the same controller, this one's included; none if it has no controller.
+    ///
+    /// Upstream takes every pod of the namespace that one of their selectors matches; here it must also be controlled by
+    /// one of them.
+    ///
+    /// Upstream: `getIndirectlyRelatedPods`, `pkg/controller/replicaset/replica_set.go`.
+    fn related_pods(&self, owner: &T) -> Vec<Arc<Pod>> {
+        let Some(controller) = owner.meta().controller_uid() else { return Vec::new() };
+        let siblings = self.owners.by_index(self.owners_by_controller, &IndexValue::Uid(controller));
+        let pods_of = |sibling: &Arc<T>| {
+            let mut pods = self.claims.owned(sibling);
+            pods.retain(|pod| sibling.spec().selects(&pod.metadata.labels));
+            pods
+        };
+        siblings.iter().flat_map(pods_of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
