@@ -20,14 +20,17 @@ use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use crate::observe::Observed;
 use crate::plan::sync::Creation;
-use crate::plan::{NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, Step};
+use crate::plan::{
+    NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, StatusScope, Step,
+};
 use crate::status::StatusPatch;
 
 /// What writes for Deployments.
-pub struct Writer {
+pub(crate) struct Writer {
     /// Every request.
-    pub control: Control,
-    recorder: Recorder,
+    pub(crate) control: Control,
+    /// Events about Deployments.
+    pub(crate) recorder: Recorder,
 }
 
 /// How far a plan came.
@@ -37,6 +40,8 @@ pub struct Outcome {
     pub version: ResourceVersion,
     /// How the creation of the new ReplicaSet went, if one was planned and tried.
     pub creation: Option<(Box<NewReplicaSet>, Creation)>,
+    /// What of the status the plan writes.
+    pub scope: StatusScope,
     /// What ended the plan before its end.
     pub failure: Option<Failure>,
 }
@@ -57,17 +62,13 @@ impl Failure {
 }
 
 impl Writer {
-    /// Writes with `control`, tells with `recorder`.
-    pub fn new(control: Control, recorder: Recorder) -> Self {
-        Self { control, recorder }
-    }
-
     /// Adopts and releases; gives what is the Deployment's own then.
-    pub async fn claim(
+    pub(crate) async fn claim(
         &self,
-        deployment: &Deployment,
+        observed: &Observed,
         claim: Claim<ReplicaSet>,
     ) -> anyhow::Result<Vec<Arc<ReplicaSet>>> {
+        let deployment = &*observed.deployment;
         let Claimed { objects, errors } =
             self.control_of(deployment).claim(&deployment.owner(), &REPLICA_SETS, claim, &[]).await;
         aggregate(errors)?;
@@ -78,17 +79,18 @@ impl Writer {
         self.control.for_key(&deployment.metadata.key, deployment.metadata.uid)
     }
 
-    /// Tells an event about a Deployment.
-    pub fn tell(&self, deployment: &Deployment, event: PlannedEvent) {
+    /// Records an event about a Deployment.
+    pub(crate) fn event(&self, deployment: &Deployment, event: PlannedEvent) {
         let PlannedEvent { kind, reason, message } = event;
         self.recorder.event(&deployment.reference(), kind, reason, message);
     }
 
     /// Carries out the steps of a plan. What a plan says besides is written with the status.
-    pub async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Plan { path: _, revision: _, progressing: _, steps, status: _ } = plan;
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let Plan { path: _, revision: _, progressing: _, steps, status: scope } = plan;
         let deployment = &*observed.deployment;
-        let mut outcome = Outcome { version: deployment.metadata.resource_version, creation: None, failure: None };
+        let version = deployment.metadata.resource_version;
+        let mut outcome = Outcome { version, creation: None, scope, failure: None };
         // Of several updates of one ReplicaSet the next one rests on the one before.
         let mut written: BTreeMap<Uid, ResourceVersion> = BTreeMap::new();
         for step in steps {
@@ -110,7 +112,7 @@ impl Writer {
                     outcome.version = version;
                 }),
                 Step::Event(event) => {
-                    self.tell(deployment, event);
+                    self.event(deployment, event);
                     Ok(())
                 }
                 Step::Fail(message) => Err(Failure::of(anyhow!(message))),
@@ -157,7 +159,7 @@ impl Writer {
             .with_context(|| format!("cannot update replica set {key}"))
             .map_err(|error| Failure { error, before_status })?;
         if let Some(event) = event {
-            self.tell(deployment, event);
+            self.event(deployment, event);
         }
         Ok(written.metadata.resource_version)
     }
@@ -186,13 +188,14 @@ impl Writer {
             .context("cannot roll back")
             .map_err(|error| Failure { error, before_status: true })?;
         if let Some(event) = event {
-            self.tell(deployment, event);
+            self.event(deployment, event);
         }
         Ok(written.metadata.resource_version)
     }
 
     /// Writes the status. A Deployment that is gone needs none.
-    pub async fn write_status(&self, deployment: &Deployment, patch: &StatusPatch) -> anyhow::Result<()> {
+    pub(crate) async fn write_status(&self, observed: &Observed, patch: &StatusPatch) -> anyhow::Result<()> {
+        let deployment = &*observed.deployment;
         let (key, preconditions) = (&deployment.metadata.key, patch.preconditions());
         let patch = Patch::merge(patch).on_status();
         match self.control_of(deployment).patch(&DEPLOYMENTS, key, preconditions, patch).await {

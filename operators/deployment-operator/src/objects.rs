@@ -14,6 +14,7 @@ use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::{DEPLOYMENTS, PODS, REPLICA_SETS};
+use shared::api::selector::{LabelSelector, Selector};
 use shared::api::template::PodTemplate;
 
 /// Annotations with a meaning to this operator.
@@ -170,6 +171,12 @@ impl Deployment {
     /// Whether its selector is there but says nothing, so that it would select every pod.
     pub fn selects_everything(&self) -> bool {
         self.spec.selector.text() == "{}"
+    }
+
+    /// Which ReplicaSets it selects; none if it has no selector.
+    pub fn selector(&self) -> anyhow::Result<Selector> {
+        let selector: Option<LabelSelector> = serde_json::from_str(self.spec.selector.text())?;
+        selector.map_or_else(|| Ok(Selector::nothing()), |selector| Ok(Selector::parse(&selector)?))
     }
 }
 

@@ -3,6 +3,7 @@
 //! The rooms below are upstream's files. A plan that creates the new ReplicaSet ends there, because what follows depends on
 //! how that goes; the controller then plans again with the result. Left out: the status, which is [`crate::status`]'s.
 
+pub mod claim;
 pub mod deployment_util;
 pub mod progress;
 mod recreate;

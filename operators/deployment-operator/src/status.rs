@@ -13,6 +13,7 @@ use shared::api::object::ResourceVersion;
 use shared::api::time::Time;
 use shared::runtime::control::Preconditions;
 
+use crate::apply::Outcome;
 use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;
 use crate::plan::StatusScope;
@@ -20,13 +21,20 @@ use crate::plan::deployment_util::{max_unavailable, replica_count, to_i32};
 use crate::plan::progress;
 use crate::plan::sync::ReplicaSets;
 
-/// The Deployment's next status.
+/// What is written at the end of a sync; none if the status stays as it is.
+pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<StatusPatch> {
+    let fell_short = outcome.failure.as_ref().is_some_and(|failure| failure.before_status);
+    let scope = if fell_short { StatusScope::Decided } else { outcome.scope };
+    StatusPatch::new(observed, calculate_status(observed, scope, now), outcome.version)
+}
+
+/// The Deployment's next status, as far as `scope` goes.
 ///
 /// `observed` has what was decided on the way; ReplicaSets count as they were observed.
 ///
 /// Upstream: `syncDeploymentStatus`, `pkg/controller/deployment/sync.go`, and `syncRolloutStatus`,
 /// `pkg/controller/deployment/progress.go`.
-pub fn next_status(observed: &Observed, scope: StatusScope, now: Timestamp) -> DeploymentStatus {
+pub fn calculate_status(observed: &Observed, scope: StatusScope, now: Timestamp) -> DeploymentStatus {
     match scope {
         StatusScope::Decided => observed.status.clone(),
         StatusScope::ObservedGeneration => {

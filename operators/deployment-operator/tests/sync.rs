@@ -105,3 +105,23 @@ fn a_replica_set_that_somebody_scales_meanwhile_is_looked_at_again() {
         assert_eq!(server.count("patch replicasets"), 2);
     });
 }
+
+#[test]
+fn an_orphan_is_adopted_and_released_when_it_is_selected_no_more() {
+    test(async {
+        let server = Server::new();
+        let spec =
+            json!({ "replicas": 2, "selector": { "matchLabels": { "app": "web" } }, "template": template("old") });
+        server.add(&object("apps/v1", "ReplicaSet", "orphan").label("app", "web").set(&["spec"], spec));
+        let owners = || server.get("replicasets", "default/orphan").unwrap()["metadata"]["ownerReferences"].clone();
+        add(&server);
+        let running = start(&server);
+        running.at_rest().await;
+        assert_eq!(owners()[0]["name"], "web");
+        assert_eq!(server.keys("replicasets"), ["default/orphan"], "it is the new one");
+        server.change("replicasets", "default/orphan", |set| set["metadata"]["labels"]["app"] = "debug".into());
+        running.at_rest().await;
+        assert!(owners().as_array().is_none_or(Vec::is_empty), "{}", owners());
+        assert_eq!(server.keys("replicasets").len(), 2);
+    });
+}

@@ -144,28 +144,24 @@ impl Plan {
 
     /// Whether there is nothing to write to pods.
     pub fn is_empty(&self) -> bool {
-        let Self { claim: Claim { owned: _, adopt, release }, pods, ending: _, outstanding: _, wake: _, tally: _ } =
-            self;
+        let Self { claim, pods, ending: _, outstanding: _, wake: _, tally: _ } = self;
         let leaves = match pods {
             Pods::Leave(_) => true,
             Pods::End(pods) => pods.is_empty(),
             Pods::Delete(surplus) => surplus.is_empty(),
             Pods::Create(new) => new.is_empty(),
         };
-        leaves && adopt.is_empty() && release.is_empty()
+        leaves && claim.is_settled()
     }
 }
 
 /// `create 2 (0, 1)`; `delete web-a (not ready)`; `Failed: BackoffLimitExceeded; end web-a`; `nothing (2 of 2 active)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claim: Claim { owned: _, adopt, release }, pods, ending, outstanding, wake: _, tally: _ } = self;
+        let Self { claim, pods, ending, outstanding, wake: _, tally: _ } = self;
         let mut steps = Vec::new();
-        if !adopt.is_empty() {
-            steps.push(format!("adopt {}", list(adopt, |pod| pod.metadata.name().to_owned())));
-        }
-        if !release.is_empty() {
-            steps.push(format!("release {}", list(release, |pod| pod.metadata.name().to_owned())));
+        if !claim.is_settled() {
+            steps.push(claim.to_string());
         }
         steps.extend(ending.as_ref().map(ToString::to_string));
         match pods {

@@ -4,10 +4,12 @@
 //!
 //! Upstream: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::api::list::list;
 use crate::api::object::{Key, Object, Uid};
 use crate::api::resource::Resource;
 
@@ -61,6 +63,26 @@ pub struct Claim<T> {
     pub adopt: Vec<Arc<T>>,
     /// Ours, but matching no more.
     pub release: Vec<Arc<T>>,
+}
+
+impl<T> Claim<T> {
+    /// Whether there is nothing to write.
+    pub fn is_settled(&self) -> bool {
+        let Self { owned: _, adopt, release } = self;
+        adopt.is_empty() && release.is_empty()
+    }
+}
+
+/// `adopt web-x; release web-a, web-b`; nothing if it is settled.
+impl<T: Object> fmt::Display for Claim<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { owned: _, adopt, release } = self;
+        let step = |verb: &str, objects: &[Arc<T>]| {
+            (!objects.is_empty()).then(|| format!("{verb} {}", list(objects, |object| object.meta().name().to_owned())))
+        };
+        let steps: Vec<String> = step("adopt", adopt).into_iter().chain(step("release", release)).collect();
+        f.write_str(&steps.join("; "))
+    }
 }
 
 impl<T> Default for Claim<T> {

@@ -5,43 +5,46 @@
 
 use std::sync::Arc;
 
-use shared::api::object::{ControllerRef, Key, Kind};
+use shared::api::labels::Labels;
+use shared::api::object::{ControllerRef, Kind};
 use shared::runtime::cache::Change;
+use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 
 use crate::objects::{Deployment, Pod, ReplicaSet, Strategy};
 use crate::observe::Caches;
 
-/// A key to sync, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wake {
-    pub(super) key: Key,
-    pub(super) cause: Cause,
-}
-
-fn wake(deployment: &Arc<Deployment>) -> Wake {
-    Wake { key: deployment.metadata.key.clone(), cause: Cause::Event }
+fn enqueue(deployment: &Arc<Deployment>) -> Effect {
+    Effect::Enqueue(deployment.metadata.key.clone(), Cause::Event)
 }
 
 impl Caches {
     /// Upstream: `addDeployment`, `updateDeployment`, `deleteDeployment`,
     /// `pkg/controller/deployment/deployment_controller.go`.
-    pub(super) fn deployment_changed(change: Change<'_, Deployment>) -> Wake {
-        let edited = match change {
-            Change::Added(_) => true,
+    pub(super) fn deployment_changed(change: Change<'_, Deployment>) -> Vec<Effect> {
+        let meta = &change.latest().metadata;
+        let cause = match change {
+            Change::Added(_) => Cause::Edit,
             // A rollback is asked for by an annotation.
-            Change::Updated { old, new } => {
-                old.metadata.generation != new.metadata.generation
-                    || old.metadata.annotations != new.metadata.annotations
+            Change::Updated { old, new }
+                if old.metadata.generation != new.metadata.generation
+                    || old.metadata.annotations != new.metadata.annotations =>
+            {
+                Cause::Edit
             }
-            Change::Deleted(_) => false,
+            Change::Updated { .. } => Cause::Event,
+            Change::Deleted(_) => {
+                return vec![
+                    Effect::Forget(meta.key.clone(), meta.uid),
+                    Effect::Enqueue(meta.key.clone(), Cause::Event),
+                ];
+            }
         };
-        let cause = if edited { Cause::Edit } else { Cause::Event };
-        Wake { key: change.latest().metadata.key.clone(), cause }
+        vec![Effect::Enqueue(meta.key.clone(), cause)]
     }
 
     /// Upstream: `addReplicaSet`, `updateReplicaSet`, `deleteReplicaSet`, `deployment_controller.go`.
-    pub(super) fn replica_set_changed(&self, change: Change<'_, ReplicaSet>) -> Vec<Wake> {
+    pub(super) fn replica_set_changed(&self, change: Change<'_, ReplicaSet>) -> Vec<Effect> {
         match change {
             Change::Added(new) if new.metadata.controller.is_some() || new.metadata.is_being_deleted() => {
                 self.owner_of(new)
@@ -53,40 +56,32 @@ impl Caches {
         }
     }
 
-    fn replica_set_updated(&self, old: &ReplicaSet, new: &ReplicaSet) -> Vec<Wake> {
+    fn replica_set_updated(&self, old: &ReplicaSet, new: &ReplicaSet) -> Vec<Effect> {
         if old.metadata.resource_version == new.metadata.resource_version {
             return Vec::new();
         }
         let has_other_owner = old.metadata.controller != new.metadata.controller;
-        let mut wakes = if has_other_owner { self.owner_of(old) } else { Vec::new() };
+        let mut effects = if has_other_owner { self.owner_of(old) } else { Vec::new() };
         if new.metadata.controller.is_some() {
-            wakes.extend(self.owner_of(new));
+            effects.extend(self.owner_of(new));
         } else if has_other_owner || old.metadata.labels != new.metadata.labels {
-            wakes.extend(self.selecting(new));
+            effects.extend(self.selecting(new));
         }
-        wakes
+        effects
     }
 
-    fn owner_of(&self, replica_set: &ReplicaSet) -> Vec<Wake> {
-        self.resolve(replica_set).iter().map(wake).collect()
+    fn owner_of(&self, replica_set: &ReplicaSet) -> Vec<Effect> {
+        self.claims.resolve(replica_set).iter().map(enqueue).collect()
     }
 
-    /// Upstream: `resolveControllerRef`, `deployment_controller.go`.
-    fn resolve(&self, replica_set: &ReplicaSet) -> Option<Arc<Deployment>> {
-        let ControllerRef { api_version: _, kind, name, uid } = &**replica_set.metadata.controller.as_ref()?;
-        let is_deployment = *kind == *Deployment::RESOURCE.kind;
-        self.deployments.get_with_uid(replica_set.metadata.namespace(), name, *uid).filter(|_| is_deployment)
-    }
-
-    /// The Deployments that may adopt an orphan. Several are a mistake of their user.
+    /// One that would select everything selects nothing.
     ///
     /// Upstream: `getDeploymentsForReplicaSet`, `deployment_controller.go`.
-    fn selecting(&self, orphan: &ReplicaSet) -> Vec<Wake> {
-        let deployments = self.selecting_deployments(orphan);
-        if deployments.len() > 1 {
-            tracing::warn!(replica_set = %orphan.metadata.key, count = deployments.len(), "several select one replica set");
-        }
-        deployments.iter().map(wake).collect()
+    fn selecting(&self, orphan: &ReplicaSet) -> Vec<Effect> {
+        let selects = |deployment: &Deployment, labels: &Labels| {
+            deployment.selector().is_ok_and(|selector| !selector.is_empty() && selector.matches(labels))
+        };
+        self.claims.selecting(orphan, selects).iter().map(enqueue).collect()
     }
 
     /// The last pod that ran may be what a Deployment of the strategy Recreate waits for.
@@ -95,11 +90,12 @@ impl Caches {
     /// the sync that follows, and a finished pod keeps nothing back there.
     ///
     /// Upstream: `deletePod`, `deployment_controller.go`.
-    pub(super) fn pod_changed(&self, change: Change<'_, Pod>) -> Option<Wake> {
-        let Change::Deleted(pod) = change else { return None };
-        let deployment = self.deployment_of(pod)?;
-        let waits = deployment.spec.strategy == Strategy::Recreate && !self.runs_pods(&deployment);
-        waits.then(|| wake(&deployment))
+    pub(super) fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
+        let Change::Deleted(pod) = change else { return Vec::new() };
+        let waits = |deployment: &Arc<Deployment>| {
+            deployment.spec.strategy == Strategy::Recreate && !self.runs_pods(deployment)
+        };
+        self.deployment_of(pod).filter(waits).iter().map(enqueue).collect()
     }
 
     /// Upstream: `getDeploymentForPod`, `deployment_controller.go`.
@@ -108,7 +104,7 @@ impl Caches {
         let is_replica_set = *kind == *ReplicaSet::RESOURCE.kind;
         let replica_set =
             self.replica_sets.get_with_uid(pod.metadata.namespace(), name, *uid).filter(|_| is_replica_set)?;
-        self.resolve(&replica_set)
+        self.claims.resolve(&replica_set)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use deployment_operator::objects::DeploymentStatus;
 use deployment_operator::plan::StatusScope;
 use deployment_operator::plan::progress::{is_complete, is_progressing, is_timed_out, next_check};
-use deployment_operator::status::next_status;
+use deployment_operator::status::calculate_status;
 use shared::api::condition;
 
 use crate::builders::*;
@@ -139,7 +139,7 @@ mod condition_of_a_rollout {
     /// Status and reason of the Progressing condition after the sync, and the seconds of its last update and transition.
     #[track_caller]
     fn check_condition(deployment: &Deployment, sets: &[ReplicaSet], expected: Option<(&str, &str, i64, i64)>) {
-        let next = next_status(&deployment.with(sets), StatusScope::Rollout, now());
+        let next = calculate_status(&deployment.with(sets), StatusScope::Rollout, now());
         let found = condition::find(&next.conditions, "Progressing").map(|found| {
             let second = |time: Option<shared::api::time::Time>| time.map_or(0, shared::api::time::Time::second);
             let (updated, transitioned) = (second(found.last_update_time), second(found.last_transition_time));
@@ -216,7 +216,7 @@ mod condition_of_a_rollout {
     #[test]
     fn messages_name_the_new_set_or_else_the_deployment() {
         let message = |deployment: &Deployment, sets: &[ReplicaSet]| {
-            let next = next_status(&deployment.with(sets), StatusScope::Rollout, now());
+            let next = calculate_status(&deployment.with(sets), StatusScope::Rollout, now());
             condition::find(&next.conditions, "Progressing").unwrap().message.to_string()
         };
         assert_eq!(message(&three(3, 3, 3), &[set("v2", 3)]), "ReplicaSet \"web-v2\" has successfully progressed.");

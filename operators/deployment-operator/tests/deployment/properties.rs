@@ -7,7 +7,7 @@ use deployment_operator::objects::{self, annotations};
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::deployment_util::{max_replicas, max_unavailable};
 use deployment_operator::plan::{Path, Plan, Step, plan};
-use deployment_operator::status::{StatusPatch, next_status};
+use deployment_operator::status::{StatusPatch, calculate_status};
 use proptest::prelude::*;
 use shared::api::condition;
 use shared::api::intern::Text;
@@ -52,7 +52,7 @@ impl World {
             let status_of = if creates { self.observe() } else { before };
             let observed = status_of.decided(planned.revision.clone(), planned.progressing.clone());
             if !creates {
-                let next = next_status(&observed, planned.status, now);
+                let next = calculate_status(&observed, planned.status, now);
                 if StatusPatch::new(&observed, next.clone(), ResourceVersion(0)).is_some() {
                     self.write(&observed, next);
                 }
@@ -248,7 +248,7 @@ fn check_settled(world: &mut World) {
     let observed = world.observe();
     let again = plan(&observed, at(world.second));
     assert!(again.steps.is_empty() && again.revision.is_none() && again.progressing.is_none(), "{again}");
-    let next = next_status(&observed, again.status, at(world.second));
+    let next = calculate_status(&observed, again.status, at(world.second));
     assert_eq!(StatusPatch::new(&observed, next, ResourceVersion(0)), None);
     let status = &world.deployment.status;
     let counts = [status.replicas, status.updated_replicas, status.ready_replicas, status.available_replicas];

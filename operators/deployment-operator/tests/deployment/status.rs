@@ -3,7 +3,7 @@
 use deployment_operator::objects::DeploymentStatus;
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::StatusScope;
-use deployment_operator::status::{StatusPatch, next_status};
+use deployment_operator::status::{StatusPatch, calculate_status};
 use serde_json::{Value, json};
 use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
@@ -13,7 +13,7 @@ use shared::runtime::control::Preconditions;
 use crate::builders::*;
 
 fn counts(observed: &Observed) -> DeploymentStatus {
-    next_status(observed, StatusScope::Counts, now())
+    calculate_status(observed, StatusScope::Counts, now())
 }
 
 fn patch(observed: &Observed, next: DeploymentStatus) -> Option<Value> {
@@ -114,7 +114,7 @@ fn the_failure_of_the_new_set_comes_before_that_of_others() {
     let failure = |sets: &[ReplicaSet]| {
         let earlier = json!([{ "type": "ReplicaFailure", "status": "Unknown", "reason": "Earlier" }]);
         let observed = deployment("v3", 3).status("conditions", earlier).with(sets);
-        let next = next_status(&observed, StatusScope::Rollout, now());
+        let next = calculate_status(&observed, StatusScope::Rollout, now());
         condition::find(&next.conditions, "ReplicaFailure").cloned()
     };
     let reason = |sets: &[ReplicaSet]| failure(sets).map(|failure| failure.reason.to_string());
@@ -141,7 +141,7 @@ fn a_scaling_sync_leaves_progress_and_failures_alone() {
 fn the_generation_alone_is_observed_where_nothing_else_is_done() {
     let next = |observed: i64| {
         let one = deployment("v1", 1).status("observedGeneration", observed).with(&[]);
-        next_status(&one, StatusScope::ObservedGeneration, now()).observed_generation
+        calculate_status(&one, StatusScope::ObservedGeneration, now()).observed_generation
     };
     assert_eq!(next(1), 2);
     assert_eq!(next(3), 3);
@@ -177,7 +177,7 @@ fn the_revision_is_written_with_the_status() {
 fn what_was_decided_on_the_way_is_written_even_if_nothing_else_is() {
     let progressing = Condition::new("Progressing", "False", "ReplicaSetCreateError", "no");
     let observed = deployment("v1", 1).with(&[]).decided(None, Some(progressing.clone())).collided(Some(1));
-    let next = next_status(&observed, StatusScope::Decided, now());
+    let next = calculate_status(&observed, StatusScope::Decided, now());
     let status = &patch(&observed, next).unwrap()["status"];
     assert_eq!(*status, json!({ "collisionCount": 1, "conditions": [progressing] }));
 }

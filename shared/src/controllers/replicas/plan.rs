@@ -127,21 +127,18 @@ impl Plan {
 
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        let Self { claim: Claim { owned: _, adopt, release }, create, delete, reason: _ } = self;
-        adopt.is_empty() && release.is_empty() && *create == 0 && delete.is_empty()
+        let Self { claim, create, delete, reason: _ } = self;
+        claim.is_settled() && *create == 0 && delete.is_empty()
     }
 }
 
 /// `adopt web-x; create 3 (2 of 5 active)`; `delete web-a (not ready), web-b (newer)`; `nothing (5 of 5 active)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claim: Claim { owned: _, adopt, release }, create, delete, reason } = self;
+        let Self { claim, create, delete, reason } = self;
         let mut steps = Vec::new();
-        if !adopt.is_empty() {
-            steps.push(format!("adopt {}", list(adopt, |pod| pod.metadata.name().to_owned())));
-        }
-        if !release.is_empty() {
-            steps.push(format!("release {}", list(release, |pod| pod.metadata.name().to_owned())));
+        if !claim.is_settled() {
+            steps.push(claim.to_string());
         }
         if *create > 0 {
             steps.push(format!("create {create} ({reason})"));

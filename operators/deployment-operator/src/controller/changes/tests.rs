@@ -1,6 +1,5 @@
-use std::fmt::Write;
-
 use serde_json::json;
+use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
 
 use super::*;
@@ -34,19 +33,20 @@ fn owner_reference(kind: &str, uid_of: &str) -> serde_json::Value {
 
 /// Two Deployments, `web` and `db`.
 fn caches() -> Caches {
-    let (caches, ..) = Caches::new();
+    let (caches, _) = Caches::new();
     store(&caches.deployments, &deployment("web").build());
     store(&caches.deployments, &deployment("db").build());
     caches
 }
 
 #[track_caller]
-fn check(wakes: impl IntoIterator<Item = Wake>, expected: &str) {
-    let names = wakes.into_iter().fold(String::new(), |mut names, wake| {
-        write!(names, "{} ", wake.key.name()).unwrap();
-        names
-    });
-    assert_eq!(names.trim(), expected);
+fn check(effects: Vec<Effect>, expected: &str) {
+    let name = |effect: Effect| {
+        let Effect::Enqueue(key, _) = effect else { panic!("{effect:?}") };
+        key.name().to_owned()
+    };
+    let names: Vec<String> = effects.into_iter().map(name).collect();
+    assert_eq!(names.join(" "), expected);
 }
 
 #[track_caller]
@@ -155,22 +155,16 @@ fn a_pod_of_nobody_or_of_a_set_that_is_gone_wakes_nobody() {
 
 #[test]
 fn an_edit_goes_first_and_a_status_does_not() {
-    let cause = |old: ObjectBuilder, new: ObjectBuilder| {
-        Caches::deployment_changed(Change::Updated { old: &old.build(), new: &new.build() }).cause
+    let (web, key) = (|| deployment("web"), Key::new("default", "web"));
+    let updated = |new: ObjectBuilder| {
+        let new = new.set(&["metadata", "resourceVersion"], "2").build();
+        Caches::deployment_changed(Change::Updated { old: &web().build(), new: &new })
     };
-    let web = || deployment("web");
-    assert_eq!(cause(web(), web().set(&["metadata", "resourceVersion"], "2")), Cause::Event);
-    assert_eq!(
-        cause(web(), web().set(&["metadata", "resourceVersion"], "2").set(&["metadata", "generation"], 2)),
-        Cause::Edit
-    );
-    assert_eq!(
-        cause(
-            web(),
-            web().set(&["metadata", "resourceVersion"], "2").set(&["metadata", "annotations"], json!({ "a": "b" }))
-        ),
-        Cause::Edit
-    );
-    assert_eq!(Caches::deployment_changed(Change::Added(&web().build())).cause, Cause::Edit);
-    assert_eq!(Caches::deployment_changed(Change::Deleted(&web().build())).cause, Cause::Event);
+    let enqueued = |cause| vec![Effect::Enqueue(key.clone(), cause)];
+    assert_eq!(updated(web()), enqueued(Cause::Event));
+    assert_eq!(updated(web().set(&["metadata", "generation"], 2)), enqueued(Cause::Edit));
+    assert_eq!(updated(web().set(&["metadata", "annotations"], json!({ "a": "b" }))), enqueued(Cause::Edit));
+    assert_eq!(Caches::deployment_changed(Change::Added(&web().build())), enqueued(Cause::Edit));
+    let forgotten = vec![Effect::Forget(key.clone(), uid("web")), Effect::Enqueue(key.clone(), Cause::Event)];
+    assert_eq!(Caches::deployment_changed(Change::Deleted(&web().build())), forgotten);
 }
