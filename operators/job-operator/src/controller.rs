@@ -1,9 +1,10 @@
 //! Wiring, and one sync from observation to the last status.
 //!
-//! Left out: which event wakes which key ([`caches`]), and pods that no Job counts ([`orphans`]).
+//! Left out: which event wakes which key ([`changes`]), and pods that no Job counts ([`orphan_pods`]).
 
-pub mod caches;
-pub mod orphans;
+pub mod changes;
+pub mod orphan_pods;
+pub mod tracking;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +14,8 @@ use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::controllers::pod_control::PodControl;
 use shared::runtime::clock::Clock;
-use shared::runtime::control::Control;
 use shared::runtime::decisions::Decisions;
-use shared::runtime::expectations::Expectations;
-use shared::runtime::queue::{Backoff, Queue};
+use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
@@ -24,13 +23,13 @@ use crate::apply::Writer;
 use crate::apply::memory::Memory;
 use crate::flags::Flags;
 use crate::metrics::JobMetrics;
-use crate::observe::{Observed, observe};
+use crate::observe::{Caches, Informers, Observed};
 use crate::plan::tally::Tally;
 use crate::plan::tracking::plan_tracking;
 use crate::plan::{Plan, Pods, Reason, plan};
 use crate::status::next_status;
-use caches::{Caches, Effect, SYNC_JOB_BATCH_PERIOD};
-use orphans::OrphanController;
+use orphan_pods::OrphanPodController;
+use tracking::TrackingEffects;
 
 /// Upstream: `DefaultJobApiBackOff` and `MaxJobApiBackOff`, `pkg/controller/job/job_controller.go`; there the longest
 /// wait is a minute.
@@ -47,31 +46,35 @@ impl Operator for JobOperator {
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let jobs_queue = setup.queue("job", BACKOFF);
         let orphans_queue = setup.queue("job_orphan_pod", BACKOFF);
-        let (caches, mut jobs, mut pods) = Caches::new();
+        let (caches, Informers { mut jobs, mut pods }) = Caches::new();
         let caches = Arc::new(caches);
         let control = setup.control(&jobs_queue);
         let writer = Writer {
             pods: PodControl::new(control.clone(), setup.recorder()),
             control,
             recorder: setup.recorder(),
-            expectations: Arc::new(Expectations::new()),
+            expectations: setup.expectations(&jobs_queue),
             memory: Arc::new(Memory::default()),
             metrics: JobMetrics::register(setup.metrics()),
             clock: setup.clock(),
         };
-        let (expectations, memory) = (Arc::clone(&writer.expectations), Arc::clone(&writer.memory));
-        setup.on_restore(move || {
-            expectations.start_over();
-            memory.start_over();
-        });
-        let (known, taker) = (Arc::clone(&caches), Taker::new(&writer, &jobs_queue, &orphans_queue));
-        jobs.on_change(move |change| known.job_changed(change).into_iter().for_each(|effect| taker.take(effect)));
-        let (known, taker) = (Arc::clone(&caches), Taker::new(&writer, &jobs_queue, &orphans_queue));
-        pods.on_change(move |change| known.pod_changed(change).into_iter().for_each(|effect| taker.take(effect)));
+        let memory = Arc::clone(&writer.memory);
+        setup.on_restore(move || memory.start_over());
+
+        let tracking = TrackingEffects { memory: Arc::clone(&writer.memory), metrics: writer.metrics.clone() };
+        let (known, tracked) = (Arc::clone(&caches), tracking.clone());
+        jobs.on_change(move |change| tracking.carry_out(Caches::tracked_job_changed(change)));
+        pods.on_change(move |change| tracked.carry_out(known.tracked_pod_changed(change)));
+        let effects = setup.effects(&jobs_queue);
+        jobs.on_change(effects.of(&caches, |_, change| Caches::job_changed(change)));
+        pods.on_change(effects.of(&caches, Caches::pod_changed));
+        let effects = setup.effects(&orphans_queue);
+        jobs.on_change(effects.of(&caches, Caches::orphaning_job_changed));
+        pods.on_change(effects.of(&caches, Caches::orphan_pod_changed));
         setup.watch(jobs);
         setup.watch(pods);
 
-        let orphans = OrphanController {
+        let orphans = OrphanPodController {
             caches: Arc::clone(&caches),
             control: setup.control(&orphans_queue),
             clock: setup.clock(),
@@ -80,47 +83,6 @@ impl Operator for JobOperator {
         let jobs = JobController { caches, writer, clock: setup.clock(), decisions: setup.decisions(&jobs_queue) };
         setup.work(Arc::new(jobs), &jobs_queue, flags.concurrent_job_syncs);
         setup.work(Arc::new(orphans), &orphans_queue, flags.concurrent_job_syncs);
-    }
-}
-
-/// Makes come true what follows from a change.
-struct Taker {
-    expectations: Arc<Expectations>,
-    memory: Arc<Memory>,
-    control: Control,
-    metrics: JobMetrics,
-    jobs: Queue,
-    orphans: Queue,
-}
-
-impl Taker {
-    fn new(writer: &Writer, jobs: &Queue, orphans: &Queue) -> Self {
-        Self {
-            expectations: Arc::clone(&writer.expectations),
-            memory: Arc::clone(&writer.memory),
-            control: writer.control.clone(),
-            metrics: writer.metrics.clone(),
-            jobs: jobs.clone(),
-            orphans: orphans.clone(),
-        }
-    }
-
-    fn take(&self, effect: Effect) {
-        match effect {
-            Effect::Enqueue(key, cause) => self.jobs.add(&key, cause),
-            Effect::Gather(key) => self.jobs.add_after(&key, SYNC_JOB_BATCH_PERIOD),
-            Effect::Orphan(pod) => self.orphans.add(&pod, shared::runtime::queue::Cause::Event),
-            Effect::CreationObserved(key) => self.expectations.creations_observed(&key, 1),
-            Effect::DeletionObserved(key, pod) => self.expectations.deletion_observed(&key, pod),
-            Effect::ReleaseObserved(key, pod) => self.memory.release_observed(&key, pod),
-            Effect::Forget(key, uid) => {
-                self.expectations.forget(&key);
-                self.memory.forget(&key);
-                self.control.forget(&key, Some(uid));
-            }
-            Effect::External(controller) => self.metrics.count_external(&controller),
-            Effect::Tracked(is_added) => self.metrics.count_tracked(is_added),
-        }
     }
 }
 
@@ -137,7 +99,7 @@ impl Controller for JobController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
         let Writer { expectations, memory, .. } = &self.writer;
-        let Some(observed) = observe(&self.caches, expectations, memory, key, now) else {
+        let Some(observed) = self.caches.observe(expectations, memory, key, now) else {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };

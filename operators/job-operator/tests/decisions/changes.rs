@@ -3,17 +3,21 @@
 
 use std::sync::Arc;
 
-use job_operator::controller::caches::{Caches, Effect};
+use job_operator::controller::tracking::TrackingEffect;
+use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
+use job_operator::observe::Caches;
 use serde_json::json;
 use shared::runtime::cache::Change;
+use shared::runtime::effect::Effect;
+use shared::runtime::queue::Cause;
 use shared::testing::{ObjectBuilder, store, uid};
 
 use crate::fixtures::{FINALIZER, Spec, job, orphan, pod, untracked};
 
 /// The Job `pi` as it is given, and one of another selector.
 fn caches(pi: &ObjectBuilder) -> Caches {
-    let (caches, ..) = Caches::new();
+    let (caches, _) = Caches::new();
     store(&caches.jobs, &pi.build());
     let other = json!({ "matchLabels": { "job": "other" } });
     store(&caches.jobs, &job(1, 1).set(&["metadata", "name"], "other").uid_of("other").with("selector", other).build());
@@ -24,19 +28,50 @@ fn finished() -> ObjectBuilder {
     job(1, 1).condition("Complete", "True", "", "")
 }
 
-fn say(effects: impl IntoIterator<Item = Effect>) -> String {
-    let say = |effect| match effect {
+fn say_tracking(effect: TrackingEffect) -> Option<String> {
+    match effect {
+        TrackingEffect::ReleaseObserved(key, pod) => Some(format!("released of {} ({})", key.name(), pod == uid("a"))),
+        TrackingEffect::External(name) => Some(format!("external {name}")),
+        TrackingEffect::Tracked(is_added) => Some(format!("tracked {is_added}")),
+        // As the Job's own effects say.
+        TrackingEffect::Forget(_) => None,
+    }
+}
+
+fn say_orphan(effect: &Effect) -> String {
+    if let Effect::Enqueue(pod, Cause::Event) = effect {
+        format!("orphan {}", pod.name())
+    } else {
+        format!("{effect:?}")
+    }
+}
+
+fn say(effect: Effect) -> String {
+    match effect {
         Effect::Enqueue(key, cause) => format!("enqueue {} ({cause:?})", key.name()),
-        Effect::Gather(key) => format!("gather {}", key.name()),
-        Effect::Orphan(pod) => format!("orphan {}", pod.name()),
+        Effect::EnqueueAfter(key, _) => format!("gather {}", key.name()),
         Effect::CreationObserved(key) => format!("created for {}", key.name()),
         Effect::DeletionObserved(key, pod) => format!("deleted of {} ({})", key.name(), pod == uid("a")),
-        Effect::ReleaseObserved(key, pod) => format!("released of {} ({})", key.name(), pod == uid("a")),
         Effect::Forget(key, job) => format!("forget {} ({})", key.name(), job == uid("pi")),
-        Effect::External(name) => format!("external {name}"),
-        Effect::Tracked(is_added) => format!("tracked {is_added}"),
-    };
-    effects.into_iter().map(say).collect::<Vec<_>>().join(", ").replace(" (true)", "")
+    }
+}
+
+fn together(tracking: Vec<TrackingEffect>, orphans: &[Effect], effects: Vec<Effect>) -> String {
+    let tracking = tracking.into_iter().filter_map(say_tracking);
+    let said: Vec<String> =
+        tracking.chain(orphans.iter().map(say_orphan)).chain(effects.into_iter().map(say)).collect();
+    said.join(", ").replace(" (true)", "")
+}
+
+/// All that a change of a Job means.
+fn job_changed(caches: &Caches, change: Change<'_, Job>) -> String {
+    let orphans = caches.orphaning_job_changed(change);
+    together(Caches::tracked_job_changed(change), &orphans, Caches::job_changed(change))
+}
+
+/// All that a change of a pod means.
+fn pod_changed(caches: &Caches, change: Change<'_, Pod>) -> String {
+    together(caches.tracked_pod_changed(change), &caches.orphan_pod_changed(change), caches.pod_changed(change))
 }
 
 /// The same pod, later.
@@ -47,12 +82,12 @@ fn later(pod: ObjectBuilder) -> Arc<Pod> {
 #[test]
 fn a_new_or_edited_job_is_synced_at_once_and_another_status_of_it_after_a_while() {
     let caches = caches(&job(1, 1));
-    let added = |job: ObjectBuilder| say(caches.job_changed(Change::Added(&job.build())));
+    let added = |job: ObjectBuilder| job_changed(&caches, Change::Added(&job.build()));
     assert_eq!(added(job(1, 1)), "enqueue pi (Edit)");
     assert_eq!(added(job(1, 1).with("managedBy", "x.io/y")), "external x.io/y, enqueue pi (Edit)");
     assert_eq!(added(job(1, 1).with("managedBy", "kubernetes.io/job-controller")), "enqueue pi (Edit)");
     let updated = |new: ObjectBuilder| {
-        say(caches.job_changed(Change::Updated { old: &job(1, 1).generation(1).build(), new: &new.build() }))
+        job_changed(&caches, Change::Updated { old: &job(1, 1).generation(1).build(), new: &new.build() })
     };
     assert_eq!(updated(job(1, 1).generation(2)), "enqueue pi (Edit)");
     assert_eq!(updated(job(1, 1).generation(1).said("active", 1)), "gather pi");
@@ -65,16 +100,16 @@ fn what_a_job_leaves_behind_when_it_ends_is_looked_at() {
     store(&caches.pods, &pod("a", "Running").build());
     store(&caches.pods, &untracked("b", "Running").build());
     store(&caches.pods, &orphan("c", "Running").set(&["metadata", "finalizers"], json!([FINALIZER])).build());
-    let ended = caches.job_changed(Change::Updated { old: &job(1, 1).build(), new: &finished().build() });
-    assert_eq!(say(ended), "orphan a, gather pi");
-    let gone = caches.job_changed(Change::Deleted(&job(1, 1).build()));
-    assert_eq!(say(gone), "orphan a, forget pi, enqueue pi (Event)");
+    let ended = job_changed(&caches, Change::Updated { old: &job(1, 1).build(), new: &finished().build() });
+    assert_eq!(ended, "orphan a, gather pi");
+    let gone = job_changed(&caches, Change::Deleted(&job(1, 1).build()));
+    assert_eq!(gone, "orphan a, forget pi, enqueue pi (Event)");
 }
 
 /// Upstream: `TestAddPod`, `TestAddPodOrphan`.
 #[test]
 fn a_new_pod_is_one_that_its_job_waits_for() {
-    let added = |pi: &ObjectBuilder, pod: ObjectBuilder| say(caches(pi).pod_changed(Change::Added(&pod.build())));
+    let added = |pi: &ObjectBuilder, pod: ObjectBuilder| pod_changed(&caches(pi), Change::Added(&pod.build()));
     let running = job(1, 1);
     assert_eq!(added(&running, pod("a", "Running")), "created for pi, gather pi");
     assert_eq!(added(&running, pod("a", "Failed")), "tracked true, created for pi, gather pi");
@@ -99,7 +134,7 @@ fn a_new_pod_is_one_that_its_job_waits_for() {
 fn a_changed_pod_wakes_the_job_before_and_the_job_now() {
     let caches = caches(&job(1, 1));
     let updated = |old: ObjectBuilder, new: ObjectBuilder| {
-        say(caches.pod_changed(Change::Updated { old: &old.build(), new: &later(new) }))
+        pod_changed(&caches, Change::Updated { old: &old.build(), new: &later(new) })
     };
     let a = || pod("a", "Running");
     assert_eq!(updated(a(), a()), "");
@@ -107,7 +142,7 @@ fn a_changed_pod_wakes_the_job_before_and_the_job_now() {
     assert_eq!(updated(a(), pod("a", "Succeeded")), "tracked true, gather pi");
     assert_eq!(updated(pod("a", "Succeeded"), untracked("a", "Succeeded")), "tracked false, released of pi, gather pi");
     assert_eq!(updated(a(), a().terminating()), "deleted of pi, gather pi");
-    assert_eq!(updated(a(), untracked("a", "Running").terminating()), "deleted of pi, released of pi, gather pi");
+    assert_eq!(updated(a(), untracked("a", "Running").terminating()), "released of pi, deleted of pi, gather pi");
     // Released, and it still matches; and the other way round.
     assert_eq!(updated(a(), orphan("a", "Running")), "released of pi, gather pi, gather pi");
     assert_eq!(updated(orphan("a", "Running"), a()), "gather pi");
@@ -120,11 +155,11 @@ fn a_changed_pod_wakes_the_job_before_and_the_job_now() {
 /// Upstream: `TestDeletePod`, `TestDeletePodOrphan`.
 #[test]
 fn a_pod_that_is_gone_was_seen_to_go() {
-    let gone = |pi: &ObjectBuilder, pod: ObjectBuilder| say(caches(pi).pod_changed(Change::Deleted(&pod.build())));
+    let gone = |pi: &ObjectBuilder, pod: ObjectBuilder| pod_changed(&caches(pi), Change::Deleted(&pod.build()));
     let running = job(1, 1);
-    assert_eq!(gone(&running, pod("a", "Running")), "deleted of pi, released of pi, gather pi");
-    assert_eq!(gone(&running, pod("a", "Failed")), "tracked false, deleted of pi, released of pi, gather pi");
-    assert_eq!(gone(&running, untracked("a", "Failed")), "deleted of pi, released of pi, gather pi");
+    assert_eq!(gone(&running, pod("a", "Running")), "released of pi, deleted of pi, gather pi");
+    assert_eq!(gone(&running, pod("a", "Failed")), "tracked false, released of pi, deleted of pi, gather pi");
+    assert_eq!(gone(&running, untracked("a", "Failed")), "released of pi, deleted of pi, gather pi");
     assert_eq!(gone(&finished(), pod("a", "Running")), "");
     assert_eq!(gone(&job(1, 1).uid_of("before"), pod("a", "Running")), "");
     assert_eq!(gone(&running, orphan("a", "Running")), "");
