@@ -1,10 +1,12 @@
 //! Builders and properties for the tests of operators, behind the feature `testing`.
 //!
 //! A builder makes the JSON that the apiserver would serve and reads it into any view, so every fixture also goes
-//! through the view's own reading. Left out: a fake apiserver; what needs one runs against the real one.
+//! through the view's own reading. A whole operator runs against [`apiserver`], as it is: see [`running`].
 
+pub mod apiserver;
 mod objects;
 pub mod properties;
+pub mod running;
 
 pub use objects::{ObjectBuilder, object, pod, uid};
 

@@ -16,7 +16,7 @@ fn production(file: &File) -> String {
     if is_test(&file.path) {
         return String::new();
     }
-    let code = file.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = file.text.split("\n#[cfg(test)]\n").next().unwrap_or_default();
     code.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect::<Vec<_>>().join("\n")
 }
 
@@ -56,7 +56,7 @@ fn check_opening(file: &File) -> Option<String> {
 }
 
 fn check_size(file: &File) -> Option<String> {
-    let code = file.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = file.text.split("\n#[cfg(test)]\n").next().unwrap_or_default();
     let lines = code.lines().count();
     let limit = if file.path.ends_with("/main.rs") && file.path.starts_with("operators/") {
         MAX_MAIN_LINES

@@ -211,10 +211,13 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
     Ok(uri)
 }
 
+/// Makes one connection more.
+type Connect = dyn Fn() -> Result<kube::Client, kube::Error> + Send + Sync;
+
 /// Sends requests; cheap to clone, all clones have the same connections.
 #[derive(Clone)]
 pub struct Client {
-    config: Arc<kube::Config>,
+    connect: Arc<Connect>,
     connections: Arc<Connections<kube::Client>>,
     host: Arc<str>,
     user_agent: HeaderValue,
@@ -240,7 +243,10 @@ impl Client {
         let first = connect(config).map_err(|cause| error(&cause))?;
         Ok(Self {
             connections: Arc::new(Connections::new(first)),
-            config: Arc::new(config.clone()),
+            connect: Arc::new({
+                let config = config.clone();
+                move || connect(&config)
+            }),
             host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
             user_agent,
             limiter: options.qps.filter(|qps| *qps > 0.0).map(|qps| Arc::new(Limiter::new(qps, options.burst))),
@@ -263,10 +269,8 @@ impl Client {
     /// # Errors
     /// When the connection cannot be set up any more, such as when the file of a certificate is gone.
     pub fn beside(&self, limit: Option<Limit>) -> Result<Self, ConfigError> {
-        let first = connect(&self.config).map_err(|cause| ConfigError::Connection {
-            url: self.config.cluster_url.to_string(),
-            cause: chain(&cause),
-        })?;
+        let first = (self.connect)()
+            .map_err(|cause| ConfigError::Connection { url: self.host.to_string(), cause: chain(&cause) })?;
         Ok(Self {
             connections: Arc::new(Connections::new(first)),
             limiter: limit.map(|limit| Arc::new(Limiter::new(limit.qps, limit.burst))),
@@ -309,6 +313,22 @@ impl Client {
                     () = sleep(jitter(PROBE_PERIOD, 1.0)) => {}
                 }
             }
+        }
+    }
+
+    /// Sends requests to a service in this process instead of an apiserver.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn of_service(connect: impl Fn() -> kube::Client + Send + Sync + 'static) -> Self {
+        Self {
+            connections: Arc::new(Connections::new(connect())),
+            connect: Arc::new(move || Ok(connect())),
+            host: "in-process".into(),
+            user_agent: HeaderValue::from_static("test"),
+            limiter: None,
+            observer: None,
+            refusals: Arc::default(),
+            reach: Arc::default(),
+            term: None,
         }
     }
 
@@ -396,7 +416,7 @@ impl Client {
             if let Some(limiter) = &self.limiter {
                 limiter.acquire().await;
             }
-            let place = self.connections.place(purpose, || connect(&self.config)).await;
+            let place = self.connections.place(purpose, &*self.connect).await;
             let (connection, place) = place.map_err(|cause| call.broken(&cause))?;
             self.check_term(call)?;
             let deadline = Instant::now() + left;

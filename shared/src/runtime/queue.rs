@@ -348,6 +348,17 @@ impl Queue {
         self.len() == 0
     }
 
+    /// Whether nothing is to be done before time passes or something is added: no key waits, is worked on, or has failed.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let state = self.state();
+        state.keys.values().all(|entry| {
+            let Entry { queued, processing, dirty: _, failures, pause, timer } = entry;
+            let rests = timer.is_some() && pause.is_some();
+            queued.is_none() && processing.is_none() && *failures == 0 && !rests
+        })
+    }
+
     /// Ends the queue: everybody who waits in [`Self::next`] gets none.
     pub fn shut_down(&self) {
         self.state().stage = Stage::ShutDown;

@@ -95,6 +95,30 @@ type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> Pieces + Send 
 type Pieces = Box<dyn Iterator<Item = String> + Send>;
 
 impl Setup {
+    fn new<O: Operator>(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, events: &Events) -> Self {
+        Self {
+            flags: flags.clone(),
+            client,
+            term: None,
+            clock,
+            recorder: events.recorder(O::NAMES.event_source),
+            decisions: Decisions::default(),
+            metrics,
+            checks: Checks::default(),
+            panics: Arc::default(),
+            informers: Vec::new(),
+            progress: Vec::new(),
+            followed: Followed::default(),
+            on_restore: Vec::new(),
+            watched: Watched::default(),
+            consistency: BTreeMap::new(),
+            queues: Vec::new(),
+            starters: vec![Box::new(events.starter())],
+            workers: Vec::new(),
+            pages: Vec::new(),
+        }
+    }
+
     /// The flags every operator has.
     pub fn flags(&self) -> &SharedFlags {
         &self.flags
@@ -254,27 +278,7 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     let metrics = Metrics::new(O::NAMES.operator);
     let client = connect::<O>(shared, &metrics).await?;
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
-    let mut setup = Setup {
-        flags: shared.clone(),
-        client,
-        term: None,
-        clock,
-        recorder: events.recorder(O::NAMES.event_source),
-        decisions: Decisions::default(),
-        metrics,
-        checks: Checks::default(),
-        panics: Arc::default(),
-        informers: Vec::new(),
-        progress: Vec::new(),
-        followed: Followed::default(),
-        on_restore: Vec::new(),
-        queues: Vec::new(),
-        watched: Watched::default(),
-        consistency: BTreeMap::new(),
-        starters: vec![Box::new(events.starter())],
-        workers: Vec::new(),
-        pages: Vec::new(),
-    };
+    let mut setup = Setup::new::<O>(shared, client, clock, metrics, &events);
     let client = setup.client.clone();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
@@ -382,6 +386,40 @@ impl Caches {
             self.followed.catch_up(&self.client, acquired).await;
         }
     }
+}
+
+/// An operator that runs in a test.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) struct Alone {
+    /// How far its caches have come.
+    pub(crate) progress: Vec<Receiver<Progress>>,
+    /// Its queues.
+    pub(crate) queues: Vec<Queue>,
+    /// Its work, until this is dropped.
+    pub(crate) work: BoxFuture<'static, anyhow::Error>,
+}
+
+/// What [`run`] does without election, serving and telemetry; called inside the tokio runtime.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
+    let metrics = Metrics::new(O::NAMES.operator);
+    let events = Events::start(client.clone(), clock.clone(), metrics.events());
+    let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
+    O::set_up(&flags.own, &mut setup);
+    let Setup { informers, progress, queues, starters, workers, .. } = setup;
+    let (caches, woken) = (progress.clone(), queues.clone());
+    let work = async move {
+        let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
+        let working = all_synced(caches).then(|()| {
+            Queue::start(&woken, || starters.into_iter().for_each(|starter| starter()));
+            join_all(workers)
+        });
+        tokio::select! {
+            _ = working => anyhow!("the workers have ended"),
+            error = broken(&mut following) => error,
+        }
+    };
+    Alone { progress, queues, work: Box::pin(work) }
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.

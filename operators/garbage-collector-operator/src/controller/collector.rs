@@ -245,6 +245,7 @@ pub(crate) mod tests {
         let waits: Vec<u64> = (1..12).map(|looks| collector.wait_for_kinds(pod, looks, &nothing).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
         let queue = collector.attempt_to_delete.clone();
+        Queue::start(std::slice::from_ref(&queue), || ());
         collector.set_served(Discovery::default());
         assert!(queue.is_empty(), "nothing new is served");
 

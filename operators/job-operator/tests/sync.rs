@@ -1,0 +1,105 @@
+//! The operator as it is, against an apiserver in the test's process: its informers, its sync, its writes.
+
+use std::time::Duration;
+
+use job_operator::controller::JobOperator;
+use serde_json::{Value, json};
+use shared::testing::apiserver::Server;
+use shared::testing::object;
+use shared::testing::running::Step::{Do, Pass};
+use shared::testing::running::{Running, survives_kills, test};
+
+const KEY: &str = "default/pi";
+
+fn add(server: &Server, parallelism: i32, completions: i32) {
+    let template =
+        json!({ "metadata": { "labels": { "job": "pi" } }, "spec": { "restartPolicy": "Never", "containers": [] } });
+    let spec = json!({
+        "parallelism": parallelism, "completions": completions, "backoffLimit": 6,
+        "selector": { "matchLabels": { "job": "pi" } }, "template": template,
+    });
+    server.add(&object("batch/v1", "Job", "pi").set(&["spec"], spec));
+}
+
+fn status(server: &Server) -> Value {
+    server.get("jobs", KEY).unwrap_or_default()["status"].clone()
+}
+
+fn succeed(server: &Server) {
+    server.end_pods("Succeeded");
+}
+
+#[test]
+fn survives_a_kill_before_any_write() {
+    test(async {
+        let second = Duration::from_secs(2);
+        let life = [
+            Do(|server| add(server, 2, 3)),
+            Do(Server::run_pods),
+            Pass(second),
+            Do(succeed),
+            Pass(second),
+            Do(Server::run_pods),
+            Pass(second),
+            Do(succeed),
+            Pass(second),
+        ];
+        let server = survives_kills::<JobOperator>(&[], &life).await;
+        assert_eq!((server.keys("pods").len(), server.count("create pods")), (3, 3));
+        assert_eq!(status(&server)["succeeded"], 3);
+        assert_eq!(status(&server)["conditions"][1]["type"], "Complete");
+    });
+}
+
+#[test]
+fn a_failed_pod_is_counted_once_whenever_the_operator_is_killed() {
+    test(async {
+        let life = [
+            Do(|server| add(server, 1, 1)),
+            Do(Server::run_pods),
+            Do(|server| server.end_pods("Failed")),
+            Pass(Duration::from_secs(15)),
+            Do(Server::run_pods),
+            Do(succeed),
+            Pass(Duration::from_secs(2)),
+        ];
+        let server = survives_kills::<JobOperator>(&[], &life).await;
+        assert_eq!((&status(&server)["failed"], &status(&server)["succeeded"]), (&json!(1), &json!(1)));
+    });
+}
+
+#[test]
+fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
+    test(async {
+        let server = Server::new();
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.on("create", "pods").once().lose();
+        server.hold_watches("pods");
+        add(&server, 3, 3);
+        running.pass(Duration::from_secs(4)).await;
+        assert_eq!(server.count("create pods"), 1, "nobody knows yet whether there is a pod");
+        server.release_watches("pods");
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!((server.keys("pods").len(), server.count("create pods")), (3, 3));
+    });
+}
+
+#[test]
+fn a_watch_that_stands_still_makes_no_second_pod_and_counts_none_twice() {
+    test(async {
+        let server = Server::new();
+        add(&server, 2, 4);
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.run_pods();
+        server.hold_watches("pods");
+        succeed(&server);
+        server.change("jobs", KEY, |job| job["metadata"]["annotations"]["touched"] = "yes".into());
+        running.pass(Duration::from_secs(4)).await;
+        assert_eq!(server.count("create pods"), 2);
+        server.release_watches("pods");
+        running.pass(Duration::from_secs(4)).await;
+        assert_eq!((server.count("create pods"), &status(&server)["succeeded"]), (4, &json!(2)));
+    });
+}

@@ -1,0 +1,113 @@
+//! The operator as it is, against an apiserver in the test's process: its informers, its sync, its writes.
+
+use std::time::Duration;
+
+use replicaset_operator::controller::ReplicaSetOperator;
+use serde_json::json;
+use shared::testing::apiserver::Server;
+use shared::testing::object;
+use shared::testing::running::Step::Do;
+use shared::testing::running::{Running, survives_kills, test};
+
+const KEY: &str = "default/web";
+
+fn add(server: &Server, replicas: i32) {
+    let template = json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "containers": [] } });
+    let spec = json!({ "replicas": replicas, "selector": { "matchLabels": { "app": "web" } }, "template": template });
+    server.add(&object("apps/v1", "ReplicaSet", "web").set(&["spec"], spec));
+}
+
+fn scale(server: &Server, replicas: i32) {
+    server.change("replicasets", KEY, |owner| owner["spec"]["replicas"] = replicas.into());
+}
+
+fn start(server: &Server) -> Running {
+    Running::start::<ReplicaSetOperator>(server, &[])
+}
+
+#[test]
+fn survives_a_kill_before_any_write() {
+    test(async {
+        let life = [
+            Do(|server| add(server, 3)),
+            Do(Server::run_pods),
+            Do(|server| scale(server, 1)),
+            Do(Server::run_pods),
+            Do(|server| scale(server, 2)),
+            Do(Server::run_pods),
+        ];
+        let server = survives_kills::<ReplicaSetOperator>(&[], &life).await;
+        assert_eq!(server.keys("pods").len(), 2);
+        assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["readyReplicas"], 2);
+    });
+}
+
+#[test]
+fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        running.at_rest().await;
+        server.on("create", "pods").once().lose();
+        server.hold_watches("pods");
+        add(&server, 3);
+        running.pass(Duration::from_secs(3)).await;
+        assert_eq!(server.count("create pods"), 1, "nobody knows yet whether there is a pod");
+        server.release_watches("pods");
+        running.at_rest().await;
+        assert_eq!(server.keys("pods").len(), 3);
+        assert_eq!(server.count("create pods"), 3);
+    });
+}
+
+#[test]
+fn a_watch_that_stands_still_makes_no_second_pod() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        running.at_rest().await;
+        server.hold_watches("pods");
+        add(&server, 3);
+        for replicas in [4, 3, 4] {
+            running.pass(Duration::from_secs(3)).await;
+            scale(&server, replicas);
+        }
+        assert_eq!(server.count("create pods"), 3);
+        server.release_watches("pods");
+        running.at_rest().await;
+        assert_eq!(server.count("create pods"), 4);
+        assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["replicas"], 4);
+    });
+}
+
+#[test]
+fn a_status_that_meets_a_newer_version_is_written_all_the_same() {
+    test(async {
+        let server = Server::new();
+        add(&server, 1);
+        let held = server.on("patch", "replicasets/status").once().hold();
+        let running = start(&server);
+        held.arrived().await;
+        server.change("replicasets", KEY, |owner| owner["metadata"]["labels"]["new"] = "yes".into());
+        held.release();
+        running.at_rest().await;
+        let owner = server.get("replicasets", KEY).unwrap();
+        assert_eq!((&owner["status"]["replicas"], &owner["metadata"]["labels"]["new"]), (&json!(1), &json!("yes")));
+    });
+}
+
+#[test]
+fn a_watch_that_expires_loses_nothing() {
+    test(async {
+        let server = Server::new();
+        add(&server, 2);
+        let running = start(&server);
+        running.at_rest().await;
+        server.hold_watches("pods");
+        server.delete("pods", &server.keys("pods")[0]);
+        server.expire_watches("pods");
+        server.release_watches("pods");
+        running.at_rest().await;
+        assert_eq!((server.keys("pods").len(), server.count("create pods")), (2, 3));
+    });
+}

@@ -1,0 +1,508 @@
+//! An apiserver in the test's own process, with state and with a script: operators run against it as they are.
+//!
+//! It stores, versions, patches, deletes, lists and watches as a real one does, as far as controllers can tell. A test
+//! says what else happens ([`Server::on`], [`Server::hold_watches`], [`Server::stop_after_writes`]), and plays everybody
+//! else: the person with kubectl, the kubelet, other controllers ([`Server::add`], [`Server::change`],
+//! [`Server::delete`]). There are no sockets, so tokio's paused time passes as soon as everybody waits.
+//!
+//! Left out: validation, defaults and admission. What depends on them is the e2e suite's.
+
+mod patch;
+mod request;
+mod script;
+mod store;
+mod watch;
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::{Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::request::{Call, Filter};
+use self::script::Action;
+pub use self::script::Rule;
+use self::store::{Id, Refusal, Store, text};
+use self::watch::Watches;
+use super::{NOW, ObjectBuilder};
+use crate::api::resource::{
+    DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource,
+};
+use crate::runtime::client::Client;
+use crate::runtime::clock::Clock;
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// What is served besides the resources that this crate names.
+const OTHERS: [Resource; 8] = [
+    Resource::cluster_scoped("", "v1", "Node", "nodes"),
+    Resource::namespaced("", "v1", "ConfigMap", "configmaps"),
+    Resource::namespaced("", "v1", "Service", "services"),
+    Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
+    Resource::namespaced("", "v1", "Endpoints", "endpoints"),
+    Resource::namespaced("", "v1", "Secret", "secrets"),
+    Resource::namespaced("batch", "v1", "CronJob", "cronjobs"),
+    Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+];
+
+/// The apiserver; cheap to clone.
+#[derive(Clone)]
+pub struct Server {
+    state: Arc<Mutex<State>>,
+    started: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    served: Vec<Resource>,
+    store: Store,
+    watches: Watches,
+    rules: Vec<Rule>,
+    requests: Vec<Recorded>,
+    /// How many writes the next connection that writes may still make.
+    writes_left: Option<usize>,
+}
+
+struct Recorded {
+    line: String,
+    is_write: bool,
+}
+
+/// One process's way to the server; once it is cut nothing goes through it any more.
+#[derive(Clone, Default)]
+pub struct Connection(CancellationToken);
+
+impl Connection {
+    /// Cuts it, as when the process is killed.
+    pub fn cut(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether it was cut.
+    pub fn is_cut(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Waits until it is cut.
+    pub async fn when_cut(&self) {
+        self.0.cancelled().await;
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a test does and sees. A resource is called by its plural (`pods`), a target may have a subresource
+/// (`pods/status`), and a key is `namespace/name`, or the name where there is no namespace.
+impl Server {
+    /// An empty cluster, at [`NOW`].
+    pub fn new() -> Self {
+        let named = [PODS, NAMESPACES, REPLICATION_CONTROLLERS, EVENTS, REPLICA_SETS, DEPLOYMENTS, JOBS, LEASES];
+        let state = State { served: named.into_iter().chain(OTHERS).collect(), ..State::default() };
+        Self { state: Arc::new(Mutex::new(state)), started: Instant::now() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves a resource more.
+    pub fn serve(&self, resource: Resource) {
+        self.state().served.push(resource);
+    }
+
+    /// The server's clock: [`NOW`] and what has passed since, in tokio's time.
+    pub fn clock(&self) -> Clock {
+        let started = self.started;
+        Clock::new(move || NOW + started.elapsed())
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(self.clock().now().as_second()).unwrap_or(NOW)
+    }
+
+    /// A client with a connection of its own.
+    pub fn client(&self, connection: &Connection) -> Client {
+        let (server, connection) = (self.clone(), connection.clone());
+        Client::of_service(move || {
+            let (server, connection) = (server.clone(), connection.clone());
+            let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+                let (server, connection) = (server.clone(), connection.clone());
+                async move { server.answer(&connection, request).await }
+            });
+            kube::Client::new(service, "default")
+        })
+    }
+
+    /// What happens to requests such as `("create", "pods")` from now on; of several rules the newest counts.
+    pub fn on(&self, verb: &str, target: &str) -> Rule {
+        let rule = Rule::new(verb, target);
+        self.state().rules.push(rule.clone());
+        rule
+    }
+
+    /// Cuts the connection that writes next instead of its n+1-th write.
+    pub fn stop_after_writes(&self, n: usize) {
+        self.state().writes_left = Some(n);
+    }
+
+    /// Sends the watches of a resource nothing until [`Self::release_watches`].
+    pub fn hold_watches(&self, resource: &str) {
+        self.state().watches.hold(resource);
+    }
+
+    /// Sends the watches of a resource all that was held.
+    pub fn release_watches(&self, resource: &str) {
+        self.state().watches.release(resource);
+        self.state().send();
+    }
+
+    /// Ends the watches of a resource.
+    pub fn cut_watches(&self, resource: &str) {
+        self.state().watches.cut(resource);
+    }
+
+    /// Ends the watches of a resource with 410 Gone: only a list helps.
+    pub fn expire_watches(&self, resource: &str) {
+        let mut state = self.state();
+        let version = state.store.version;
+        state.watches.expire(resource, version);
+    }
+
+    /// Adds an object as it is.
+    pub fn add(&self, object: &ObjectBuilder) {
+        let (now, mut state) = (self.now(), self.state());
+        let object = object.json();
+        let kind = (object["apiVersion"].clone(), object["kind"].clone());
+        let resource = state.served.iter().find(|found| kind == (found.api_version().into(), (*found.kind).into()));
+        let resource = known(resource, text(object, "/kind")).clone();
+        let mut object = object.clone();
+        if !resource.namespaced {
+            store::child(&mut object["metadata"]).remove("namespace");
+        }
+        expect(state.store.insert(&resource, object, now));
+        state.send();
+    }
+
+    /// Changes an object, its status and all.
+    pub fn change(&self, resource: &str, key: &str, change: impl FnOnce(&mut Value)) {
+        let mut state = self.state();
+        let id = state.id(resource, key);
+        expect(state.store.change(&id, change));
+        state.send();
+    }
+
+    /// Deletes an object without grace, as a kubelet in the end does; finalizers keep it.
+    pub fn delete(&self, resource: &str, key: &str) {
+        let (now, mut state) = (self.now(), self.state());
+        let id = state.id(resource, key);
+        expect(state.store.delete(&id, &json!({ "gracePeriodSeconds": 0 }), now));
+        state.send();
+    }
+
+    /// Plays scheduler and kubelet for a moment: what waits runs and is ready, and what is being deleted is gone.
+    pub fn run_pods(&self) {
+        self.each_pod(|pod, phase, is_deleted| {
+            if is_deleted {
+                pod["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+            } else if phase == "Pending" {
+                let since = &pod["metadata"]["creationTimestamp"];
+                pod["status"]["conditions"] =
+                    json!([{ "type": "Ready", "status": "True", "lastTransitionTime": since }]);
+                pod["status"]["phase"] = "Running".into();
+                pod["spec"]["nodeName"] = "node".into();
+            }
+        });
+    }
+
+    /// Plays the kubelet: all that runs ends, in this phase.
+    pub fn end_pods(&self, phase: &str) {
+        self.each_pod(|pod, now, _| {
+            if now == "Running" {
+                pod["status"]["phase"] = phase.into();
+                pod["status"]["conditions"] = json!([{ "type": "Ready", "status": "False" }]);
+            }
+        });
+    }
+
+    fn each_pod(&self, change: impl Fn(&mut Value, &str, bool)) {
+        for key in self.keys("pods") {
+            self.change("pods", &key, |pod| {
+                let phase = text(pod, "/status/phase").to_owned();
+                let is_deleted = !pod["metadata"]["deletionTimestamp"].is_null();
+                change(pod, &phase, is_deleted);
+            });
+        }
+    }
+
+    /// An object, if it is there.
+    pub fn get(&self, resource: &str, key: &str) -> Option<Value> {
+        let state = self.state();
+        state.store.get(&state.id(resource, key)).ok().cloned()
+    }
+
+    /// All objects of a resource, by key.
+    pub fn list(&self, resource: &str) -> Vec<Value> {
+        let state = self.state();
+        let resource = state.resource(resource);
+        state.store.list(&resource, &Filter::default()).cloned().collect()
+    }
+
+    /// The keys of all objects of a resource.
+    pub fn keys(&self, resource: &str) -> Vec<String> {
+        let key = |object: &Value| match text(object, "/metadata/namespace") {
+            "" => text(object, "/metadata/name").to_owned(),
+            namespace => format!("{namespace}/{}", text(object, "/metadata/name")),
+        };
+        self.list(resource).iter().map(key).collect()
+    }
+
+    /// Every request so far, such as `create pods default/web-`.
+    pub fn requests(&self) -> Vec<String> {
+        self.state().requests.iter().map(|request| request.line.clone()).collect()
+    }
+
+    /// Every request that would change something, refused ones too. Left out: Events and Leases.
+    pub fn writes(&self) -> Vec<String> {
+        let state = self.state();
+        state.requests.iter().filter(|request| request.is_write).map(|request| request.line.clone()).collect()
+    }
+
+    /// How many requests so far start so, such as `create pods`.
+    pub fn count(&self, start: &str) -> usize {
+        self.state().requests.iter().filter(|request| request.line.starts_with(start)).count()
+    }
+
+    /// Every Event, such as `Normal SuccessfulCreate: Created pod: web-bbbbc`.
+    pub fn events(&self) -> Vec<String> {
+        let line = |event: &Value| {
+            let field = |pointer| text(event, pointer);
+            format!("{} {}: {}", field("/type"), field("/reason"), field("/message"))
+        };
+        self.list("events").iter().map(line).collect()
+    }
+
+    /// All objects but Events and Leases without what differs between two clusters with the same history: versions,
+    /// uids, instants and generated names, and annotations that say when something happened.
+    pub fn objects(&self) -> Vec<String> {
+        let served = self.state().served.clone();
+        let told = served.iter().filter(|resource| **resource != EVENTS && **resource != LEASES);
+        let objects = told.flat_map(|resource| self.list(&resource.plural));
+        let mut objects: Vec<String> = objects.map(|object| masked(&object).to_string()).collect();
+        objects.sort();
+        objects
+    }
+}
+
+/// What a process meets.
+impl Server {
+    async fn answer(
+        &self,
+        connection: &Connection,
+        request: Request<kube::client::Body>,
+    ) -> Result<Response<Body>, io::Error> {
+        let (head, body) = request.into_parts();
+        let body = body.collect_bytes().await.map_err(io::Error::other)?;
+        if connection.is_cut() {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        if matches!(head.uri.path(), "/api" | "/apis") {
+            return Ok(answer(200, &self.state().discovery(head.uri.path())));
+        }
+        let Some(call) = Call::read(&head, &body, &self.state().served) else {
+            return Ok(answer(404, &Value::from("404 page not found")));
+        };
+        let action = self.state().meet(&call, connection)?;
+        if let Err(refusal) = action.before(&call).await {
+            return Ok(answer(refusal.code, &refusal.body));
+        }
+        if connection.is_cut() {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        if call.verb == "watch" {
+            return Ok(self.watch(&call));
+        }
+        let done = self.state().carry_out(&call, self.now());
+        match (action, done) {
+            (Action::Lose, _) => Err(io::ErrorKind::ConnectionReset.into()),
+            (_, Ok(object)) => Ok(answer(if call.verb == "create" { 201 } else { 200 }, &object)),
+            (_, Err(refusal)) => Ok(answer(refusal.code, &refusal.body)),
+        }
+    }
+
+    fn watch(&self, call: &Call) -> Response<Body> {
+        let mut state = self.state();
+        let received = state.watches.open(call);
+        state.send();
+        let seconds = call.query.get("timeoutSeconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(300);
+        let lines = stream::unfold(received, async |mut received| Some((received.recv().await?, received)));
+        let lines = lines.take_until(Box::pin(tokio::time::sleep(Duration::from_secs(seconds))));
+        Response::new(StreamBody::new(lines.map(|line| Ok(Frame::data(line)))).boxed_unsync())
+    }
+}
+
+impl State {
+    fn resource(&self, plural: &str) -> Resource {
+        known(self.served.iter().find(|found| found.plural == plural), plural).clone()
+    }
+
+    fn id(&self, resource: &str, key: &str) -> Id {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        Id::new(&self.resource(resource), namespace, name)
+    }
+
+    fn send(&mut self) {
+        self.watches.send(&self.store);
+    }
+
+    /// Notes a request and gives what becomes of it; an error where it does not even arrive.
+    fn meet(&mut self, call: &Call, connection: &Connection) -> Result<Action, io::Error> {
+        if call.is_write() && self.writes_left == Some(0) {
+            self.writes_left = None;
+            connection.cut();
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        if call.is_write() {
+            self.writes_left = self.writes_left.map(|left| left - 1);
+        }
+        self.requests.push(Recorded { line: call.to_string(), is_write: call.is_write() });
+        Ok(self.rules.iter().rev().find_map(|rule| rule.meet(call)).unwrap_or(Action::Pass))
+    }
+
+    fn carry_out(&mut self, call: &Call, now: Timestamp) -> Result<Value, Refusal> {
+        let id = Id::new(&call.resource, &call.namespace, &call.name);
+        let done = match call.verb {
+            "get" => self.store.get(&id).cloned(),
+            "list" => return Ok(self.list(call)),
+            "create" => self.store.create(&call.resource, &call.namespace, call.body.clone(), now),
+            "update" => self.store.update(&id, &call.subresource, &call.body),
+            "patch" => self.patched(&id, call).and_then(|sent| self.store.update(&id, &call.subresource, &sent)),
+            "delete" => self.store.delete(&id, &call.body, now),
+            _ => return self.delete_collection(call, now),
+        };
+        self.send();
+        done.map(|object| call.shown(&object))
+    }
+
+    fn patched(&self, id: &Id, call: &Call) -> Result<Value, Refusal> {
+        let mut object = self.store.get(id)?.clone();
+        let patched = match (&*call.content_type, &call.body) {
+            ("application/strategic-merge-patch+json", Value::Object(fields)) => {
+                patch::strategic_merge(&mut object, fields)
+            }
+            ("application/json-patch+json", Value::Array(operations)) => patch::json_patch(&mut object, operations),
+            (_, patch) => {
+                patch::merge(&mut object, patch);
+                Ok(())
+            }
+        };
+        patched.map(|()| object).map_err(|message| call.refusal(422, "Invalid", &message))
+    }
+
+    fn list(&self, call: &Call) -> Value {
+        let number = |name: &str| call.query.get(name).and_then(|text| text.parse::<usize>().ok());
+        let (limit, from) = (number("limit").unwrap_or(usize::MAX), number("continue").unwrap_or_default());
+        let mut rest = self.store.list(&call.resource, &call.filter).skip(from);
+        let items: Vec<Value> = rest.by_ref().take(limit).map(|object| call.shown(object)).collect();
+        let token = if rest.next().is_some() { (from + items.len()).to_string() } else { String::new() };
+        json!({
+            "kind": if call.metadata_only { "PartialObjectMetadataList".to_owned() } else { format!("{}List", call.resource.kind) },
+            "metadata": { "resourceVersion": self.store.version.to_string(), "continue": token },
+            "items": items,
+        })
+    }
+
+    fn delete_collection(&mut self, call: &Call, now: Timestamp) -> Result<Value, Refusal> {
+        let named = |object: &Value| {
+            Id::new(&call.resource, text(object, "/metadata/namespace"), text(object, "/metadata/name"))
+        };
+        let ids: Vec<Id> = self.store.list(&call.resource, &call.filter).map(named).collect();
+        for id in ids {
+            self.store.delete(&id, &call.body, now)?;
+        }
+        self.send();
+        Ok(json!({ "kind": "Status", "status": "Success" }))
+    }
+
+    /// Upstream: `APIGroupDiscoveryList`, staging/src/k8s.io/api/apidiscovery/v2/types.go.
+    fn discovery(&self, path: &str) -> Value {
+        let served = self.served.iter().filter(|resource| resource.group.is_empty() == (path == "/api"));
+        let group = |resource: &Resource| {
+            let found = json!({
+                "resource": resource.plural,
+                "responseKind": { "kind": resource.kind },
+                "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+                "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+            });
+            json!({
+                "metadata": { "name": resource.group },
+                "versions": [{ "version": resource.version, "resources": [found], "freshness": "Current" }],
+            })
+        };
+        json!({ "kind": "APIGroupDiscoveryList", "items": served.map(group).collect::<Vec<Value>>() })
+    }
+}
+
+fn answer(code: u16, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed_unsync());
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+}
+
+fn masked(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let generated = fields.get("generateName");
+            let field = |(name, value): (&String, &Value)| {
+                let masked = match (&**name, generated) {
+                    ("uid" | "resourceVersion", _) => Value::Null,
+                    ("name", Some(prefix)) => prefix.clone(),
+                    ("annotations", _) => timeless(value),
+                    _ => masked(value),
+                };
+                (name.clone(), masked)
+            };
+            Value::Object(fields.iter().map(field).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(masked).collect()),
+        Value::String(_) if is_instant(value) => "an instant".into(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn timeless(annotations: &Value) -> Value {
+    let kept = annotations.as_object().into_iter().flatten().filter(|(_, value)| !is_instant(value));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect::<serde_json::Map<_, _>>().into()
+}
+
+fn is_instant(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.parse::<Timestamp>().is_ok())
+}
+
+#[expect(clippy::panic, reason = "a test that names what is not served is broken")]
+fn known<'a>(resource: Option<&'a Resource>, name: &str) -> &'a Resource {
+    resource.unwrap_or_else(|| panic!("{name} is not served"))
+}
+
+#[expect(clippy::panic, reason = "a test that changes what is not there is broken")]
+fn expect(done: Result<Value, Refusal>) {
+    if let Err(refusal) = done {
+        panic!("{}", text(&refusal.body, "/message"));
+    }
+}
+
+#[cfg(test)]
+mod tests;

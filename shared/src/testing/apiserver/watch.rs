@@ -1,0 +1,135 @@
+//! Watches: the history from where each of them stands, as lines of JSON, at once or when a test lets them go on.
+//!
+//! A bookmark follows whatever a watch does not see, at once; a real apiserver lets some time pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::request::{Call, Filter, metadata_only};
+use super::store::{Change, Store};
+use crate::api::resource::Resource;
+
+/// All watches that are open.
+#[derive(Default)]
+pub(super) struct Watches {
+    open: Vec<Watch>,
+    held: BTreeSet<String>,
+    /// Up to which version nothing is known any more, by resource.
+    forgotten: BTreeMap<String, u64>,
+}
+
+struct Watch {
+    resource: Resource,
+    filter: Filter,
+    metadata_only: bool,
+    /// None before the initial events.
+    sent: Option<u64>,
+    lines: UnboundedSender<Bytes>,
+}
+
+impl Watches {
+    /// Opens a watch; what it gives are its lines.
+    pub(super) fn open(&mut self, call: &Call) -> UnboundedReceiver<Bytes> {
+        let (lines, received) = unbounded_channel();
+        let version = call.query.get("resourceVersion").and_then(|version| version.parse().ok());
+        let sent = version.filter(|_| !call.query.contains_key("sendInitialEvents"));
+        let watch = Watch {
+            resource: call.resource.clone(),
+            filter: call.filter.clone(),
+            metadata_only: call.metadata_only,
+            sent,
+            lines,
+        };
+        let forgotten = self.forgotten.get(&*call.resource.plural).copied().unwrap_or_default();
+        if sent.is_some_and(|version| version < forgotten) {
+            watch.expire();
+        } else {
+            self.open.push(watch);
+        }
+        received
+    }
+
+    /// Sends every watch what it has not seen, but those that are held.
+    pub(super) fn send(&mut self, store: &Store) {
+        let held = &self.held;
+        self.open.retain_mut(|watch| held.contains(&*watch.resource.plural) || watch.send(store));
+    }
+
+    pub(super) fn hold(&mut self, plural: &str) {
+        self.held.insert(plural.to_owned());
+    }
+
+    pub(super) fn release(&mut self, plural: &str) {
+        self.held.remove(plural);
+    }
+
+    /// Ends the watches of a resource.
+    pub(super) fn cut(&mut self, plural: &str) {
+        self.open.retain(|watch| watch.resource.plural != plural);
+    }
+
+    /// Ends the watches of a resource with 410, and forgets what they have not seen.
+    pub(super) fn expire(&mut self, plural: &str, version: u64) {
+        self.forgotten.insert(plural.to_owned(), version + 1);
+        let (expired, open) = self.open.drain(..).partition(|watch| watch.resource.plural == plural);
+        self.open = open;
+        let expired: Vec<Watch> = expired;
+        expired.iter().for_each(Watch::expire);
+    }
+}
+
+impl Watch {
+    /// Gives whether anybody listens.
+    fn send(&mut self, store: &Store) -> bool {
+        let Some(sent) = self.sent else {
+            let mut is_heard = true;
+            for object in store.list(&self.resource, &self.filter) {
+                is_heard &= self.line("ADDED", object);
+            }
+            self.sent = Some(store.version);
+            return is_heard && self.bookmark(store.version, true);
+        };
+        let from = store.history.partition_point(|change| change.version <= sent);
+        let mut is_heard = !self.lines.is_closed();
+        for change in store.history.iter().skip(from).filter(|change| change.id.resource == self.resource) {
+            is_heard &= match self.kind(change) {
+                Some(kind) => self.line(kind, &change.after),
+                None => self.bookmark(change.version, false),
+            };
+        }
+        self.sent = Some(store.version);
+        is_heard
+    }
+
+    /// What a change is to this watch: an object that matches no more is deleted to it.
+    fn kind(&self, change: &Change) -> Option<&'static str> {
+        let matched = change.before.as_ref().is_some_and(|before| self.filter.matches(before));
+        let matches = !change.is_deleted && self.filter.matches(&change.after);
+        match (matched, matches) {
+            (false, false) => None,
+            (false, true) => Some("ADDED"),
+            (true, true) => Some("MODIFIED"),
+            (true, false) => Some("DELETED"),
+        }
+    }
+
+    fn line(&self, kind: &str, object: &Value) -> bool {
+        let object = if self.metadata_only && kind != "ERROR" { metadata_only(object) } else { object.clone() };
+        self.lines.send(format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n").into()).is_ok()
+    }
+
+    fn bookmark(&self, version: u64, ends_list: bool) -> bool {
+        let annotations = if ends_list { json!({ "k8s.io/initial-events-end": "true" }) } else { json!({}) };
+        let metadata = json!({ "resourceVersion": version.to_string(), "annotations": annotations });
+        self.line("BOOKMARK", &json!({ "metadata": metadata }))
+    }
+
+    fn expire(&self) {
+        let status =
+            json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version" });
+        self.line("ERROR", &status);
+    }
+}

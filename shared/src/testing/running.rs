@@ -1,0 +1,154 @@
+//! A whole operator in a test: its real informers, queues, workers, `sync` and `apply`, against [`super::apiserver`].
+//!
+//! Time is tokio's paused time: it passes when everybody waits, so that back-offs and timers cost nothing and no test
+//! ever sleeps. Left out: leader election, serving, telemetry and signals.
+
+use std::time::Duration;
+
+use tokio::sync::watch::Receiver;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::apiserver::{Connection, Server};
+use crate::runtime::cache::Progress;
+use crate::runtime::flags;
+use crate::runtime::queue::Queue;
+use crate::runtime::run::{self, Alone, Operator};
+
+/// How much time passes at first between two looks, and at most; it is doubled.
+const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
+
+/// After this long an operator that still has something to do never comes to rest.
+const RESTLESS: Duration = Duration::from_mins(10);
+
+/// No test takes longer, in paused time.
+const PATIENCE: Duration = Duration::from_hours(48);
+
+/// Runs a test with an operator in it.
+///
+/// # Panics
+/// When the test waits for what never comes.
+#[expect(clippy::unwrap_used, reason = "there is nothing to test without a runtime, and nothing to wait for for ever")]
+pub fn test(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async { timeout(PATIENCE, test).await }).unwrap();
+}
+
+/// An operator at work; dropping this kills it.
+pub struct Running {
+    connection: Connection,
+    progress: Vec<Receiver<Progress>>,
+    queues: Vec<Queue>,
+    working: AbortOnDropHandle<anyhow::Error>,
+}
+
+impl Running {
+    /// Starts an operator with these flags (`["--concurrent-job-syncs=1"]`).
+    pub fn start<O: Operator>(server: &Server, flags: &[&str]) -> Self {
+        let program = std::iter::once(O::NAMES.operator);
+        #[expect(clippy::panic, reason = "flags that are refused are a broken test")]
+        let flags = flags::parse::<O::Flags>(O::NAMES.operator, program.chain(flags.iter().copied()).map(Into::into))
+            .unwrap_or_else(|exit| panic!("{exit:?}"));
+        let connection = Connection::default();
+        let Alone { progress, queues, work } = run::alone::<O>(&flags, server.client(&connection), server.clock());
+        Self { connection, progress, queues, working: AbortOnDropHandle::new(tokio::spawn(work)) }
+    }
+
+    /// Waits until the operator has nothing to do but to wait for an event or for a time, or was killed.
+    ///
+    /// # Panics
+    /// When it ends by itself, or is still busy after ten minutes.
+    pub async fn at_rest(&self) {
+        let (mut look, most) = LOOK;
+        let started = Instant::now();
+        loop {
+            // Paused time passes only once every task waits: there is no event any more that is on its way.
+            sleep(look).await;
+            assert!(!self.working.is_finished(), "the operator has ended");
+            if self.is_killed() || self.is_idle() {
+                return;
+            }
+            assert!(started.elapsed() < RESTLESS, "the operator does not come to rest");
+            look = (look * 2).min(most);
+        }
+    }
+
+    /// Lets time pass, whatever the operator does.
+    pub async fn pass(&self, time: Duration) {
+        sleep(time).await;
+    }
+
+    fn is_idle(&self) -> bool {
+        self.progress.iter().all(|progress| progress.borrow().synced) && self.queues.iter().all(Queue::is_at_rest)
+    }
+
+    /// Whether its connection was cut: see [`Server::stop_after_writes`].
+    pub fn is_killed(&self) -> bool {
+        self.connection.is_cut()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.connection.cut();
+    }
+}
+
+/// One thing that happens in the life of a cluster.
+pub enum Step {
+    /// This, after which the operator comes to rest.
+    Do(fn(&Server)),
+    /// So much time passes.
+    Pass(Duration),
+}
+
+/// What happens to an operator whose cluster lives through `steps`.
+///
+/// Kills it before each of its writes, starts it again, and asserts that the cluster ends up the same; and that an
+/// operator which starts in a cluster at rest writes nothing. Gives the server of a life without a kill.
+///
+/// # Panics
+/// Where one of these does not hold.
+pub async fn survives_kills<O: Operator>(flags: &[&str], steps: &[Step]) -> Server {
+    let whole = live::<O>(flags, steps, None).await;
+    let writes = whole.writes();
+    drop(start_at_rest::<O>(&whole, flags).await);
+    assert_eq!(whole.writes(), writes, "what is at rest is written again");
+    for (n, write) in writes.iter().enumerate() {
+        let killed = live::<O>(flags, steps, Some(n)).await;
+        assert_eq!(killed.objects(), whole.objects(), "killed before write {n}, {write}");
+    }
+    whole
+}
+
+async fn live<O: Operator>(flags: &[&str], steps: &[Step], kill_before: Option<usize>) -> Server {
+    let server = Server::new();
+    if let Some(n) = kill_before {
+        server.stop_after_writes(n);
+    }
+    let mut running = start_at_rest::<O>(&server, flags).await;
+    for step in steps {
+        match step {
+            Step::Do(step) => {
+                step(&server);
+                running.at_rest().await;
+                if running.is_killed() {
+                    running = start_at_rest::<O>(&server, flags).await;
+                }
+            }
+            Step::Pass(time) => {
+                let until = Instant::now() + *time;
+                while timeout_at(until, running.connection.when_cut()).await.is_ok() {
+                    running = Running::start::<O>(&server, flags);
+                }
+            }
+        }
+    }
+    server
+}
+
+async fn start_at_rest<O: Operator>(server: &Server, flags: &[&str]) -> Running {
+    let running = Running::start::<O>(server, flags);
+    running.at_rest().await;
+    running
+}
