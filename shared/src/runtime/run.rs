@@ -113,6 +113,8 @@ impl Setup {
             watched: Watched::default(),
             consistency: BTreeMap::new(),
             queues: Vec::new(),
+            watched: Watched::default(),
+            consistency: BTreeMap::new(),
             starters: vec![Box::new(events.starter())],
             workers: Vec::new(),
             pages: Vec::new(),

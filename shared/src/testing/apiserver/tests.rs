@@ -1,8 +1,8 @@
 use super::*;
+use crate::api::json as to_json;
 use crate::api::object::Object;
 use crate::runtime::api_error::ApiError;
-use crate::runtime::client::Accept;
-use crate::runtime::client::PatchType;
+use crate::runtime::client::{Accept, PatchType};
 use crate::runtime::control::{DeleteOptions, Propagation, Written};
 use crate::testing::{object, pod, uid};
 
@@ -10,23 +10,18 @@ fn client(server: &Server) -> Client {
     server.client(&Connection::default())
 }
 
-fn body(value: &Value) -> Bytes {
-    value.to_string().into()
-}
-
-async fn create(client: &Client, object: &Value) -> Result<Written, ApiError> {
-    client.create(&PODS.collection_path("default"), Accept::Metadata, body(object)).await
-}
-
-async fn delete(client: &Client, resource: &Resource, options: &DeleteOptions) -> Result<Value, ApiError> {
-    let path = resource.object_path("default", "a", "");
-    client.delete(&path, Accept::Metadata, crate::api::json(options)).await
+async fn create(client: &Client, value: &Value) -> Result<Written, ApiError> {
+    client.create(&PODS.collection_path("default"), Accept::Metadata, to_json(value)).await
 }
 
 async fn patch(client: &Client, target: &str, kind: PatchType, patch: Value) -> Result<Written, String> {
     let path = PODS.object_path("default", "a", target);
-    let patched = client.patch(&path, Accept::Metadata, kind, body(&patch)).await;
-    patched.map_err(|error| error.status().map_or_else(|| error.to_string(), |status| status.reason.clone()))
+    let patched = client.patch(&path, Accept::Metadata, kind, to_json(&patch)).await;
+    patched.map_err(|error: ApiError| error.status().map_or_else(|| error.to_string(), |status| status.reason.clone()))
+}
+
+async fn delete(client: &Client, resource: &Resource, options: &DeleteOptions) -> Result<Value, ApiError> {
+    client.delete(&resource.object_path("default", "a", ""), Accept::Metadata, to_json(options)).await
 }
 
 #[tokio::test]
@@ -34,14 +29,14 @@ async fn an_object_gets_what_the_server_gives_and_nothing_of_its_own() {
     let server = Server::new();
     let client = client(&server);
     let sent = json!({ "metadata": { "generateName": "a-", "uid": "mine" }, "status": { "phase": "Running" } });
-    let written = create(&client, &sent).await.unwrap();
+    let written = create(&client(&server), &sent).await.unwrap();
     let stored = &server.list("pods")[0];
     assert_eq!(stored["metadata"]["name"], written.meta().name());
     assert_eq!(stored["metadata"]["uid"], written.meta().uid.to_string());
     assert_eq!((&stored["kind"], &stored["status"]["phase"]), (&json!("Pod"), &json!("Pending")));
     assert_eq!(server.requests(), ["create pods default/a-"]);
     let named = json!({ "metadata": { "name": written.meta().name() } });
-    assert!(create(&client, &named).await.unwrap_err().is_already_exists());
+    assert!(create(&client(&server), &named).await.unwrap_err().is_already_exists());
 }
 
 #[tokio::test]
@@ -49,6 +44,7 @@ async fn a_patch_has_its_preconditions_and_a_subresource_its_own_fields() {
     let server = Server::new();
     let client = client(&server);
     server.add(&pod("a").label("app", "web"));
+    let client = client(&server);
     let old = json!({ "metadata": { "resourceVersion": "77" } });
     assert_eq!(patch(&client, "", PatchType::Merge, old).await.unwrap_err(), "Conflict");
     let other = json!({ "metadata": { "uid": uid("b") } });
@@ -134,8 +130,8 @@ async fn a_rule_refuses_loses_or_holds_as_many_requests_as_it_says() {
     assert!(create(&client, &named("a")).await.unwrap_err().is_outcome_unknown());
     assert_eq!(server.keys("pods"), ["default/a"]);
     let holding = server.on("create", "pods").hold();
-    let (spare, second) = (client.clone(), named("b"));
-    let creating = tokio::spawn(async move { create(&spare, &second).await });
+    let writer = client.clone();
+    let creating = tokio::spawn(async move { create(&writer, &named("b")).await });
     holding.arrived().await;
     assert_eq!(server.keys("pods").len(), 1);
     holding.release();
@@ -143,6 +139,6 @@ async fn a_rule_refuses_loses_or_holds_as_many_requests_as_it_says() {
     server.stop_after_writes(1);
     create(&client, &named("c")).await.unwrap();
     assert!(create(&client, &named("d")).await.is_err());
-    assert!(client.get::<Value>("/api/v1/namespaces/default/pods/c").await.is_err(), "the connection is cut");
+    assert!(client.get::<Value>(&PODS.object_path("default", "c", "")).await.is_err(), "the connection is cut");
     assert_eq!(server.keys("pods").len(), 3);
 }
