@@ -110,8 +110,6 @@ impl Setup {
             progress: Vec::new(),
             followed: Followed::default(),
             on_restore: Vec::new(),
-            watched: Watched::default(),
-            consistency: BTreeMap::new(),
             queues: Vec::new(),
             watched: Watched::default(),
             consistency: BTreeMap::new(),

@@ -27,7 +27,6 @@ async fn delete(client: &Client, resource: &Resource, options: &DeleteOptions) -
 #[tokio::test]
 async fn an_object_gets_what_the_server_gives_and_nothing_of_its_own() {
     let server = Server::new();
-    let client = client(&server);
     let sent = json!({ "metadata": { "generateName": "a-", "uid": "mine" }, "status": { "phase": "Running" } });
     let written = create(&client(&server), &sent).await.unwrap();
     let stored = &server.list("pods")[0];
@@ -42,7 +41,6 @@ async fn an_object_gets_what_the_server_gives_and_nothing_of_its_own() {
 #[tokio::test]
 async fn a_patch_has_its_preconditions_and_a_subresource_its_own_fields() {
     let server = Server::new();
-    let client = client(&server);
     server.add(&pod("a").label("app", "web"));
     let client = client(&server);
     let old = json!({ "metadata": { "resourceVersion": "77" } });
@@ -85,7 +83,7 @@ async fn a_list_comes_in_pages_and_narrowed() {
     for name in ["a", "b", "c"] {
         server.add(&pod(name).label("name", name));
     }
-    let client = client(&server);
+    let client = server.client(&Connection::default());
     let names = async |query: &str| {
         let list: Value = client.get(&format!("/api/v1/pods?{query}")).await.unwrap();
         let names: Vec<Value> =
@@ -104,7 +102,7 @@ async fn a_list_comes_in_pages_and_narrowed() {
 async fn a_watch_sees_an_object_that_matches_no_more_as_deleted() {
     let server = Server::new();
     server.add(&pod("a"));
-    let client = client(&server);
+    let client = server.client(&Connection::default());
     let path = "/api/v1/pods?watch=1&sendInitialEvents=true&fieldSelector=status.phase%3DRunning";
     let mut watch = client.stream(path, Accept::Metadata).await.unwrap();
     server.change("pods", "default/a", |pod| pod["status"]["phase"] = "Failed".into());
