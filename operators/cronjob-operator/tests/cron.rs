@@ -267,7 +267,11 @@ proptest! {
             prop_assert!(next > last);
             let wall = next.to_zoned(zone.clone()).datetime();
             let [minute, hour, ..] = &fields;
-            prop_assert!(minute.values.contains(&wall.minute()) && hour.values.contains(&wall.hour()), "{}", wall);
+            // As upstream: where the clocks skip all of an hour but its first minute, the minute is found in the next.
+            let before = Timestamp::from_second(next.as_second() - 3600).unwrap();
+            let is_skip = zone.to_offset(before) != zone.to_offset(next);
+            prop_assert!(minute.values.contains(&wall.minute()), "{}", wall);
+            prop_assert!(hour.values.contains(&wall.hour()) || is_skip, "{}", wall);
             last = next;
         }
     }
