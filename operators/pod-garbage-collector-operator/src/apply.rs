@@ -110,7 +110,7 @@ enum Written {
 }
 
 /// A pod that is gone is as good as deleted. One that conflicts is not: if its name is another pod's by now, the cache
-/// will tell before the next round, and if a webhook has refused in these words, it is still there.
+/// shows it before the next round, and if a webhook has refused in these words, it is still there.
 fn written(answer: Result<(), ApiError>) -> Result<Written, ApiError> {
     match answer {
         Ok(()) => Ok(Written::There),

@@ -97,7 +97,7 @@ fn excess(pods: &[Arc<Pod>], threshold: i32) -> Vec<Arc<Pod>> {
     pods
 }
 
-/// Those that were evicted first, for they only tell of it; then by age.
+/// Those that were evicted first, for they only record that it happened; then by age.
 ///
 /// Upstream: `byEvictionAndCreationTimestamp`; the namespace is ours, so that nothing is left to chance.
 fn sorted<'a>(pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<Arc<Pod>> {

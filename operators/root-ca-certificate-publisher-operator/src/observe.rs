@@ -16,7 +16,7 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
 
-/// What is known of one namespace. One that is gone is observed too: its cache has active ones only, and cannot tell.
+/// What is known of one namespace. One that is gone is observed too: the cache has active ones only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The key of the namespace.
