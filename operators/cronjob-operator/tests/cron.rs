@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use cronjob_operator::plan::cron::{Schedule, load_zone, parse};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 fn at(text: &str) -> Timestamp {
@@ -266,12 +266,12 @@ proptest! {
             let Some(next) = schedule.next(last) else { break };
             prop_assert!(next > last);
             let wall = next.to_zoned(zone.clone()).datetime();
+            // Where the clock jumps within an hour (St. John's did at 00:01), the library counts on in the hour it left.
+            let begun = next - SignedDuration::from_mins(wall.minute().into());
+            let begun = begun.to_zoned(zone.clone()).datetime();
             let [minute, hour, ..] = &fields;
-            // As upstream: where the clocks skip all of an hour but its first minute, the minute is found in the next.
-            let before = Timestamp::from_second(next.as_second() - 3600).unwrap();
-            let is_skip = zone.to_offset(before) != zone.to_offset(next);
-            prop_assert!(minute.values.contains(&wall.minute()), "{}", wall);
-            prop_assert!(hour.values.contains(&wall.hour()) || is_skip, "{}", wall);
+            let is_hour = hour.values.contains(&wall.hour()) || hour.values.contains(&begun.hour());
+            prop_assert!(minute.values.contains(&wall.minute()) && is_hour, "{}", wall);
             last = next;
         }
     }
