@@ -164,6 +164,38 @@ fn check_steps(sources: &[File]) -> Vec<String> {
     complaints
 }
 
+/// Words for what the shared crate has one type for: `Effect`, `Effects`, and each operator's `Caches`.
+const OTHER_WORDS: [&str; 6] = ["Effect", "Effects", "Gather", "Sources", "Taker", "Wake"];
+
+/// Whether `code` declares a type of this name.
+fn declares(code: &str, name: &str) -> bool {
+    ["struct", "enum"].iter().any(|keyword| names(code, &format!("{keyword} {name}")))
+}
+
+/// What an operator's rooms share in shape: the same names, at the same places.
+fn check_shape(file: &File) -> Vec<String> {
+    let path = &file.path;
+    if !path.starts_with("operators/") && !path.starts_with("shared/src/controllers/") {
+        return Vec::new();
+    }
+    let code = production(file);
+    let is_room = |room: &str| house(path, room).is_some();
+    let own = OTHER_WORDS.iter().filter(|word| declares(&code, word));
+    let mut complaints: Vec<String> =
+        own.map(|word| format!("{path}: declares {word}, for which there is a name that all use")).collect();
+    if declares(&code, "Outcome") && !is_room("apply") {
+        complaints.push(format!("{path}: declares Outcome, which is what apply.rs gives"));
+    }
+    if code.contains("Change<'") && !is_room("changes") && !is_room("observe") {
+        complaints.push(format!("{path}: says what a change means, which controller/changes.rs does"));
+    }
+    let borrowed = ["plan: &Plan", "plan: &mut Plan"];
+    if is_room("apply") && borrowed.iter().any(|plan| code.contains(plan)) {
+        complaints.push(format!("{path}: borrows the plan that it takes apart"));
+    }
+    complaints
+}
+
 fn complaints(file: &File, operators: &[String]) -> Vec<String> {
     let mut all = check_unfinished(file);
     all.extend(check_opening(file));
@@ -173,6 +205,7 @@ fn complaints(file: &File, operators: &[String]) -> Vec<String> {
     all.extend(check_purity(file));
     all.extend(check_layers(file, operators));
     all.extend(check_floors(file));
+    all.extend(check_shape(file));
     all
 }
 
@@ -217,6 +250,21 @@ fn each_rule_fires() {
     let sub_room = "operators/a/src/apply/b.rs";
     row(sub_room, "//!\nlet Step {\n a,\n ..\n} = b;", &["operators/a/src/apply/b.rs: takes Step apart with .."]);
     row("operators/a/src/apply/tests.rs", "//!\nlet Step { a, .. } = b;", &[]);
+    let wake = "operators/a/src/observe.rs: declares Wake, for which there is a name that all use";
+    row("operators/a/src/observe.rs", "//!\npub enum Wake {}", &[wake]);
+    row("operators/a/src/observe.rs", "//!\npub enum Wakeful {}\nfn a(b: Effect) {}", &[]);
+    row("shared/src/runtime/effect.rs", "//!\npub enum Effect {}", &[]);
+    let outcome = "operators/a/src/status.rs: declares Outcome, which is what apply.rs gives";
+    row("operators/a/src/status.rs", "//!\npub struct Outcome {}", &[outcome]);
+    row(api, "//!\npub struct Outcome {}", &[]);
+    row(sub_room, "//!\npub struct Outcome {}", &[]);
+    let change = "//!\npub(crate) fn job_changed(&self, change: Change<'_, Job>) -> Vec<Effect> {}";
+    let meaning = "operators/a/src/controller.rs: says what a change means, which controller/changes.rs does";
+    row("operators/a/src/controller.rs", change, &[meaning]);
+    row("operators/a/src/controller/changes.rs", change, &[]);
+    row("operators/a/src/observe/edits.rs", change, &[]);
+    row(api, "//!\nfn b(plan: &Plan) {}", &["operators/a/src/apply.rs: borrows the plan that it takes apart"]);
+    row(api, "//!\nfn b(plan: Plan) {}", &[]);
     row("shared/src/a.rs", "//! `job-operator`\nlet a = 1;", &[]);
     row("shared/src/a.rs", "//!\n\"job-operator\"", &["shared/src/a.rs: is shared, and knows job-operator"]);
     row("shared/src/a.rs", "//!\njob_operator::b", &["shared/src/a.rs: is shared, and knows job_operator"]);

@@ -39,6 +39,22 @@ fn check_rooms(operator: &str) -> Vec<String> {
     missing.chain(strange.map(|name| format!("{src}/{name}: is no room of an operator"))).collect()
 }
 
+/// What is followed and what is observed have the same names everywhere, unless the room is one of shared's.
+fn check_observe(operator: &str, sources: &[File]) -> Vec<String> {
+    let room = |file: &&File| file.path.contains("/src/observe.rs") || file.path.contains("/src/observe/");
+    let observe: Vec<&str> = sources.iter().filter(room).map(|file| file.text.as_str()).collect();
+    let declares = |name: &str| observe.iter().any(|text| text.contains(&format!("pub struct {name} ")));
+    let missing = ["Caches", "Observed"].into_iter().filter(|name| !observe.is_empty() && !declares(name));
+    missing.map(|name| format!("operators/{operator}/src/observe.rs: has no pub struct {name}")).collect()
+}
+
+/// Whoever has handlers says what changes mean in one place.
+fn check_changes(operator: &str, sources: &[File]) -> Option<String> {
+    let has_handlers = sources.iter().any(|file| file.text.contains(".on_change("));
+    let has_room = sources.iter().any(|file| file.path.ends_with("/src/controller/changes.rs"));
+    (has_handlers && !has_room).then(|| format!("operators/{operator}/src/controller: has no changes.rs"))
+}
+
 fn check_page(operator: &str, text: &str) -> Vec<String> {
     let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     let mut complaints = Vec::new();
@@ -168,6 +184,14 @@ fn every_operator_has_the_same_rooms() {
 }
 
 #[test]
+fn every_room_has_the_same_shape() {
+    crate::none(tree::operators().iter().flat_map(|operator| {
+        let sources = source(operator);
+        check_observe(operator, &sources).into_iter().chain(check_changes(operator, &sources)).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
 fn every_operator_has_tests() {
     let without = tree::operators().into_iter().filter(|name| list(&format!("operators/{name}/tests")).is_empty());
     crate::none(without.map(|name| format!("operators/{name}: has no tests")));
@@ -236,6 +260,23 @@ fn each_rule_fires() {
         let expected = format!("operators/a-operator/README.md: does not name `{name}` under Metrics");
         assert_eq!(check_metrics("a-operator", page, &sources), [expected]);
     }
+
+    let observe = source("operators/a-operator/src/observe.rs", "pub struct Caches {\npub struct Observed {\n");
+    assert!(check_observe("a-operator", &observe).is_empty());
+    assert!(check_observe("a-operator", &[]).is_empty());
+    let [sources] = source("operators/a-operator/src/observe.rs", "pub struct Sources {\npub struct Observed {\n");
+    let [caches] = source("operators/a-operator/src/observe/caches.rs", "pub struct Caches {\n");
+    let without = check_observe("a-operator", std::slice::from_ref(&sources));
+    assert_eq!(without, ["operators/a-operator/src/observe.rs: has no pub struct Caches"]);
+    assert!(check_observe("a-operator", &[sources, caches]).is_empty());
+    let handlers = source("operators/a-operator/src/controller.rs", "jobs.on_change(effects.of(&caches, changed));");
+    let [changes] = source("operators/a-operator/src/controller/changes.rs", "");
+    assert_eq!(
+        check_changes("a-operator", &handlers).as_deref(),
+        Some("operators/a-operator/src/controller: has no changes.rs")
+    );
+    let [handlers] = handlers;
+    assert_eq!(check_changes("a-operator", &[handlers, changes]), None);
 
     let names = r#"Names { operator: "job-operator", controller: "job-controller", event_source: "job-controller" }"#;
     let sources = |text: String| [File { path: "controller.rs".to_owned(), text }];

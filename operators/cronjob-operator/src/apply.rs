@@ -1,12 +1,14 @@
-//! Executes a plan: deletes, tells, creates; and writes the status.
+//! Executes a plan: deletes, records events, creates; and writes the status.
 //!
-//! Decides nothing. A delete that fails is told and ends nothing but a replacement; whatever is gone already is as good
-//! as deleted. What was told to be deleted is not told to be over as well.
+//! Decides nothing. A delete that fails ends nothing but a replacement; whatever is gone already is as good as deleted.
+//! A Job whose deletion has an event gets none that it is over.
 //! Left out: upstream's live read before a replacement, for the uid in the delete says which Job is meant.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::Context;
+use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::object::{Key, Kind, ObjectReference, Uid};
 use shared::api::resource::JOBS;
@@ -16,10 +18,9 @@ use shared::runtime::control::{Control, DeleteOptions, Preconditions, Propagatio
 use shared::runtime::events::{EventType, Recorder};
 
 use crate::metrics::CreationSkew;
-use crate::objects::{CRON_JOBS, CronJob, CronJobStatus, Job, JobReference, reasons};
+use crate::objects::{CRON_JOBS, CronJobStatus, Job, JobReference, reasons};
 use crate::observe::Observed;
 use crate::plan::{Deletion, Leave, Left, Notice, Plan, Run, Start};
-use crate::status::{Outcome, Started};
 
 /// Writes for CronJobs.
 pub(crate) struct Writer {
@@ -28,15 +29,37 @@ pub(crate) struct Writer {
     pub(crate) skew: CreationSkew,
 }
 
+/// How far a plan came.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The Jobs that are active no more.
+    pub left: BTreeSet<Uid>,
+    /// The Job that runs now.
+    pub started: Option<Started>,
+    /// When to look again; none if only a change can make a difference.
+    pub next: Option<Duration>,
+    /// The error that ended the sync; the writes before it count.
+    pub error: Option<anyhow::Error>,
+}
+
+/// A Job that was started in this sync, or in an earlier one that could not write it into the status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// When it was due.
+    pub due: Timestamp,
+    /// Which it is.
+    pub job: JobReference,
+}
+
 impl Writer {
     /// Does what was planned.
-    pub(crate) async fn apply(&self, observed: &Observed, plan: &Plan) -> Outcome {
-        let Plan { cleanup, leave, notices, run, next: _ } = plan;
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let Plan { cleanup, leave, notices, run, next } = plan;
         let about = observed.cron_job.reference();
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome { next, ..Outcome::default() };
         let mut deleted = BTreeSet::new();
         for deletion in cleanup {
-            match self.delete(&about, deletion).await {
+            match self.delete(&about, &deletion).await {
                 Ok(true) => drop(deleted.insert(deletion.uid)),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(job = %deletion.key, %error, "cannot delete an old job"),
@@ -45,11 +68,11 @@ impl Writer {
         for left in leave {
             outcome.left.insert(left.uid);
             if !deleted.contains(&left.uid) {
-                self.tell_left(&about, left);
+                self.record_left(&about, left);
             }
         }
         for Notice { kind, reason, message } in notices {
-            self.recorder.event(&about, *kind, reason, message.clone());
+            self.recorder.event(&about, kind, reason, message);
         }
         match run {
             Run::Start(start) => self.start(observed, &about, start, &mut outcome).await,
@@ -58,7 +81,7 @@ impl Writer {
         outcome
     }
 
-    fn tell_left(&self, about: &ObjectReference, Leave { uid: _, name, why }: &Leave) {
+    fn record_left(&self, about: &ObjectReference, Leave { uid: _, name, why }: Leave) {
         let (reason, message) = match why {
             Left::Ended(ended) => {
                 (reasons::SAW_COMPLETED_JOB, format!("Saw completed job: {name}, condition: {ended}"))
@@ -89,9 +112,9 @@ impl Writer {
         }
     }
 
-    async fn start(&self, observed: &Observed, about: &ObjectReference, start: &Start, outcome: &mut Outcome) {
+    async fn start(&self, observed: &Observed, about: &ObjectReference, start: Start, outcome: &mut Outcome) {
         let Start { due, name, body, replace } = start;
-        for deletion in replace {
+        for deletion in &replace {
             match self.delete(about, deletion).await {
                 Ok(_) => drop(outcome.left.insert(deletion.uid)),
                 Err(error) => {
@@ -101,16 +124,16 @@ impl Writer {
                 }
             }
         }
-        let created = match self.create(about, name, body).await {
-            Ok(None) => self.find(observed, &outcome.left, &Key::new(about.key.namespace(), name)).await,
+        let created = match self.create(about, &name, body).await {
+            Ok(None) => self.find(observed, &outcome.left, &Key::new(about.key.namespace(), &name)).await,
             created => created,
         };
         match created {
             Ok(Some(created)) => {
                 if let Some(creation) = created.creation {
-                    self.skew.observe(creation, Time::of(*due));
+                    self.skew.observe(creation, Time::of(due));
                 }
-                outcome.started = Some(Started { due: *due, job: created.job });
+                outcome.started = Some(Started { due, job: created.job });
             }
             Ok(None) => {}
             Err(error) => outcome.error = Some(error),
@@ -118,9 +141,9 @@ impl Writer {
     }
 
     /// None if there is a Job of that name.
-    async fn create(&self, about: &ObjectReference, name: &str, body: &str) -> anyhow::Result<Option<Created>> {
+    async fn create(&self, about: &ObjectReference, name: &str, body: String) -> anyhow::Result<Option<Created>> {
         let (namespace, control) = (about.key.namespace(), self.control.for_key(&about.key, about.uid));
-        let error = match control.create(&JOBS, namespace, body.to_owned().into()).await {
+        let error = match control.create(&JOBS, namespace, body.into()).await {
             Ok(written) => {
                 let message = format!("Created job {name}");
                 self.recorder.event(about, EventType::Normal, reasons::SUCCESSFUL_CREATE, message);
@@ -154,8 +177,8 @@ impl Writer {
 
     /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. A patch, so
     /// that nothing else of the object need be known.
-    pub(crate) async fn write_status(&self, cron_job: &CronJob, status: &CronJobStatus) -> Result<(), ApiError> {
-        let meta = &cron_job.metadata;
+    pub(crate) async fn write_status(&self, observed: &Observed, status: &CronJobStatus) -> anyhow::Result<()> {
+        let meta = &observed.cron_job.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let status = Status {
             active: &status.active,

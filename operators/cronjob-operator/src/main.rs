@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cronjob_operator::CronJobOperator;
+use cronjob_operator::controller::CronJobOperator;
 
 pub(crate) fn main() -> ExitCode {
     shared::runtime::run::main::<CronJobOperator>()

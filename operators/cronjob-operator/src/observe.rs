@@ -14,6 +14,7 @@ use shared::api::object::{Key, Uid};
 use shared::api::resource::JOBS;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::control::Control;
+use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{CRON_JOBS, CronJob, Job};
 use edits::Edits;
@@ -25,7 +26,7 @@ pub struct Observed {
     pub cron_job: Arc<CronJob>,
     /// The Jobs of its namespace whose controller has its name, by key.
     pub jobs: Vec<Arc<Job>>,
-    /// The active Jobs that are not there any more.
+    /// The active Jobs that are not there any more; in a plan, as just read.
     pub missing: BTreeSet<Uid>,
     /// When its schedule was edited, if this process saw it.
     pub edited_at: Option<Timestamp>,
@@ -38,66 +39,90 @@ impl Observed {
     }
 }
 
-/// Where to read.
-pub(crate) struct Sources {
-    pub(crate) cron_jobs: Arc<Cache<CronJob>>,
-    pub(crate) jobs: Arc<Cache<Job>>,
+/// What this operator follows.
+pub struct Caches {
+    /// All CronJobs.
+    pub cron_jobs: Arc<Cache<CronJob>>,
+    /// All Jobs.
+    pub jobs: Arc<Cache<Job>>,
     /// The Jobs by [`controller_name`].
-    pub(crate) by_controller_name: IndexId,
-    pub(crate) control: Control,
-    pub(crate) edits: Arc<Edits>,
+    pub jobs_by_controller_name: IndexId,
+}
+
+/// What fills the caches.
+pub(crate) struct Informers {
+    pub(crate) cron_jobs: Informer<CronJob>,
+    pub(crate) jobs: Informer<Job>,
 }
 
 /// The value under which a Job is found by its controller's name.
 ///
 /// Upstream: `getJobsToBeReconciled`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
-pub(crate) fn controller_name(namespace: &str, name: &str) -> IndexValue {
+fn controller_name(namespace: &str, name: &str) -> IndexValue {
     IndexValue::Text(Text::new(Key::new(namespace, name).as_str()))
 }
 
-impl Sources {
-    /// Observes one CronJob; none if it is gone.
-    pub(crate) async fn observe(&self, key: &Key) -> anyhow::Result<Option<Observed>> {
-        let Some(cached) = self.cron_jobs.get(key) else { return Ok(None) };
-        let jobs = self.jobs.by_index(self.by_controller_name, &controller_name(key.namespace(), key.name()));
-        let cron_job = self.newest(cached, &jobs).await?;
-        let missing = self.missing(&cron_job, &jobs).await?;
-        let edited_at = self.edits.last(cron_job.metadata.uid);
-        Ok(Some(Observed { cron_job, jobs, missing, edited_at }))
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let (cron_jobs, mut jobs) = (InformerBuilder::new(), InformerBuilder::<Job>::new());
+        let jobs_by_controller_name = jobs.index(|job, emit| {
+            if let Some(controller) = &job.metadata.controller {
+                emit(controller_name(job.metadata.namespace(), &controller.name));
+            }
+        });
+        let (cron_jobs, jobs) = (cron_jobs.build(), jobs.build());
+        let caches = Self { cron_jobs: cron_jobs.cache(), jobs: jobs.cache(), jobs_by_controller_name };
+        (caches, Informers { cron_jobs, jobs })
     }
 
-    /// The CronJob as the cache has it, unless one of its Jobs runs and this state does not list it: then the state at
-    /// the apiserver, if that lists the Job.
-    ///
-    /// Upstream swaps the state in the middle of a sync and then writes the old one; here the whole sync has one state.
-    async fn newest(&self, cached: Arc<CronJob>, jobs: &[Arc<Job>]) -> anyhow::Result<Arc<CronJob>> {
-        let uid = cached.metadata.uid;
-        let is_unlisted = |state: &CronJob, job: &Job| {
-            job.metadata.is_controlled_by(uid) && job.ended.is_none() && !state.has_active(job.metadata.uid)
-        };
-        if !jobs.iter().any(|job| is_unlisted(&cached, job)) {
-            return Ok(cached);
-        }
-        let live: CronJob =
-            self.control.get(&CRON_JOBS, &cached.metadata.key).await.context("read the CronJob anew")?;
-        anyhow::ensure!(live.metadata.uid == uid, "the CronJob was replaced by another of its name");
-        let lists_more = jobs.iter().any(|job| is_unlisted(&cached, job) && !is_unlisted(&live, job));
-        Ok(if lists_more { Arc::new(live) } else { cached })
+    /// Reads the CronJob of this key; none if it is gone.
+    pub fn observe(&self, key: &Key, edits: &Edits) -> Option<Observed> {
+        let cron_job = self.cron_jobs.get(key)?;
+        let jobs = self.jobs.by_index(self.jobs_by_controller_name, &controller_name(key.namespace(), key.name()));
+        let edited_at = edits.last(cron_job.metadata.uid);
+        Some(Observed { cron_job, jobs, missing: BTreeSet::new(), edited_at })
     }
+}
 
-    async fn missing(&self, cron_job: &CronJob, jobs: &[Arc<Job>]) -> anyhow::Result<BTreeSet<Uid>> {
-        let mut missing = BTreeSet::new();
-        for active in &cron_job.status.active {
-            if jobs.iter().any(|job| job.metadata.uid == active.uid) {
-                continue;
-            }
-            match self.control.get::<Job>(&JOBS, &active.key()).await {
-                Ok(job) if job.metadata.uid == active.uid => {}
-                Ok(_) => drop(missing.insert(active.uid)),
-                Err(error) if error.is_not_found() => drop(missing.insert(active.uid)),
-                Err(error) => return Err(error).with_context(|| format!("read the active Job {}", active.name)),
-            }
-        }
-        Ok(missing)
+/// The same, read anew where the status and the cache of Jobs differ: the CronJob, if a Job of its runs that it does not
+/// list, and each Job that it lists and that is not there.
+pub(crate) async fn live_where_they_differ(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+    let cron_job = live_cron_job(control, &observed).await?;
+    let missing = live_missing(control, &cron_job, &observed.jobs).await?;
+    Ok(Observed { cron_job, missing, ..observed })
+}
+
+/// The CronJob as the cache has it, unless one of its Jobs runs and this state does not list it: then the state at the
+/// apiserver, if that lists the Job.
+///
+/// Upstream swaps the state in the middle of a sync and then writes the old one; here the whole sync has one state.
+async fn live_cron_job(control: &Control, observed: &Observed) -> anyhow::Result<Arc<CronJob>> {
+    let cached = &observed.cron_job;
+    let uid = cached.metadata.uid;
+    let is_unlisted = |state: &CronJob, job: &Job| job.ended.is_none() && !state.has_active(job.metadata.uid);
+    if !observed.owned().any(|job| is_unlisted(cached, job)) {
+        return Ok(Arc::clone(cached));
     }
+    let live: CronJob = control.get(&CRON_JOBS, &cached.metadata.key).await.context("read the CronJob anew")?;
+    anyhow::ensure!(live.metadata.uid == uid, "the CronJob was replaced by another of its name");
+    let lists_more = observed.owned().any(|job| is_unlisted(cached, job) && !is_unlisted(&live, job));
+    Ok(if lists_more { Arc::new(live) } else { Arc::clone(cached) })
+}
+
+/// The Jobs that the CronJob lists as active and that the apiserver has not.
+async fn live_missing(control: &Control, cron_job: &CronJob, jobs: &[Arc<Job>]) -> anyhow::Result<BTreeSet<Uid>> {
+    let mut missing = BTreeSet::new();
+    for active in &cron_job.status.active {
+        if jobs.iter().any(|job| job.metadata.uid == active.uid) {
+            continue;
+        }
+        match control.get::<Job>(&JOBS, &active.key()).await {
+            Ok(job) if job.metadata.uid == active.uid => {}
+            Ok(_) => drop(missing.insert(active.uid)),
+            Err(error) if error.is_not_found() => drop(missing.insert(active.uid)),
+            Err(error) => return Err(error).with_context(|| format!("read the active Job {}", active.name)),
+        }
+    }
+    Ok(missing)
 }

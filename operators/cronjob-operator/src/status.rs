@@ -4,34 +4,11 @@
 //!
 //! Upstream: the places of `syncCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`, that set `updateStatus`.
 
-use std::collections::BTreeSet;
-
-use jiff::Timestamp;
-use shared::api::object::Uid;
 use shared::api::time::Time;
 
-use crate::objects::{CronJobStatus, Ended, JobReference};
+use crate::apply::{Outcome, Started};
+use crate::objects::{CronJobStatus, Ended};
 use crate::observe::Observed;
-
-/// The outcome of a plan.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// The Jobs that are active no more.
-    pub left: BTreeSet<Uid>,
-    /// The Job that runs now.
-    pub started: Option<Started>,
-    /// The error that ended the sync; the writes before it count.
-    pub error: Option<anyhow::Error>,
-}
-
-/// A Job that was started in this sync, or in an earlier one that could not write it into the status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Started {
-    /// When it was due.
-    pub due: Timestamp,
-    /// Which it is.
-    pub job: JobReference,
-}
 
 /// The status, if it is another one than before.
 pub fn next_status(observed: &Observed, outcome: &Outcome) -> Option<CronJobStatus> {

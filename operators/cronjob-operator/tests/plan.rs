@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cronjob_operator::apply::{Outcome, Started};
 use cronjob_operator::objects::{CronJob, CronJobStatus, Ended, Job, JobReference};
 use cronjob_operator::observe::Observed;
 use cronjob_operator::plan::{Left, Plan, Run, plan};
-use cronjob_operator::status::{Outcome, Started, next_status};
+use cronjob_operator::status::next_status;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -406,7 +407,7 @@ fn the_status_follows_from_what_was_done() {
     let state = observed(&base, jobs);
     let reference = JobReference::new(&job("three", &state.cron_job).build::<Job>().metadata);
     let started = Some(Started { due: at("10:00"), job: reference });
-    let outcome = Outcome { left: [uid("one")].into(), started, error: None };
+    let outcome = Outcome { left: [uid("one")].into(), started, ..Outcome::default() };
     let expected = r#"["two", "three"] 2016-05-19T10:00:00Z 2016-05-19T09:20:00Z"#;
     assert_eq!(status_of(&state, &outcome), expected);
     let nothing = r#"["one", "two"] 2016-05-19T09:00:00Z 2016-05-19T09:20:00Z"#;

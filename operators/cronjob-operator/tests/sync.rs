@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cronjob_operator::CronJobOperator;
+use cronjob_operator::controller::CronJobOperator;
 use serde_json::json;
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};

@@ -2,11 +2,11 @@
 //! oldest ended ones once there are too many.
 //!
 //! Reading order: [`objects`] (what is read of pods and nodes) → [`controller`] (rounds, and nodes that are missing) →
-//! [`observe`] → [`plan`] → `apply` → [`status`] (how a pod is marked before it goes).
+//! [`observe`] → [`plan`] → [`apply`] → [`status`] (how a pod is marked before it goes).
 //!
 //! Upstream: `pkg/controller/podgc`.
 
-mod apply;
+pub mod apply;
 pub mod controller;
 pub mod flags;
 pub mod metrics;

@@ -64,7 +64,7 @@ impl Reason {
 ///
 /// Upstream: `gc`.
 pub fn plan(observed: &Observed, threshold: i32) -> Plan {
-    let Observed { pods, nodes, out_of_service } = observed;
+    let Observed { key: _, pods, nodes, out_of_service } = observed;
     let on_node_out_of_service =
         |pod: &&Arc<Pod>| pod.metadata.is_being_deleted() && out_of_service.contains(&pod.node);
     let is_unscheduled = |pod: &&Arc<Pod>| pod.metadata.is_being_deleted() && pod.node.is_empty();
@@ -97,7 +97,7 @@ fn excess(pods: &[Arc<Pod>], threshold: i32) -> Vec<Arc<Pod>> {
     pods
 }
 
-/// Those that were evicted first, for they only tell of it; then by age.
+/// Those that were evicted first, for they only record that it happened; then by age.
 ///
 /// Upstream: `byEvictionAndCreationTimestamp`; the namespace is ours, so that nothing is left to chance.
 fn sorted<'a>(pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<Arc<Pod>> {
@@ -132,8 +132,8 @@ pub enum KeepReason {
 /// Decides on the pods of a node that was missing.
 ///
 /// Upstream: `gcOrphaned` and `discoverDeletedNodes`.
-pub fn plan_missing(node: &MissingNode) -> MissingPlan {
-    let MissingNode { is_cached, exists, pods } = node;
+pub fn plan_missing(observed: &MissingNode) -> MissingPlan {
+    let MissingNode { key: _, is_cached, exists, pods } = observed;
     if *is_cached {
         MissingPlan::Keep(KeepReason::IsBack)
     } else if pods.is_empty() {

@@ -3,12 +3,14 @@
 //! Left out: events, of which upstream has none.
 
 use anyhow::Context;
+use serde_json::Value;
+use shared::api::intern::Text;
 use shared::api::json;
 use shared::api::object::Key;
 use shared::runtime::control::{Control, Preconditions};
 
 use crate::objects::CONFIG_MAPS;
-use crate::observe::{config_map_key, live};
+use crate::observe::{Observed, config_map_key, live_config_map};
 use crate::plan::{Plan, plan_update};
 
 /// Creates and updates ConfigMaps.
@@ -16,36 +18,47 @@ pub(crate) struct Writer {
     pub(crate) control: Control,
 }
 
+/// How far a plan came.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The error of the reading or the write that failed.
+    pub error: Option<anyhow::Error>,
+}
+
 impl Writer {
-    /// Does what was planned for this namespace.
-    pub(crate) async fn apply(&self, namespace: &Key, plan: &Plan) -> anyhow::Result<()> {
-        match plan {
+    /// Does what was planned.
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let Observed { namespace, is_active: _, ca: _, config_map: _ } = observed;
+        let done = match plan {
             Plan::Nothing(_) => Ok(()),
-            Plan::Create(body) => {
-                match self.control.for_name(namespace).create(&CONFIG_MAPS, namespace.name(), json(body)).await {
-                    Ok(_) => {
-                        tracing::info!(%namespace, "published the CA");
-                        Ok(())
-                    }
-                    // The namespace goes, or has gone. What somebody else has created is looked at once it is seen.
-                    Err(error)
-                        if error.is_not_found() || error.is_namespace_terminating() || error.is_already_exists() =>
-                    {
-                        Ok(())
-                    }
-                    Err(error) => Err(error).context("create the ConfigMap"),
-                }
-            }
-            Plan::Update { wrong: _, ca } => {
-                // If it is gone, its deletion is the next event.
-                let Some(live) = live(&self.control, namespace).await? else { return Ok(()) };
-                let Some(body) = plan_update(&live, ca) else { return Ok(()) };
-                let (key, read) = (config_map_key(namespace), Preconditions::of_read(&live));
-                let control = self.control.for_name(namespace);
-                control.replace(&CONFIG_MAPS, &key, "", read, &body).await.context("update the ConfigMap")?;
-                tracing::info!(%namespace, "published the CA in place of what was there");
+            Plan::Create(body) => self.create(namespace, &body).await,
+            Plan::Update { wrong: _, ca } => self.update(namespace, &ca).await,
+        };
+        Outcome { error: done.err() }
+    }
+
+    async fn create(&self, namespace: &Key, body: &Value) -> anyhow::Result<()> {
+        match self.control.for_name(namespace).create(&CONFIG_MAPS, namespace.name(), json(body)).await {
+            Ok(_) => {
+                tracing::info!(%namespace, "published the CA");
                 Ok(())
             }
+            // The namespace goes, or has gone. What somebody else has created is looked at once it is seen.
+            Err(error) if error.is_not_found() || error.is_namespace_terminating() || error.is_already_exists() => {
+                Ok(())
+            }
+            Err(error) => Err(error).context("create the ConfigMap"),
         }
+    }
+
+    async fn update(&self, namespace: &Key, ca: &Text) -> anyhow::Result<()> {
+        // If it is gone, its deletion is the next event.
+        let Some(live) = live_config_map(&self.control, namespace).await? else { return Ok(()) };
+        let Some(body) = plan_update(&live, ca) else { return Ok(()) };
+        let (key, read) = (config_map_key(namespace), Preconditions::of_read(&live));
+        let control = self.control.for_name(namespace);
+        control.replace(&CONFIG_MAPS, &key, "", read, &body).await.context("update the ConfigMap")?;
+        tracing::info!(%namespace, "published the CA in place of what was there");
+        Ok(())
     }
 }

@@ -1,28 +1,28 @@
-//! Which event wakes which namespace, and one sync on one screen.
+//! The operator as a process, and one sync on one screen.
 //!
-//! Left out: ConfigMaps of any other name, which the apiserver does not send.
+//! Left out: which change enqueues which namespaces, which is in [`changes`].
+
+mod changes;
 
 use std::sync::Arc;
 
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::runtime::cache::{Cache, Change, Progress};
+use shared::runtime::cache::Progress;
 use shared::runtime::client::load_ca;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
 use shared::runtime::flags::SharedFlags;
-use shared::runtime::informer::InformerBuilder;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 use tokio::sync::watch;
 
-use crate::apply::Writer;
+use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::SyncMetrics;
-use crate::objects::{ConfigMap, Namespace};
-use crate::observe::Sources;
-use crate::observe::root_ca::RootCa;
+use crate::observe::root_ca::{RootCa, RootCaFile};
+use crate::observe::{Caches, Informers};
 use crate::plan::plan;
 
 /// Upstream's.
@@ -41,31 +41,39 @@ impl Operator for RootCaCertificatePublisherOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("root_ca_cert_publisher", Backoff::default());
-        let mut namespaces = InformerBuilder::<Namespace>::new().metadata_only().fields("status.phase=Active").build();
-        let mut config_maps = InformerBuilder::<ConfigMap>::new().fields("metadata.name=kube-root-ca.crt").build();
-        namespaces.on_change(enqueue_namespace(queue.clone()));
-        config_maps.on_change(enqueue_namespace_of(queue.clone()));
+        let control = setup.control(&queue);
+        let (caches, Informers { mut namespaces, mut config_maps }) = Caches::new();
+        let caches = Arc::new(caches);
+        let effects = setup.effects(&queue);
+        namespaces.on_change(effects.of(&caches, Caches::namespace_changed));
+        config_maps.on_change(effects.of(&caches, Caches::config_map_changed));
+        setup.watch(namespaces);
+        setup.watch(config_maps);
         let file = flags.root_ca_file.0.clone();
         let ca = file.as_ref().map(|file| file.ca.clone()).or_else(|| own_ca(setup.flags()));
-        let ca = Arc::new(RootCa::new(ca));
+        let root_ca = Arc::new(RootCa::new(ca));
         if let Some(file) = file {
-            let enqueue = enqueue_all(queue.clone(), namespaces.cache(), config_maps.cache());
-            let root_ca = Arc::clone(&ca);
-            // What was read with the flags is there already.
-            let (_, ready) = watch::channel(Progress { synced: true, ..Progress::default() });
-            setup.run("root-ca-file", ready, async move { root_ca.follow(file, enqueue).await });
+            follow(setup, file, &root_ca, &caches, queue.clone());
         }
         let controller = PublisherController {
-            sources: Sources { namespaces: namespaces.cache(), config_maps: config_maps.cache(), ca },
-            writer: Writer { control: setup.control(&queue) },
+            caches,
+            root_ca,
+            writer: Writer { control },
             metrics: SyncMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };
-        setup.watch(namespaces);
-        setup.watch(config_maps);
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
+}
+
+/// Follows the file, and enqueues all namespaces when it has changed.
+fn follow(setup: &mut Setup, file: RootCaFile, root_ca: &Arc<RootCa>, caches: &Arc<Caches>, queue: Queue) {
+    let (root_ca, caches) = (Arc::clone(root_ca), Arc::clone(caches));
+    let changed = move || caches.root_ca_changed().iter().for_each(|namespace| queue.add(namespace, Cause::Event));
+    // What was read with the flags is there already.
+    let (_, ready) = watch::channel(Progress { synced: true, ..Progress::default() });
+    setup.run("root-ca-file", ready, async move { root_ca.follow(file, changed).await });
 }
 
 /// The CA by which this process verifies the apiserver. Without any nothing is published, and each namespace's decision
@@ -78,37 +86,10 @@ fn own_ca(flags: &SharedFlags) -> Option<Text> {
     loaded.ok().flatten().map(|ca| Text::new(&ca))
 }
 
-/// Upstream: `namespaceAdded` and `namespaceUpdated`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
-fn enqueue_namespace(queue: Queue) -> impl Fn(Change<'_, Namespace>) {
-    move |change| match change {
-        Change::Added(namespace) | Change::Updated { new: namespace, .. } => {
-            queue.add(&namespace.metadata.key, Cause::Event);
-        }
-        Change::Deleted(_) => {}
-    }
-}
-
-/// Upstream: `configMapUpdated` and `configMapDeleted`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
-fn enqueue_namespace_of(queue: Queue) -> impl Fn(Change<'_, ConfigMap>) {
-    move |change| queue.add(&Key::new("", change.latest().metadata.namespace()), Cause::Event)
-}
-
-/// For when something else is to be published: everywhere.
-fn enqueue_all(queue: Queue, namespaces: Arc<Cache<Namespace>>, config_maps: Arc<Cache<ConfigMap>>) -> impl Fn() {
-    move || {
-        for namespace in namespaces.all() {
-            queue.add(&namespace.metadata.key, Cause::Event);
-        }
-        // A namespace that is being deleted keeps the right CA, too.
-        for config_map in config_maps.all() {
-            queue.add(&Key::new("", config_map.metadata.namespace()), Cause::Event);
-        }
-    }
-}
-
 /// Syncs namespaces.
 struct PublisherController {
-    sources: Sources,
+    caches: Arc<Caches>,
+    root_ca: Arc<RootCa>,
     writer: Writer,
     metrics: SyncMetrics,
     clock: Clock,
@@ -118,11 +99,13 @@ struct PublisherController {
 impl Controller for PublisherController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let started = self.clock.now();
-        let plan = plan(&self.sources.observe(key));
+        let observed = self.caches.observe(key, self.root_ca.current());
+        let plan = plan(&observed);
         self.decisions.record(started, key, &plan);
-        let outcome = self.writer.apply(key, &plan).await;
+        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        let result = error.map_or(Ok(()), Err);
         let took = self.clock.now().duration_since(started).unsigned_abs();
-        self.metrics.observe(&outcome, took);
-        outcome.map(|()| Requeue::Done)
+        self.metrics.observe(&result, took);
+        result.map(|()| Requeue::Done)
     }
 }

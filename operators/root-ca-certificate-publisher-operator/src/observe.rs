@@ -12,13 +12,15 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
+use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
-use root_ca::RootCa;
 
-/// What is known of one namespace.
+/// What is known of one namespace. One that is gone is observed too: the cache has active ones only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
+    /// The key of the namespace.
+    pub namespace: Key,
     /// It is there, and its phase is `Active`.
     pub is_active: bool,
     /// What is to be published; none if nobody has said.
@@ -27,14 +29,18 @@ pub struct Observed {
     pub config_map: Option<Arc<ConfigMap>>,
 }
 
-/// Where to read.
-pub struct Sources {
+/// What this operator follows.
+pub struct Caches {
     /// Active namespaces.
     pub namespaces: Arc<Cache<Namespace>>,
     /// ConfigMaps called `kube-root-ca.crt`.
     pub config_maps: Arc<Cache<ConfigMap>>,
-    /// What is to be published.
-    pub ca: Arc<RootCa>,
+}
+
+/// What fills the caches.
+pub(crate) struct Informers {
+    pub(crate) namespaces: Informer<Namespace>,
+    pub(crate) config_maps: Informer<ConfigMap>,
 }
 
 /// The key of a namespace's ConfigMap.
@@ -42,19 +48,28 @@ pub fn config_map_key(namespace: &Key) -> Key {
     Key::new(namespace.name(), ROOT_CA_CONFIG_MAP)
 }
 
-impl Sources {
-    /// Reads the namespace of this key.
-    pub fn observe(&self, namespace: &Key) -> Observed {
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let namespaces = InformerBuilder::new().metadata_only().fields("status.phase=Active").build();
+        let config_maps = InformerBuilder::new().fields("metadata.name=kube-root-ca.crt").build();
+        let caches = Self { namespaces: namespaces.cache(), config_maps: config_maps.cache() };
+        (caches, Informers { namespaces, config_maps })
+    }
+
+    /// Reads the namespace of this key; `ca` is to be published.
+    pub fn observe(&self, key: &Key, ca: Option<Text>) -> Observed {
         Observed {
-            is_active: self.namespaces.get(namespace).is_some(),
-            ca: self.ca.current(),
-            config_map: self.config_maps.get(&config_map_key(namespace)),
+            namespace: key.clone(),
+            is_active: self.namespaces.get(key).is_some(),
+            ca,
+            config_map: self.config_maps.get(&config_map_key(key)),
         }
     }
 }
 
 /// The ConfigMap as it is, with every field it has; none if it is gone.
-pub(crate) async fn live(control: &Control, namespace: &Key) -> anyhow::Result<Option<Value>> {
+pub(crate) async fn live_config_map(control: &Control, namespace: &Key) -> anyhow::Result<Option<Value>> {
     match control.get_raw(&CONFIG_MAPS, &config_map_key(namespace)).await {
         Ok(live) => Ok(Some(live)),
         Err(error) if error.is_not_found() => Ok(None),

@@ -53,7 +53,7 @@ pub enum Wrong {
 /// Decides for one namespace. One that is being deleted gets no ConfigMap any more; one that it still has is set right,
 /// for its pods, which may take their time.
 pub fn plan(observed: &Observed) -> Plan {
-    let Observed { is_active, ca, config_map } = observed;
+    let Observed { namespace: _, is_active, ca, config_map } = observed;
     match (ca, config_map) {
         (_, None) if !is_active => Plan::Nothing(Reason::NotActive),
         (None, _) => Plan::Nothing(Reason::NoCa),

@@ -8,6 +8,7 @@ use root_ca_certificate_publisher_operator::observe::Observed;
 use root_ca_certificate_publisher_operator::plan::{Plan, plan, plan_update};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
+use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, object};
 
 const CA: &str = "fake-root-ca";
@@ -21,7 +22,8 @@ fn published() -> ObjectBuilder {
 }
 
 fn observed(config_map: Option<&ObjectBuilder>) -> Observed {
-    Observed { is_active: true, ca: Some(Text::new(CA)), config_map: config_map.map(ObjectBuilder::build) }
+    let config_map = config_map.map(ObjectBuilder::build);
+    Observed { namespace: Key::new("", "ns"), is_active: true, ca: Some(Text::new(CA)), config_map }
 }
 
 #[track_caller]

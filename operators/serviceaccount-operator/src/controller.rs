@@ -1,23 +1,21 @@
-//! Which event wakes which namespace, and one sync on one screen.
+//! The operator as a process, and one sync on one screen.
 //!
-//! Left out: ServiceAccounts that appear or change. None of that gives a namespace anything to do.
+//! Left out: which change enqueues which namespace, which is in [`changes`].
+
+mod changes;
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
-use shared::runtime::informer::InformerBuilder;
-use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::Writer;
+use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
-use crate::objects::{Namespace, ServiceAccount};
-use crate::observe::Sources;
+use crate::observe::{Caches, Informers};
 use crate::plan::plan;
 
 /// Upstream's.
@@ -36,44 +34,27 @@ impl Operator for ServiceAccountOperator {
 
     fn set_up(_: &Flags, setup: &mut Setup) {
         let queue = setup.queue("serviceaccount", Backoff::default());
-        let mut namespaces = InformerBuilder::<Namespace>::new().metadata_only().fields("status.phase=Active").build();
-        let mut accounts =
-            InformerBuilder::<ServiceAccount>::new().metadata_only().fields("metadata.name=default").build();
-        namespaces.on_change(enqueue_namespace(queue.clone()));
-        accounts.on_change(enqueue_namespace_of_deleted(queue.clone()));
+        let control = setup.control(&queue);
+        let (caches, Informers { mut namespaces, mut service_accounts }) = Caches::new();
+        let caches = Arc::new(caches);
+        let effects = setup.effects(&queue);
+        namespaces.on_change(effects.of(&caches, Caches::namespace_changed));
+        service_accounts.on_change(effects.of(&caches, Caches::service_account_changed));
+        setup.watch(namespaces);
+        setup.watch(service_accounts);
         let controller = ServiceAccountController {
-            sources: Sources { namespaces: namespaces.cache(), accounts: accounts.cache() },
-            writer: Writer { control: setup.control(&queue) },
+            caches,
+            writer: Writer { control },
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };
-        setup.watch(namespaces);
-        setup.watch(accounts);
         setup.work(Arc::new(controller), &queue, WORKERS);
-    }
-}
-
-/// Upstream: `namespaceAdded` and `namespaceUpdated`, `pkg/controller/serviceaccount/serviceaccounts_controller.go`.
-fn enqueue_namespace(queue: Queue) -> impl Fn(Change<'_, Namespace>) {
-    move |change| match change {
-        Change::Added(namespace) | Change::Updated { new: namespace, .. } => {
-            queue.add(&namespace.metadata.key, Cause::Event);
-        }
-        Change::Deleted(_) => {}
-    }
-}
-
-/// Upstream: `serviceAccountDeleted`, `pkg/controller/serviceaccount/serviceaccounts_controller.go`.
-fn enqueue_namespace_of_deleted(queue: Queue) -> impl Fn(Change<'_, ServiceAccount>) {
-    move |change| match change {
-        Change::Deleted(account) => queue.add(&Key::new("", account.metadata.namespace()), Cause::Event),
-        Change::Added(_) | Change::Updated { .. } => {}
     }
 }
 
 /// Syncs namespaces.
 struct ServiceAccountController {
-    sources: Sources,
+    caches: Arc<Caches>,
     writer: Writer,
     clock: Clock,
     decisions: Decisions,
@@ -81,9 +62,10 @@ struct ServiceAccountController {
 
 impl Controller for ServiceAccountController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let plan = plan(self.sources.observe(key));
+        let observed = self.caches.observe(key);
+        let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
-        self.writer.apply(key, plan).await.context("create the default ServiceAccount")?;
-        Ok(Requeue::Done)
+        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        error.map_or(Ok(Requeue::Done), Err)
     }
 }

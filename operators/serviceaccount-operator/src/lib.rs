@@ -1,12 +1,12 @@
 //! Gives every namespace its ServiceAccount `default`, without which no pod is admitted there.
 //!
-//! Reading order: [`objects`] (what is watched) → [`controller`] (which event wakes which namespace, and one sync) →
-//! [`observe`] → [`plan`] → `apply`. Left out: a status room, because nothing is written but the account itself; and
+//! Reading order: [`objects`] (what is watched) → [`controller`] (one sync; its `changes` say what leads to it) →
+//! [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because nothing is written but the account itself; and
 //! tokens, which are the serviceaccount-token-controller's.
 //!
 //! Upstream: `pkg/controller/serviceaccount/serviceaccounts_controller.go`.
 
-mod apply;
+pub mod apply;
 pub mod controller;
 pub mod flags;
 pub mod objects;

@@ -6,32 +6,50 @@ use std::sync::Arc;
 
 use shared::api::object::Key;
 use shared::runtime::cache::Cache;
+use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{DEFAULT, Namespace, ServiceAccount};
 
-/// What is known of one namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is known of one namespace. One that is gone is observed too: the cache has active ones only.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
+    /// The key of the namespace.
+    pub namespace: Key,
     /// It is there, and its phase is `Active`.
     pub is_active: bool,
     /// It has its account.
     pub has_account: bool,
 }
 
-/// Where to read.
-pub struct Sources {
+/// What this operator follows.
+pub struct Caches {
     /// Active namespaces.
     pub namespaces: Arc<Cache<Namespace>>,
     /// ServiceAccounts called `default`.
-    pub accounts: Arc<Cache<ServiceAccount>>,
+    pub service_accounts: Arc<Cache<ServiceAccount>>,
 }
 
-impl Sources {
+/// What fills the caches.
+pub(crate) struct Informers {
+    pub(crate) namespaces: Informer<Namespace>,
+    pub(crate) service_accounts: Informer<ServiceAccount>,
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let namespaces = InformerBuilder::new().metadata_only().fields("status.phase=Active").build();
+        let service_accounts = InformerBuilder::new().metadata_only().fields("metadata.name=default").build();
+        let caches = Self { namespaces: namespaces.cache(), service_accounts: service_accounts.cache() };
+        (caches, Informers { namespaces, service_accounts })
+    }
+
     /// Reads the namespace of this key.
-    pub fn observe(&self, namespace: &Key) -> Observed {
+    pub fn observe(&self, key: &Key) -> Observed {
         Observed {
-            is_active: self.namespaces.get(namespace).is_some(),
-            has_account: self.accounts.get(&Key::new(namespace.name(), DEFAULT)).is_some(),
+            namespace: key.clone(),
+            is_active: self.namespaces.get(key).is_some(),
+            has_account: self.service_accounts.get(&Key::new(key.name(), DEFAULT)).is_some(),
         }
     }
 }

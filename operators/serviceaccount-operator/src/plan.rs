@@ -28,11 +28,14 @@ pub enum Reason {
 }
 
 /// Decides for one namespace.
-pub fn plan(observed: Observed) -> Plan {
-    match observed {
-        Observed { is_active: false, has_account: _ } => Plan::Nothing(Reason::NotActive),
-        Observed { is_active: true, has_account: true } => Plan::Nothing(Reason::HasAccount),
-        Observed { is_active: true, has_account: false } => Plan::Create,
+pub fn plan(observed: &Observed) -> Plan {
+    let Observed { namespace: _, is_active, has_account } = observed;
+    if !is_active {
+        Plan::Nothing(Reason::NotActive)
+    } else if *has_account {
+        Plan::Nothing(Reason::HasAccount)
+    } else {
+        Plan::Create
     }
 }
 

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serviceaccount_operator::objects::{DEFAULT, Namespace, SERVICE_ACCOUNTS, ServiceAccount};
-use serviceaccount_operator::observe::{Observed, Sources};
+use serviceaccount_operator::observe::{Caches, Observed};
 use serviceaccount_operator::plan::{Plan, plan};
 use shared::api::object::Key;
 use shared::runtime::cache::{Cache, Indices};
 use shared::testing::{forget, object, store};
 
 /// Caches after the apiserver's selectors: what is not active, or not called `default`, is never in there.
-struct Cluster(Sources);
+struct Cluster(Caches);
 
 impl Cluster {
     fn empty() -> Self {
-        let (namespaces, accounts) =
+        let (namespaces, service_accounts) =
             (Arc::new(Cache::new(Indices::default())), Arc::new(Cache::new(Indices::default())));
-        Self(Sources { namespaces, accounts })
+        Self(Caches { namespaces, service_accounts })
     }
 
     fn set_active(&self, namespace: &str, is_active: bool) {
@@ -28,11 +28,11 @@ impl Cluster {
 
     fn set_account(&self, namespace: &str, is_there: bool) {
         let account: Arc<ServiceAccount> = object("v1", "ServiceAccount", DEFAULT).namespace(namespace).build();
-        if is_there { store(&self.0.accounts, &account) } else { forget(&self.0.accounts, &account) }
+        if is_there { store(&self.0.service_accounts, &account) } else { forget(&self.0.service_accounts, &account) }
     }
 
     fn plan(&self, namespace: &str) -> Plan {
-        plan(self.0.observe(&Key::new("", namespace)))
+        plan(&self.0.observe(&Key::new("", namespace)))
     }
 }
 
@@ -89,7 +89,8 @@ proptest! {
 
     #[test]
     fn nothing_is_created_where_nothing_is_active(has_account: bool) {
-        let is_nothing = matches!(plan(Observed { is_active: false, has_account }), Plan::Nothing(_));
+        let observed = Observed { namespace: Key::new("", "ns"), is_active: false, has_account };
+        let is_nothing = matches!(plan(&observed), Plan::Nothing(_));
         prop_assert!(is_nothing);
     }
 }

@@ -1,25 +1,23 @@
-//! Which event wakes which Job, and one sync on one screen.
+//! The operator as a process, and one sync on one screen.
 //!
-//! Left out: deleted Jobs, which wake nobody.
+//! Left out: which change enqueues which Job, which is in [`changes`].
+
+mod changes;
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use shared::api::object::Key;
-use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
-use shared::runtime::informer::InformerBuilder;
-use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::Writer;
+use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::DeletionDelay;
-use crate::objects::Job;
-use crate::observe::Sources;
-use crate::plan::{Plan, is_of_interest, plan};
+use crate::observe::{Caches, Informers, live_job};
+use crate::plan::{Plan, plan};
 
 /// The operator as a process.
 pub struct TtlAfterFinishedOperator;
@@ -34,35 +32,26 @@ impl Operator for TtlAfterFinishedOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("ttl_jobs_to_delete", Backoff::default());
-        let mut jobs = InformerBuilder::<Job>::new().build();
-        jobs.on_change(enqueue(queue.clone()));
+        let control = setup.control(&queue);
+        let (caches, Informers { mut jobs }) = Caches::new();
+        let caches = Arc::new(caches);
+        jobs.on_change(setup.effects(&queue).of(&caches, Caches::job_changed));
+        setup.watch(jobs);
         let delay = DeletionDelay::new();
         setup.metrics().register(DeletionDelay::NAME, DeletionDelay::HELP, delay.histogram());
-        let control = setup.control(&queue);
         let controller = TtlAfterFinishedController {
-            sources: Sources { jobs: jobs.cache(), control: control.clone() },
+            caches,
             writer: Writer { control, delay, clock: setup.clock() },
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };
-        setup.watch(jobs);
         setup.work(Arc::new(controller), &queue, flags.concurrent_ttl_after_finished_syncs);
-    }
-}
-
-/// Upstream: `addJob` and `updateJob`, `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go`.
-fn enqueue(queue: Queue) -> impl Fn(Change<'_, Job>) {
-    move |change| match change {
-        Change::Added(job) | Change::Updated { new: job, .. } if is_of_interest(job) => {
-            queue.add(&job.metadata.key, Cause::Event);
-        }
-        Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => {}
     }
 }
 
 /// Syncs Jobs.
 struct TtlAfterFinishedController {
-    sources: Sources,
+    caches: Arc<Caches>,
     writer: Writer,
     clock: Clock,
     decisions: Decisions,
@@ -70,13 +59,18 @@ struct TtlAfterFinishedController {
 
 impl Controller for TtlAfterFinishedController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(cached) = self.sources.cached(key) else { return Ok(Requeue::Done) };
-        let mut decided = plan(&cached, self.clock.now());
+        let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let mut decided = plan(&observed, self.clock.now());
         if matches!(decided, Plan::Delete { .. }) {
-            let Some(live) = self.sources.live(key).await? else { return Ok(Requeue::Done) };
+            let Some(live) = live_job(&self.writer.control, key).await? else { return Ok(Requeue::Done) };
             decided = plan(&live, self.clock.now());
+            observed = live;
         }
         self.decisions.record(self.clock.now(), key, &decided);
-        self.writer.apply(key, decided).await.context("delete the Job")
+        let Outcome { next, error } = self.writer.apply(&observed, decided).await;
+        match error {
+            Some(error) => Err(error),
+            None => Ok(next.map_or(Requeue::Done, Requeue::After)),
+        }
     }
 }

@@ -10,27 +10,46 @@ use shared::api::object::Key;
 use shared::api::resource::JOBS;
 use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
+use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::Job;
 
-/// Where to read.
-pub(crate) struct Sources {
-    pub(crate) jobs: Arc<Cache<Job>>,
-    pub(crate) control: Control,
+/// What is known of one Job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// One state of it.
+    pub job: Arc<Job>,
 }
 
-impl Sources {
-    /// The Job as it was last seen.
-    pub(crate) fn cached(&self, key: &Key) -> Option<Arc<Job>> {
-        self.jobs.get(key)
+/// What this operator follows.
+pub struct Caches {
+    /// All Jobs.
+    pub jobs: Arc<Cache<Job>>,
+}
+
+/// What fills the caches.
+pub(crate) struct Informers {
+    pub(crate) jobs: Informer<Job>,
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let jobs = InformerBuilder::new().build();
+        (Self { jobs: jobs.cache() }, Informers { jobs })
     }
 
-    /// The Job as it is.
-    pub(crate) async fn live(&self, key: &Key) -> anyhow::Result<Option<Job>> {
-        match self.control.get(&JOBS, key).await {
-            Ok(job) => Ok(Some(job)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error).context("read the Job anew"),
-        }
+    /// Reads the Job of this key, as it was last seen; none if it is gone.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        self.jobs.get(key).map(|job| Observed { job })
+    }
+}
+
+/// The Job as it is; none if it is gone.
+pub(crate) async fn live_job(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
+    match control.get(&JOBS, key).await {
+        Ok(job) => Ok(Some(Observed { job: Arc::new(job) })),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error).context("read the Job anew"),
     }
 }

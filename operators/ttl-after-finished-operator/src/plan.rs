@@ -13,6 +13,7 @@ use shared::runtime::control::Preconditions;
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::{End, Job};
+use crate::observe::Observed;
 
 /// What becomes of a Job, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,8 @@ pub fn is_of_interest(job: &Job) -> bool {
 }
 
 /// Decides on one state of a Job.
-pub fn plan(job: &Job, now: Timestamp) -> Plan {
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let Observed { job } = observed;
     if job.metadata.is_being_deleted() {
         return Plan::Keep(Reason::BeingDeleted);
     }

@@ -10,6 +10,7 @@ use shared::api::object::ResourceVersion;
 use shared::runtime::control::Preconditions;
 use shared::testing::{NOW, ObjectBuilder, ago, object, uid};
 use ttl_after_finished_operator::objects::Job;
+use ttl_after_finished_operator::observe::Observed;
 use ttl_after_finished_operator::plan::{Plan, is_of_interest, plan};
 
 fn job(ttl: impl Into<Value>) -> ObjectBuilder {
@@ -26,7 +27,7 @@ fn condition(type_: &str, status: &str, seconds_ago: i64) -> Value {
 
 fn check(job: &ObjectBuilder, expected: &str) {
     let job: Arc<Job> = job.build();
-    let decided = plan(&job, NOW);
+    let decided = plan(&Observed { job: Arc::clone(&job) }, NOW);
     assert_eq!(decided.to_string(), expected);
     // Whatever wakes a key must be worth a sync, and the other way round.
     let is_kept = matches!(decided, Plan::Keep(_)) && !expected.contains("nobody knows");
@@ -65,7 +66,9 @@ fn a_job_that_goes_on_or_has_no_time_to_live_is_kept() {
 #[test]
 fn only_the_job_in_the_state_that_was_read_is_deleted() {
     let expired = ended(job(0), &json!([condition("Complete", "True", 1)])).set(&["metadata", "resourceVersion"], "77");
-    let Plan::Delete { preconditions, .. } = plan(&expired.build::<Job>(), NOW) else { unreachable!("it is over") };
+    let Plan::Delete { preconditions, .. } = plan(&Observed { job: expired.build() }, NOW) else {
+        unreachable!("it is over")
+    };
     let expected = Preconditions { uid: uid("a"), resource_version: Some(ResourceVersion(77)) };
     assert_eq!(preconditions, expected);
 }
@@ -77,7 +80,7 @@ proptest! {
         since in -100_000_i64..1_000_000_000,
         nanosecond in 0_i32..1_000_000_000,
     ) {
-        let finished: Arc<Job> = ended(job(ttl), &json!([condition("Complete", "True", since)])).build();
+        let finished = Observed { job: ended(job(ttl), &json!([condition("Complete", "True", since)])).build() };
         let now = Timestamp::new(NOW.as_second(), nanosecond).unwrap();
         match plan(&finished, now) {
             Plan::Wait(left) => {

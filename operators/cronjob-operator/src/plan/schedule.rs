@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::cron::{InvalidCron, Schedule, UnknownTimeZone, load_zone, parse};
 use crate::objects::CronJob;
 
-/// A key is woken a little late, so that the time it was woken for has surely come.
+/// A key is synced a little late, so that the time it waited for has surely come.
 ///
 /// Upstream: `nextScheduleDelta`.
 const PAD: SignedDuration = SignedDuration::from_millis(100);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pod_garbage_collector_operator::objects::{Node, Pod};
 use pod_garbage_collector_operator::observe::Observed;
 use serde_json::json;
+use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, object};
 
 /// A pod of this phase, bound to this node.
@@ -39,5 +40,5 @@ pub(crate) fn observed(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Obser
     let nodes: Vec<Arc<Node>> = nodes.iter().map(ObjectBuilder::build).collect();
     let out_of_service = nodes.iter().filter(|node| node.is_out_of_service());
     let out_of_service = out_of_service.map(|node| node.metadata.name().into()).collect();
-    Observed { pods, nodes, out_of_service }
+    Observed { key: Key::new("", "round"), pods, nodes, out_of_service }
 }

@@ -6,6 +6,7 @@ use jiff::{Span, Timestamp};
 use pod_garbage_collector_operator::objects::Pod;
 use pod_garbage_collector_operator::observe::{MissingNode, Observed};
 use pod_garbage_collector_operator::plan::{plan, plan_missing};
+use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, ago};
 
 use crate::fixtures::{evicted, node, not_ready, observed, pod, tainted};
@@ -95,7 +96,7 @@ impl Missing {
         check(&observed(&self.pods, &self.cached), -1, round);
         let pods = self.pods.iter().map(ObjectBuilder::build).filter(|pod: &Arc<Pod>| pod.node == name).collect();
         let is_cached = self.cached_later.iter().any(|node| node.json()["metadata"]["name"] == name);
-        let missing = MissingNode { is_cached, exists: self.live_later, pods };
+        let missing = MissingNode { key: Key::new("", name), is_cached, exists: self.live_later, pods };
         assert_eq!(plan_missing(&missing).to_string(), end);
     }
 }
@@ -144,7 +145,7 @@ fn the_pods_of_a_node_go_once_it_has_been_missing_and_is_gone() {
     let cached = Missing { cached: vec![node("node")], ..comes() };
     check(&observed(&cached.pods, &cached.cached), -1, NOTHING);
     // Its pods may go meanwhile.
-    let without_pods = MissingNode { is_cached: false, exists: true, pods: Vec::new() };
+    let without_pods = MissingNode { key: Key::new("", "node"), is_cached: false, exists: true, pods: Vec::new() };
     assert_eq!(plan_missing(&without_pods).to_string(), "nothing (no pods)");
 }
 

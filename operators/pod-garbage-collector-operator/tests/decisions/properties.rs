@@ -7,6 +7,7 @@ use pod_garbage_collector_operator::objects::Pod;
 use pod_garbage_collector_operator::observe::{MissingNode, Observed};
 use pod_garbage_collector_operator::plan::{MissingPlan, Plan, Reason, plan, plan_missing};
 use proptest::prelude::*;
+use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, ago, properties};
 
 use crate::fixtures::{evicted, node, not_ready, observed, pod, tainted};
@@ -88,7 +89,7 @@ proptest! {
     #[test]
     fn the_pods_of_a_node_that_is_anywhere_stay(pods in any_pods(), is_cached: bool, exists: bool) {
         let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
-        let planned = plan_missing(&MissingNode { is_cached, exists, pods: pods.clone() });
+        let planned = plan_missing(&MissingNode { key: Key::new("", "node"), is_cached, exists, pods: pods.clone() });
         let deleted = matches!(planned, MissingPlan::Delete(_));
         prop_assert_eq!(deleted, !is_cached && !exists && !pods.is_empty());
     }

@@ -1,7 +1,7 @@
 //! The CA that is published: as `--root-ca-file` has it now.
 //!
 //! The file is read every few seconds, whole: its text says that it has changed, however it was replaced (a mounted
-//! ConfigMap changes by a link). What is no bundle is told once and published never.
+//! ConfigMap changes by a link). What is no bundle is logged once and never published.
 //! Left out: following the CA of the operator's own kubeconfig or pod. The pod's is mounted from what this operator
 //! publishes: following it would make an edit of one ConfigMap the CA of all namespaces.
 
