@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use cronjob_operator::plan::cron::{Schedule, load_zone, parse};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 fn at(text: &str) -> Timestamp {
@@ -266,8 +266,12 @@ proptest! {
             let Some(next) = schedule.next(last) else { break };
             prop_assert!(next > last);
             let wall = next.to_zoned(zone.clone()).datetime();
+            // Where the clock jumps within an hour (St. John's did at 00:01), the library counts on in the hour it left.
+            let begun = next - SignedDuration::from_mins(wall.minute().into());
+            let begun = begun.to_zoned(zone.clone()).datetime();
             let [minute, hour, ..] = &fields;
-            prop_assert!(minute.values.contains(&wall.minute()) && hour.values.contains(&wall.hour()), "{}", wall);
+            let is_hour = hour.values.contains(&wall.hour()) || hour.values.contains(&begun.hour());
+            prop_assert!(minute.values.contains(&wall.minute()) && is_hour, "{}", wall);
             last = next;
         }
     }

@@ -53,10 +53,27 @@ fn a_creation_whose_answer_is_lost_makes_no_second_pod() {
         add(&server, 3);
         running.pass(Duration::from_secs(3)).await;
         assert_eq!(server.count("create pods"), 1, "nobody knows yet whether there is a pod");
+        assert_eq!(server.count("list pods"), 1, "it is looked for once");
         server.release_watches("pods");
         running.at_rest().await;
         assert_eq!(server.keys("pods").len(), 3);
         assert_eq!(server.count("create pods"), 3);
+    });
+}
+
+#[test]
+fn a_dead_webhook_costs_no_list() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        running.at_rest().await;
+        let lists = || server.count("list pods") + server.count("watch pods");
+        let before = lists();
+        let webhook = "Internal error occurred: failed calling webhook \"dead\": connection refused";
+        let refusing = server.on("create", "pods").times(8).answer(500, "InternalError", webhook);
+        add(&server, 3);
+        running.at_rest().await;
+        assert_eq!((refusing.count(), server.keys("pods").len(), lists()), (8, 3, before));
     });
 }
 

@@ -1,7 +1,7 @@
 //! CronJobs: what is due is started, by whatever else still runs, and what is over is cleaned up.
 //!
-//! A schedule here means one minute of a day, some minutes ago: it is due once, at once, and not again for a day. Which
-//! one is due next is up to the test.
+//! A schedule here means one minute of a day, some minutes ago: it is due once, at once, and not again for a day. A
+//! second run of the same CronJob is that of the minute that begins next.
 //! Left out: daylight saving and leap days, which need another clock.
 
 use anyhow::{Context, Result, ensure};
@@ -45,17 +45,38 @@ fn cron_job(name: &str, concurrency: &str, of: &Value) -> Value {
     })
 }
 
-/// From now on this minute counts, and has not been looked at.
-async fn due(scene: &Scene, name: &str, at: Timestamp) -> Result<()> {
-    due_since(scene, name, &daily(at), at.checked_sub(SignedDuration::from_secs(1))?).await
+/// Creates the CronJob with this minute of each day for a schedule, which has not been looked at.
+async fn due(scene: &Scene, of: &Value, at: Timestamp) -> Result<()> {
+    due_since(scene, of, &daily(at), at.checked_sub(SignedDuration::from_secs(1))?).await
 }
 
-/// From now on this schedule counts, and what it means has not been looked at since `before`.
-async fn due_since(scene: &Scene, name: &str, schedule: &str, before: Timestamp) -> Result<()> {
+/// Creates the CronJob with this schedule, whose times were last looked at at `before`: they count, because the schedule
+/// was never another one.
+async fn due_since(scene: &Scene, of: &Value, schedule: &str, before: Timestamp) -> Result<()> {
+    let suspend = of["spec"]["suspend"].as_bool().unwrap_or_default();
+    let mut of = of.clone();
+    of["spec"]["schedule"] = json!(schedule);
+    of["spec"]["suspend"] = json!(true);
+    let name = scene.apply(&of).await?.metadata.name.context("it has no name")?;
     let before = before.to_string();
-    scene.patch::<CronJob>(name, &json!({"spec": {"schedule": schedule}})).await?;
-    // A new schedule counts from its next time on; a new status wakes the key at once.
-    scene.patch_status::<CronJob>(name, &json!({"status": {"lastScheduleTime": before}})).await.map(drop)
+    scene.patch_status::<CronJob>(&name, &json!({"status": {"lastScheduleTime": before}})).await?;
+    scene.patch::<CronJob>(&name, &json!({"spec": {"suspend": suspend}})).await.map(drop)
+}
+
+/// Gives these CronJobs a schedule that means the minute that begins next, and waits for it; gives that minute.
+///
+/// A new schedule is due for no time before it was set, so that none of the past will do.
+async fn reschedule(scene: &Scene, names: &[&str]) -> Result<Timestamp> {
+    let next = minute(-1)?;
+    for name in names {
+        scene.patch::<CronJob>(name, &json!({"spec": {"schedule": daily(next)}})).await?;
+    }
+    let begun = async || {
+        ensure!(minute(0)? >= next, "it is not {next} yet");
+        Ok(())
+    };
+    scene.wait_until("the next minute has begun", DEADLINE * 2, begun).await?;
+    Ok(next)
 }
 
 async fn status(scene: &Scene, name: &str) -> Result<CronJobStatus> {
@@ -92,13 +113,10 @@ fn what_is_due_is_started_under_a_name_of_its_own() -> Result<()> {
         let mut of = cron_job("nightly", "Allow", &job("x", 1, 1));
         of["spec"]["timeZone"] = json!("Asia/Kolkata");
         of["spec"]["jobTemplate"]["metadata"]["annotations"] = json!({"kept": "yes"});
-        scene.apply(&of).await?;
         let at = minute(7)?;
         // Half an hour off: only who reads the zone finds this time.
         let local = at.checked_add(SignedDuration::from_mins(5 * 60 + 30))?;
-        scene.patch::<CronJob>("nightly", &json!({"spec": {"schedule": daily(local)}})).await?;
-        let before = at.checked_sub(SignedDuration::from_secs(1))?.to_string();
-        scene.patch_status::<CronJob>("nightly", &json!({"status": {"lastScheduleTime": before}})).await?;
+        due_since(scene, &of, &daily(local), at.checked_sub(SignedDuration::from_secs(1))?).await?;
 
         let name = job_name("nightly", at);
         scene.wait_until("it is started", DEADLINE, async || scene.fetch::<Job>(&name).await.map(drop)).await?;
@@ -131,8 +149,8 @@ fn a_schedule_may_have_names_and_steps_or_be_a_word() -> Result<()> {
         let odd = at.strftime("%-M/60 %-H/24 */1 jan,FEB-Dec Sun-FRI,sat").to_string();
         let hour = Timestamp::from_second(minute(0)?.as_second().div_euclid(3600) * 3600)?;
         for (name, schedule, at) in [("odd", &*odd, at), ("hourly", "@hourly", hour)] {
-            scene.apply(&cron_job(name, "Allow", &job("x", 1, 1))).await?;
-            due_since(scene, name, schedule, at.checked_sub(SignedDuration::from_secs(1))?).await?;
+            let of = cron_job(name, "Allow", &job("x", 1, 1));
+            due_since(scene, &of, schedule, at.checked_sub(SignedDuration::from_secs(1))?).await?;
             let started = scene
                 .wait_until(&format!("{name} is started"), DEADLINE, async || {
                     let last = status(scene, name).await?.last_schedule_time.context("it never ran")?.0;
@@ -159,8 +177,7 @@ fn of_many_missed_runs_the_latest_is_made_up_for_and_the_others_are_told() -> Re
         let mut bounded = cron_job("bounded", "Allow", &job("x", 1, 1));
         bounded["spec"]["startingDeadlineSeconds"] = json!(3600);
         for (name, of) in [("bounded", &bounded), ("overdue", &cron_job("overdue", "Allow", &job("x", 1, 1)))] {
-            scene.apply(of).await?;
-            due_since(scene, name, &daily(at), long_ago).await?;
+            due_since(scene, of, &daily(at), long_ago).await?;
             completed_soon(scene, &job_name(name, at)).await?;
             assert_eq!(jobs(scene, name).await?, [job_name(name, at)], "one for all");
         }
@@ -176,8 +193,7 @@ fn of_many_missed_runs_the_latest_is_made_up_for_and_the_others_are_told() -> Re
 fn a_run_that_somebody_deletes_is_missed_and_not_started_again() -> Result<()> {
     on_shared_cluster(async |scene| {
         let at = minute(7)?;
-        scene.apply(&cron_job("nightly", "Forbid", &running(job("x", 1, 1)))).await?;
-        due(scene, "nightly", at).await?;
+        due(scene, &cron_job("nightly", "Forbid", &running(job("x", 1, 1))), at).await?;
         let name = job_name("nightly", at);
         active(scene, "nightly", std::slice::from_ref(&name)).await?;
         scene.kubectl(&format!("delete job/{name} --timeout=60s")).await?;
@@ -185,7 +201,7 @@ fn a_run_that_somebody_deletes_is_missed_and_not_started_again() -> Result<()> {
         let message = format!("Active job went missing: {name}");
         assert_eq!(scene.told("MissingJob").await?[0].message.as_deref(), Some(&*message));
         // What is due next is not kept from running.
-        due(scene, "nightly", minute(4)?).await?;
+        reschedule(scene, &["nightly"]).await?;
         scene
             .wait_until("the next one runs", DEADLINE, async || {
                 let left = jobs(scene, "nightly").await?;
@@ -204,8 +220,7 @@ fn a_run_started_by_hand_is_told_and_left_alone() -> Result<()> {
         let message = "Saw a job that the controller did not create or forgot: by-hand";
         assert_eq!(scene.told("UnexpectedJob").await?[0].message.as_deref(), Some(message));
         // It is none of those that keep the next one waiting.
-        let at = minute(7)?;
-        due(scene, "nightly", at).await?;
+        let at = reschedule(scene, &["nightly"]).await?;
         active(scene, "nightly", &[job_name("nightly", at)]).await?;
         scene.fetch::<Job>("by-hand").await.map(drop)
     })
@@ -214,15 +229,13 @@ fn a_run_started_by_hand_is_told_and_left_alone() -> Result<()> {
 #[test]
 fn a_run_beside_another_waits_for_it_or_takes_its_place_as_the_policy_says() -> Result<()> {
     without_kubelets(async |scene| {
-        let (first, second) = (minute(9)?, minute(6)?);
-        let names = |name: &str| [job_name(name, first), job_name(name, second)];
-        for policy in ["Allow", "Forbid", "Replace"] {
-            let name = policy.to_lowercase();
-            scene.apply(&cron_job(&name, policy, &running(job("x", 1, 1)))).await?;
-            due(scene, &name, first).await?;
-            active(scene, &name, &names(&name)[..1]).await?;
-            due(scene, &name, second).await?;
+        let first = minute(9)?;
+        for (name, policy) in [("allow", "Allow"), ("forbid", "Forbid"), ("replace", "Replace")] {
+            due(scene, &cron_job(name, policy, &running(job("x", 1, 1))), first).await?;
+            active(scene, name, &[job_name(name, first)]).await?;
         }
+        let second = reschedule(scene, &["allow", "forbid", "replace"]).await?;
+        let names = |name: &str| [job_name(name, first), job_name(name, second)];
         active(scene, "allow", &names("allow")).await?;
         assert_eq!(jobs(scene, "allow").await?, names("allow"));
 
@@ -253,13 +266,15 @@ fn of_what_is_over_only_the_latest_stay() -> Result<()> {
         let mut bad = cron_job("bad", "Allow", &exiting(job("x", 1, 1), 1));
         bad["spec"]["jobTemplate"]["spec"]["backoffLimit"] = json!(0);
         bad["spec"]["failedJobsHistoryLimit"] = json!(2);
-        scene.apply(&good).await?;
-        scene.apply(&bad).await?;
-        let times = [minute(12)?, minute(9)?, minute(6)?];
-        for at in times {
+        let mut times = vec![minute(6)?];
+        due(scene, &good, times[0]).await?;
+        due(scene, &bad, times[0]).await?;
+        for round in 0..3 {
+            if round > 0 {
+                times.push(reschedule(scene, &["good", "bad"]).await?);
+            }
             for name in ["good", "bad"] {
-                due(scene, name, at).await?;
-                let job = job_name(name, at);
+                let job = job_name(name, times[round]);
                 scene
                     .wait_until(&format!("{job} is over"), DEADLINE, async || {
                         let status = super::status(scene, &job).await?;
@@ -296,8 +311,7 @@ fn a_suspended_or_late_time_starts_nothing() -> Result<()> {
         late["spec"]["startingDeadlineSeconds"] = json!(60);
         let at = minute(8)?;
         for of in [&suspended, &late, &cron_job("plain", "Allow", &job("x", 1, 1))] {
-            scene.apply(of).await?;
-            due(scene, of["metadata"]["name"].as_str().unwrap_or_default(), at).await?;
+            due(scene, of, at).await?;
         }
         // Who came later is done with, so the others were seen.
         scene
@@ -334,9 +348,8 @@ fn a_schedule_that_is_never_due_is_told_once() -> Result<()> {
             })
             .await?;
         // Nobody has looked at it a third time: that would have been told within the same moment.
-        scene.apply(&cron_job("plain", "Allow", &job("x", 1, 1))).await?;
         let at = minute(5)?;
-        due(scene, "plain", at).await?;
+        due(scene, &cron_job("plain", "Allow", &job("x", 1, 1)), at).await?;
         completed_soon(scene, &job_name("plain", at)).await?;
         let told = scene.events("InvalidSchedule").await?;
         assert_eq!(told.iter().filter_map(|event| event.count).sum::<i32>(), 2);

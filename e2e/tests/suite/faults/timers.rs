@@ -16,6 +16,12 @@ use crate::support::{DEADLINE, Scene, uid};
 const CRON_JOB: &str = "cronjob-operator";
 const TTL: &str = "ttl-after-finished-operator";
 
+/// Makes the CronJob's latest time one that was never looked at.
+async fn miss(scene: &Scene) -> Result<()> {
+    let missed = json!({"status": {"lastScheduleTime": "2020-02-01T00:00:00Z"}});
+    scene.patch_status::<CronJob>("yearly", &missed).await.map(drop)
+}
+
 /// A CronJob whose latest time has come long ago.
 async fn overdue(scene: &Scene) -> Result<()> {
     let template = json!({"metadata": {"labels": {"run": "yearly"}}, "spec": job("x", 1, 1)["spec"]});
@@ -25,8 +31,7 @@ async fn overdue(scene: &Scene) -> Result<()> {
             "spec": {"schedule": "30 4 2 1 *", "concurrencyPolicy": "Forbid", "jobTemplate": template},
         }))
         .await?;
-    let missed = json!({"status": {"lastScheduleTime": "2020-02-01T00:00:00Z"}});
-    scene.patch_status::<CronJob>("yearly", &missed).await.map(drop)
+    miss(scene).await
 }
 
 #[test]
@@ -42,7 +47,7 @@ fn a_run_is_started_once_when_its_operator_is_killed_after_each_write() -> Resul
         victim.kill_and_restart()?;
         victim.operator.wait_ready().await?;
         // Something to look at, for a process that has seen neither answer.
-        scene.patch::<CronJob>("yearly", &json!({"spec": {"schedule": "31 4 2 1 *"}})).await?;
+        miss(scene).await?;
         scene.patch::<CronJob>("yearly", &json!({"spec": {"failedJobsHistoryLimit": 0}})).await?;
         scene.told("JobAlreadyActive").await?;
 

@@ -55,8 +55,22 @@ impl Followed {
         join(caches, feeds).await;
     }
 
-    /// Whether a cache knows a version that the apiserver does not have yet.
+    /// Whether a cache knows a version that the apiserver does not have yet. Asks until it is answered: an apiserver that
+    /// has just started refuses what it will allow within seconds.
     pub(crate) async fn is_ahead_of(&self, client: &Client) -> bool {
+        let mut backoff = BACKOFF_FIRST;
+        loop {
+            if let Some(is_ahead) = self.compare(client).await {
+                return is_ahead;
+            }
+            sleep(jitter(backoff, 1.0)).await;
+            backoff = (backoff * 2).min(BACKOFF_MAX);
+        }
+    }
+
+    /// None where no collection could be read.
+    async fn compare(&self, client: &Client) -> Option<bool> {
+        let mut failed = false;
         for collection in self.caches.iter().cloned().chain(self.feeds()) {
             let known = collection.follow.progress.borrow().resource_version;
             if known == ResourceVersion::default() {
@@ -65,11 +79,14 @@ impl Followed {
             match collection.version(client).await {
                 // No number: another resource tells more.
                 Ok(ResourceVersion(0)) => {}
-                Ok(version) => return version < known,
-                Err(error) => tracing::warn!(resource = collection.resource(), %error, "cannot be read"),
+                Ok(version) => return Some(version < known),
+                Err(error) => {
+                    failed = true;
+                    tracing::warn!(resource = collection.resource(), %error, "cannot be read");
+                }
             }
         }
-        false
+        (!failed).then_some(false)
     }
 
     /// Lists everything anew, and ends when the lists of all caches are in.

@@ -134,3 +134,15 @@ async fn after_a_restore_everything_is_listed_anew() {
     timeout(LIMIT, followed.relist()).await.expect("it is listed in time");
     assert_eq!((scene.server.lock().unwrap().lists, scene.health.lists()), (2, 2));
 }
+
+#[tokio::test]
+async fn a_restore_is_noticed_although_the_server_refuses_at_first() {
+    let scene = Scene::at(5).await;
+    let mut followed = Followed::default();
+    followed.add(scene.cache.clone());
+    {
+        let mut server = scene.server.lock().unwrap();
+        (server.version, server.failures) = (4, 1);
+    }
+    assert!(timeout(LIMIT, followed.is_ahead_of(&scene.client)).await.expect("it is answered in time"));
+}
