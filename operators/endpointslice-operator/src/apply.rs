@@ -13,7 +13,7 @@ use shared::api::intern::Text;
 use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::names::pod_name_prefix;
-use shared::api::object::Kind;
+use shared::api::object::{Key, Kind};
 use shared::api::owner::OwnerReference;
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
@@ -21,21 +21,28 @@ use shared::runtime::cache::Cache;
 use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
 use shared::runtime::events::{EventType, Recorder};
 
-use crate::metrics::{EndpointSliceMetrics, operations};
+use crate::metrics::{EndpointSliceMetrics, operations, results};
 use crate::objects::{
     AddressType, ENDPOINT_SLICES, Endpoint, EndpointPort, EndpointSlice, Service, annotations, reasons,
 };
+use crate::observe::Observed;
 use crate::observe::tracker::Tracker;
 use crate::plan::utils::slice_labels;
-use crate::plan::{Creation, Deletion, Family, Notice, Skipped, Slices, Update};
+use crate::plan::{Creation, Deletion, Family, Notice, Plan, Skipped, Slices, Update};
 
 /// Writes slices.
 pub(crate) struct Writer {
     pub(crate) control: Control,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: EndpointSliceMetrics,
-    pub(crate) slices: Arc<Cache<EndpointSlice>>,
+    pub(crate) endpoint_slices: Arc<Cache<EndpointSlice>>,
     pub(crate) tracker: Arc<Tracker>,
+}
+
+/// How far a plan came.
+pub(crate) struct Outcome {
+    /// What failed.
+    pub(crate) error: Option<anyhow::Error>,
 }
 
 /// What all writes for a Service have in common.
@@ -48,8 +55,32 @@ impl Writer {
     /// Does what was planned. A pod that is left out is told, but fails nothing.
     ///
     /// Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
-    pub(crate) async fn apply(&self, service: &Service, plan: Slices) -> anyhow::Result<()> {
-        let Slices { families, unsupported, hints, trigger } = plan;
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let (service, missing) = (&observed.service, plan.missing_nodes());
+        let is_whole = missing.is_empty();
+        self.tracker.await_nodes(&service.metadata.key, missing);
+        let error = match plan {
+            Plan::Ignore(_) => None,
+            Plan::Write(slices) => {
+                self.tracker.remember_state(&service.metadata.key, &observed.state);
+                self.write_all(service, slices).await.err()
+            }
+        };
+        self.metrics.synced(if is_whole && error.is_none() { results::SUCCESS } else { results::ERROR });
+        Outcome { error }
+    }
+
+    /// Forgets a Service that is gone. Its slices are collected as garbage.
+    pub(crate) fn forget(&self, service: &Key) {
+        self.tracker.forget(service);
+        self.metrics.forget(service);
+        self.control.forget(service, None);
+        self.metrics.synced(results::SUCCESS);
+    }
+
+    async fn write_all(&self, service: &Service, slices: Slices) -> anyhow::Result<()> {
+        self.metrics.decided(service, &slices);
+        let Slices { families, unsupported, hints, trigger } = slices;
         self.tracker.remember_hints(&service.metadata.key, hints);
         let task = Task { service, trigger };
         let mut report = Report::default();
@@ -76,11 +107,11 @@ impl Writer {
             let verb = || format!("error deleting {} EndpointSlice", deletion.key.name());
             report.note(self.delete(service, deletion).await.with_context(|| of_service(&verb(), service)));
         }
-        self.outcome(service, report)
+        self.tell(service, report)
     }
 
     /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
-    fn outcome(&self, service: &Service, Report { told, errors }: Report) -> anyhow::Result<()> {
+    fn tell(&self, service: &Service, Report { told, errors }: Report) -> anyhow::Result<()> {
         if !told.is_empty() {
             let message = failed_to_update(service, told);
             self.recorder.event(&service.reference(), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
@@ -162,7 +193,7 @@ impl Writer {
         match self.control_of(service).delete(&ENDPOINT_SLICES, key, &DeleteOptions::of(*uid)).await {
             Ok(()) => {
                 // Where the event has come before the answer, nothing is to be expected any more.
-                if self.slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
+                if self.endpoint_slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
                     self.tracker.deleted(*uid);
                 }
                 self.metrics.wrote(operations::DELETE);
@@ -298,7 +329,7 @@ mod tests {
     #[test]
     fn failures_are_told_in_upstreams_words() {
         let service = shared::testing::object("v1", "Service", "web").build::<Service>();
-        let pod = Skipped { pod: shared::api::object::Key::new("default", "a"), node: Text::new("gone") };
+        let pod = Skipped { pod: Key::new("default", "a"), node: Text::new("gone") };
         let skipped = "skipping Pod a for Service default/web: Node gone Not Found";
         let mut report = Report { told: vec![not_found(&service, &pod)], errors: Vec::new() };
         report.note(Ok(()));

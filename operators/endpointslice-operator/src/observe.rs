@@ -13,10 +13,12 @@ use shared::api::labels::Labels;
 use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
+use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::objects::{EndpointSlice, Node, Pod, Service};
+use crate::objects::{EndpointSlice, MANAGED_BY, Node, Pod, Service, labels};
 use crate::plan::topologycache::{ServiceHints, ZoneRatios, zone_ratios};
 use tracker::Tracker;
+use trigger_time_tracker::ServiceState;
 
 /// All that one sync decides on.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub struct Observed {
     pub nodes: BTreeMap<Text, Option<Text>>,
     /// Its slices, without those that are being deleted.
     pub slices: Vec<Arc<EndpointSlice>>,
+    /// The times of what has changed last, to be remembered.
+    pub state: Arc<ServiceState>,
     /// When what has changed since the last sync happened, if that is known.
     pub trigger: Option<Time>,
     /// The share of all CPU that each zone has, if hints are wanted and it can be told.
@@ -45,6 +49,7 @@ impl Observed {
             pods: Vec::new(),
             nodes: BTreeMap::new(),
             slices: Vec::new(),
+            state: Arc::default(),
             trigger: None,
             zones: None,
             hints: ServiceHints::default(),
@@ -52,22 +57,38 @@ impl Observed {
     }
 }
 
-/// Where to read.
-pub(crate) struct Sources {
-    pub(crate) services: Arc<Cache<Service>>,
+/// Pods that have ended are endpoints of nothing, and need not be known.
+const LIVING_PODS: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
+/// The caches that a sync reads, and what is remembered between syncs.
+pub struct Caches {
+    /// All Services.
+    pub services: Arc<Cache<Service>>,
     /// The Services by one pair of their selectors.
-    pub(crate) by_selector: IndexId,
-    pub(crate) pods: Arc<Cache<Pod>>,
-    pub(crate) pods_by_namespace: IndexId,
-    pub(crate) nodes: Arc<Cache<Node>>,
-    pub(crate) slices: Arc<Cache<EndpointSlice>>,
+    pub services_by_selector: IndexId,
+    /// The pods that have not ended.
+    pub pods: Arc<Cache<Pod>>,
+    /// The pods by their namespace.
+    pub pods_by_namespace: IndexId,
+    /// All nodes.
+    pub nodes: Arc<Cache<Node>>,
+    /// The slices that this controller manages.
+    pub endpoint_slices: Arc<Cache<EndpointSlice>>,
     /// The slices by their Service's key.
-    pub(crate) by_service: IndexId,
+    pub endpoint_slices_by_service: IndexId,
     pub(crate) tracker: Arc<Tracker>,
 }
 
+/// What fills the caches.
+pub(crate) struct Informers {
+    pub(crate) services: Informer<Service>,
+    pub(crate) pods: Informer<Pod>,
+    pub(crate) nodes: Informer<Node>,
+    pub(crate) endpoint_slices: Informer<EndpointSlice>,
+}
+
 /// The value under which the slices of a Service are found.
-pub(crate) fn service_value(service: &Key) -> IndexValue {
+fn service_value(service: &Key) -> IndexValue {
     IndexValue::Text(Text::new(service.as_str()))
 }
 
@@ -77,24 +98,52 @@ fn selector_value(namespace: &str, key: &str, value: &str) -> IndexValue {
 }
 
 /// The value under which a Service is found by a pod that it selects.
-pub(crate) fn first_of_selector(service: &Service) -> Option<IndexValue> {
+fn first_of_selector(service: &Service) -> Option<IndexValue> {
     let (key, value) = service.selector.as_ref()?.iter().next()?;
     Some(selector_value(service.metadata.namespace(), key, value))
 }
 
-impl Sources {
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let mut services = InformerBuilder::<Service>::new();
+        let services_by_selector =
+            services.index(|service, emit| first_of_selector(service).into_iter().for_each(emit));
+        let mut pods = InformerBuilder::<Pod>::new().fields(LIVING_PODS);
+        let pods_by_namespace = pods.index_by_namespace();
+        // What others manage is none of ours, and need not be known.
+        let mut slices = InformerBuilder::<EndpointSlice>::new().labels(format!("{}={MANAGED_BY}", labels::MANAGED_BY));
+        let endpoint_slices_by_service =
+            slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service_value(service))));
+        let (services, pods, endpoint_slices) = (services.build(), pods.build(), slices.build());
+        let nodes = InformerBuilder::<Node>::new().build();
+        let caches = Self {
+            services: services.cache(),
+            services_by_selector,
+            pods: pods.cache(),
+            pods_by_namespace,
+            nodes: nodes.cache(),
+            endpoint_slices: endpoint_slices.cache(),
+            endpoint_slices_by_service,
+            tracker: Arc::default(),
+        };
+        (caches, Informers { services, pods, nodes, endpoint_slices })
+    }
+
     /// Observes one Service; none if it is gone.
-    pub(crate) fn observe(&self, key: &Key) -> Option<Observed> {
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
         let service = self.services.get(key)?;
         let Some(selector) = service.selector.clone().filter(|_| !service.is_external_name) else {
             return Some(Observed::only(service));
         };
         let pods = self.selected(key.namespace(), &selector);
+        let state = Arc::new(ServiceState::of(&service, &pods));
         let zones = service.metadata.annotations.is_auto.then(|| self.zones()).flatten();
         Some(Observed {
             nodes: self.zones_of_nodes(&pods),
             slices: self.slices_of(key),
-            trigger: self.tracker.trigger(&service, &pods),
+            trigger: self.tracker.trigger(key, &state),
+            state,
             hints: self.tracker.hints(key),
             service,
             pods,
@@ -121,14 +170,19 @@ impl Sources {
     ///
     /// Upstream: `dropEndpointSlicesPendingDeletion`, `pkg/controller/endpointslice/endpointslice_controller.go`.
     fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
-        let mut slices = self.slices.by_index(self.by_service, &service_value(service));
+        let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
         slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.has_deleted(slice.metadata.uid));
         slices
     }
 
-    /// The shares of the zones; told anew when a node has changed.
+    /// The shares of the zones.
     pub(crate) fn zones(&self) -> Option<Arc<ZoneRatios>> {
-        self.tracker.zones(|| zone_ratios(self.nodes.all().iter().map(|node| &**node)))
+        self.tracker.zones(|| self.zones_by_nodes())
+    }
+
+    /// The shares of the zones, computed from the nodes.
+    pub(crate) fn zones_by_nodes(&self) -> Option<Arc<ZoneRatios>> {
+        zone_ratios(self.nodes.all().iter().map(|node| &**node)).map(Arc::new)
     }
 
     /// The Services that select a pod with these labels.
@@ -136,9 +190,9 @@ impl Sources {
     /// Upstream: `getServicesForPod`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`, which looks at every
     /// Service of the namespace.
     pub(crate) fn selecting(&self, namespace: &str, labels: &Labels) -> Vec<Arc<Service>> {
-        let candidates = labels
-            .iter()
-            .flat_map(|(key, value)| self.services.by_index(self.by_selector, &selector_value(namespace, key, value)));
+        let candidates = labels.iter().flat_map(|(key, value)| {
+            self.services.by_index(self.services_by_selector, &selector_value(namespace, key, value))
+        });
         let selects =
             |service: &Arc<Service>| service.selector.as_ref().is_some_and(|selector| labels.contains_all(selector));
         candidates.filter(selects).collect()

@@ -5,18 +5,18 @@
 
 pub mod orphan;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use shared::api::object::Key;
 use shared::api::resource::Resource;
 use shared::runtime::api_error::ApiError;
-use shared::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions, Written};
+use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
-use crate::controller::collector::{Collector, Followed};
 use crate::graph::Event;
 use crate::objects::{Identity, LiveMeta};
-use crate::observe::{Got, get, key_in};
+use crate::observe::{Caches, Followed, Got, Observed, key_in, live_object};
 use crate::plan::patches::{self, remove_finalizer};
 use crate::plan::{Action, Conflict, Delete, LookAgain, Plan, judge_conflict};
 
@@ -24,18 +24,41 @@ use crate::plan::{Action, Conflict, Delete, LookAgain, Plan, judge_conflict};
 const CONFLICT_WAITS: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
+/// Carries out attempts to delete.
+pub(crate) struct Writer {
+    pub(crate) caches: Arc<Caches>,
+    pub(crate) control: Control,
+}
+
+/// How far a plan came.
+pub(crate) struct Outcome {
+    /// When the object is to be looked at again.
+    pub(crate) look_again: LookAgain,
+    /// A write that failed, or met another state.
+    pub(crate) error: Option<anyhow::Error>,
+}
+
+impl Writer {
+    /// Keeps what was learned, and does what was planned in the sync of this key.
+    pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> Outcome {
+        let uid = observed.identity.object.uid;
+        self.caches.remember(uid, &observed.learned);
+        match write(&self.caches, self.control.for_key(key, uid), plan).await {
+            Ok(look_again) => Outcome { look_again, error: None },
+            Err(error) => Outcome { look_again: LookAgain::No, error: Some(error) },
+        }
+    }
+}
+
 /// Gives when the object is to be looked at again.
-///
-/// # Errors
-/// When a write failed, or met another state.
-pub async fn apply(collector: &Collector, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<LookAgain> {
+async fn write(caches: &Caches, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<LookAgain> {
     let Plan { identity, action, reason: _, look_again } = plan;
     match action {
         Action::Nothing => {}
-        Action::TellAbsent => return Ok(tell_absent(collector, &identity)),
-        Action::Attempt(uids) => collector.attempt(&uids),
+        Action::TellAbsent => return Ok(tell_absent(caches, &identity)),
+        Action::Attempt(uids) => caches.attempt(&uids),
         Action::RemoveFinalizer(resource, finalizer) => {
-            without_finalizer(collector, control, &resource, &identity, finalizer).await?;
+            without_finalizer(caches, control, &resource, &identity, finalizer).await?;
         }
         Action::Patch(resource, patch) => {
             let key = key_in(&resource, &identity.namespace, &identity.object.name);
@@ -44,8 +67,8 @@ pub async fn apply(collector: &Collector, control: KeyControl<'_>, plan: Plan) -
                 .with_context(|| format!("drop owners of {identity}"))?;
         }
         Action::Delete(planned) => {
-            if delete(collector, control, &identity, *planned).await? == Deleted::WasAbsent {
-                return Ok(tell_absent(collector, &identity));
+            if delete(caches, control, &identity, *planned).await? == Deleted::WasAbsent {
+                return Ok(tell_absent(caches, &identity));
             }
         }
     }
@@ -53,8 +76,8 @@ pub async fn apply(collector: &Collector, control: KeyControl<'_>, plan: Plan) -
 }
 
 /// Another claim about the same uid may have to be looked into.
-fn tell_absent(collector: &Collector, identity: &Identity) -> LookAgain {
-    match collector.update(Event::Absent(identity)) {
+fn tell_absent(caches: &Caches, identity: &Identity) -> LookAgain {
+    match caches.update(Event::Absent(identity)) {
         Followed::Enqueued => LookAgain::No,
         Followed::LookAgain => LookAgain::Later,
     }
@@ -67,7 +90,7 @@ enum Deleted {
 }
 
 async fn delete(
-    collector: &Collector,
+    caches: &Caches,
     control: KeyControl<'_>,
     identity: &Identity,
     planned: Delete,
@@ -85,7 +108,7 @@ async fn delete(
     };
     let outcome = delete(Some(live.resource_version.as_str())).await;
     let outcome = match outcome {
-        Err(conflict) if conflict.is_conflict() => match get(collector, &control, &resource, &key).await {
+        Err(conflict) if conflict.is_conflict() => match read(caches, &control, &resource, &key).await {
             Got::Absent => return Ok(Deleted::WasAbsent),
             Got::Object(now) => match judge_conflict(&live, &now.metadata) {
                 Conflict::Absent => return Ok(Deleted::WasAbsent),
@@ -124,6 +147,13 @@ async fn patch_either(
     }
 }
 
+/// A live read of one object's metadata.
+pub(crate) async fn read(caches: &Caches, control: &Control, resource: &Resource, key: &Key) -> Got {
+    let got = live_object(control, resource, key).await;
+    caches.note_read(resource, got.failure());
+    got
+}
+
 /// The very state that was read.
 pub(crate) fn as_read(live: &LiveMeta) -> Preconditions<&str, &str> {
     Preconditions { uid: live.uid.as_str(), resource_version: Some(live.resource_version.as_str()) }
@@ -144,7 +174,7 @@ pub(crate) fn unless_gone(written: Result<Written, ApiError>) -> Result<(), ApiE
 ///
 /// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
 pub(crate) async fn without_finalizer(
-    collector: &Collector,
+    caches: &Caches,
     control: KeyControl<'_>,
     resource: &Resource,
     identity: &Identity,
@@ -153,7 +183,7 @@ pub(crate) async fn without_finalizer(
     let key = key_in(resource, &identity.namespace, &identity.object.name);
     let mut waits = CONFLICT_WAITS.into_iter();
     loop {
-        let live = match get(collector, &control, resource, &key).await {
+        let live = match read(caches, &control, resource, &key).await {
             Got::Object(live) if live.uid() == identity.object.uid => live,
             Got::Object(_) | Got::Absent => return Ok(()),
             Got::Unserved => bail!("{resource} is not served"),

@@ -41,7 +41,7 @@ pub enum Event<'a> {
 
 /// What is worth an attempt after an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
+pub struct Attempts {
     /// Objects that may have to be deleted, or that wait for their dependents.
     pub attempt_to_delete: Vec<Uid>,
     /// As before, but not at once: the question was just answered, and is asked anew in another form.
@@ -57,50 +57,51 @@ pub struct Effects {
 pub struct Graph {
     nodes: BTreeMap<Uid, Node>,
     absent: AbsentOwners,
+    restores: u64,
 }
 
 impl Graph {
     /// Takes one event.
     ///
     /// Upstream: `processGraphChanges`, `pkg/controller/garbagecollector/graph_builder.go`.
-    pub fn update(&mut self, event: Event<'_>) -> Effects {
-        let mut effects = Effects::default();
+    pub fn update(&mut self, event: Event<'_>) -> Attempts {
+        let mut attempts = Attempts::default();
         match event {
             Event::Observed(kind, object) => {
                 let known = self.nodes.get(&object.uid).filter(|node| !node.is_virtual());
                 // Two monitors may follow one object in two versions, and one of them may lag.
                 if known.is_none_or(|node| node.resource_version <= object.resource_version) {
-                    self.observe(kind, object, &mut effects);
+                    self.observe(kind, object, &mut attempts);
                 }
             }
-            Event::Deleted(kind, object) => self.delete(kind, object, &mut effects),
+            Event::Deleted(kind, object) => self.delete(kind, object, &mut attempts),
             Event::DeletedUnread(kind, key) => {
                 for uid in self.observed_of(kind, |node| node.identity.key() == *key) {
-                    self.remove(uid, &mut effects);
+                    self.remove(uid, &mut attempts);
                 }
             }
-            Event::Listed(kind, live, unreadable) => self.list(kind, live, unreadable, &mut effects),
-            Event::Absent(identity) => self.find_absent(identity, &mut effects),
+            Event::Listed(kind, live, unreadable) => self.list(kind, live, unreadable, &mut attempts),
+            Event::Absent(identity) => self.find_absent(identity, &mut attempts),
         }
-        effects
+        attempts
     }
 
     /// What all that is known is worth, as if it were observed now for the first time. An owner that has gone since then,
     /// and still has dependents, becomes a virtual node.
-    pub fn resume(&mut self) -> Effects {
-        let mut effects = Effects::default();
+    pub fn resume(&mut self) -> Attempts {
+        let mut attempts = Attempts::default();
         let uids: Vec<Uid> = self.nodes.keys().copied().collect();
         for uid in uids {
             let Some(node) = self.nodes.get(&uid) else { continue };
             if node.is_virtual() {
-                effects.attempt_to_delete.push(uid);
+                attempts.attempt_to_delete.push(uid);
                 continue;
             }
             let (owners, was) = (node.owners.clone(), node.was);
-            self.add_to_owners(uid, &owners, &mut effects);
-            self.start_deleting(uid, Deleting::default(), was, &mut effects);
+            self.add_to_owners(uid, &owners, &mut attempts);
+            self.start_deleting(uid, Deleting::default(), was, &mut attempts);
         }
-        effects
+        attempts
     }
 
     /// The node of this uid.
@@ -126,11 +127,11 @@ impl Graph {
     }
 
     /// Whether this owner is known not to exist.
-    pub fn is_absent(&mut self, owner: &Identity) -> bool {
+    pub fn is_absent(&self, owner: &Identity) -> bool {
         self.absent.contains(owner)
     }
 
-    /// Notes that this owner does not exist.
+    /// Notes that this owner does not exist, or that this was of use once more.
     pub fn note_absent(&mut self, owner: Identity) {
         self.absent.add(owner);
     }
@@ -138,10 +139,16 @@ impl Graph {
     /// Knows of no absent owner any more: a restored etcd has again what was deleted.
     pub fn forget_absent(&mut self) {
         self.absent = AbsentOwners::default();
+        self.restores += 1;
     }
 
-    fn observe(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, effects: &mut Effects) {
-        let is_first = self.settle_identity(kind, object, effects);
+    /// How often etcd was restored: what was read before the last time proves nothing.
+    pub fn restores(&self) -> u64 {
+        self.restores
+    }
+
+    fn observe(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, attempts: &mut Attempts) {
+        let is_first = self.settle_identity(kind, object, attempts);
         let uid = object.uid;
         let deleting = Deleting::from(object);
         let stage = match (deleting.foreground && is_first, object.is_being_deleted) {
@@ -154,7 +161,7 @@ impl Graph {
             node.resource_version = object.resource_version;
             let previous = std::mem::replace(&mut node.was, deleting);
             if node.owners != object.owners {
-                self.change_owners(uid, object, effects);
+                self.change_owners(uid, object, attempts);
             }
             previous
         } else {
@@ -167,15 +174,15 @@ impl Graph {
                 dependents: Dependents::None,
             };
             self.nodes.insert(uid, node);
-            self.add_to_owners(uid, &object.owners, effects);
+            self.add_to_owners(uid, &object.owners, attempts);
             Deleting::default()
         };
-        self.start_deleting(uid, previous, deleting, effects);
+        self.start_deleting(uid, previous, deleting, attempts);
     }
 
     /// What an observation says of a node's identity goes before what references said, and before what another version
     /// of its kind said. Gives whether this is the first observation.
-    fn settle_identity(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, effects: &mut Effects) -> bool {
+    fn settle_identity(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, attempts: &mut Attempts) -> bool {
         let Some(node) = self.nodes.get_mut(&object.uid) else { return true };
         if !node.is_virtual() {
             if node.identity.object.kind != *kind {
@@ -194,14 +201,14 @@ impl Graph {
                 continue;
             }
             if !observed.namespace.is_empty() && dependent.identity.namespace != observed.namespace {
-                effects.report_invalid_namespace(dependent, object.uid);
+                attempts.report_invalid_namespace(dependent, object.uid);
             }
-            effects.attempt_to_delete.push(dependent.identity.object.uid);
+            attempts.attempt_to_delete.push(dependent.identity.object.uid);
         }
         true
     }
 
-    fn change_owners(&mut self, uid: Uid, object: &PartialObject, effects: &mut Effects) {
+    fn change_owners(&mut self, uid: Uid, object: &PartialObject, attempts: &mut Attempts) {
         let Some(node) = self.nodes.get_mut(&uid) else { return };
         let old = std::mem::replace(&mut node.owners, object.owners.clone());
         // As upstream, where several references have one uid the last counts.
@@ -212,12 +219,12 @@ impl Graph {
         for (owner, reference) in &before {
             let still_blocks = after.get(owner).is_some_and(|reference| reference.blocks());
             if reference.blocks() && !still_blocks && self.nodes.contains_key(owner) {
-                effects.attempt_to_delete.push(*owner);
+                attempts.attempt_to_delete.push(*owner);
             }
         }
         let added: Vec<_> =
             object.owners.iter().filter(|reference| !before.contains_key(&reference.owner.uid)).cloned().collect();
-        self.add_to_owners(uid, &added, effects);
+        self.add_to_owners(uid, &added, attempts);
         for owner in before.keys().filter(|owner| !after.contains_key(owner)) {
             if let Some(owner) = self.nodes.get_mut(owner) {
                 owner.dependents.remove(uid);
@@ -226,14 +233,14 @@ impl Graph {
     }
 
     /// Upstream: `addDependentToOwners`, `pkg/controller/garbagecollector/graph_builder.go`.
-    fn add_to_owners(&mut self, uid: Uid, owners: &[Arc<OwnerReference>], effects: &mut Effects) {
+    fn add_to_owners(&mut self, uid: Uid, owners: &[Arc<OwnerReference>], attempts: &mut Attempts) {
         let Some(namespace) = self.nodes.get(&uid).map(|node| node.identity.namespace.clone()) else { return };
         let mut is_suspicious = false;
         for reference in owners {
             let owner_uid = reference.owner.uid;
             let Some(owner) = self.nodes.get_mut(&owner_uid) else {
                 self.nodes.insert(owner_uid, virtual_node(&reference.owner, &namespace, uid));
-                effects.attempt_to_delete.push(owner_uid);
+                attempts.attempt_to_delete.push(owner_uid);
                 continue;
             };
             owner.dependents.insert(uid);
@@ -249,23 +256,23 @@ impl Graph {
                 && !is_virtual
                 && let Some(node) = self.nodes.get(&uid)
             {
-                effects.report_invalid_namespace(node, owner_uid);
+                attempts.report_invalid_namespace(node, owner_uid);
             }
         }
         if is_suspicious {
-            effects.attempt_to_delete.push(uid);
+            attempts.attempt_to_delete.push(uid);
         }
     }
 
     /// Upstream: `processTransitions`, `pkg/controller/garbagecollector/graph_builder.go`.
-    fn start_deleting(&mut self, uid: Uid, before: Deleting, now: Deleting, effects: &mut Effects) {
+    fn start_deleting(&mut self, uid: Uid, before: Deleting, now: Deleting, attempts: &mut Attempts) {
         if now.orphan && !before.orphan {
-            effects.attempt_to_orphan.push(uid);
+            attempts.attempt_to_orphan.push(uid);
         } else if now.foreground && !before.foreground {
             let Some(node) = self.nodes.get_mut(&uid) else { return };
             node.stage = Stage::DeletingDependents;
-            effects.attempt_to_delete.extend(node.dependents.iter());
-            effects.attempt_to_delete.push(uid);
+            attempts.attempt_to_delete.extend(node.dependents.iter());
+            attempts.attempt_to_delete.push(uid);
         }
     }
 
@@ -274,35 +281,35 @@ impl Graph {
         kind: &Arc<ObjectKind>,
         live: &[Arc<PartialObject>],
         unreadable: &BTreeSet<Key>,
-        effects: &mut Effects,
+        attempts: &mut Attempts,
     ) {
         let listed: BTreeSet<Uid> = live.iter().map(|object| object.uid).collect();
         let gone = self.observed_of(kind, |node| {
             !listed.contains(&node.identity.object.uid) && !unreadable.contains(&node.identity.key())
         });
         for uid in gone {
-            self.doubt(uid, kind, effects);
+            self.doubt(uid, kind, attempts);
         }
         for object in live {
-            self.observe(kind, object, effects);
+            self.observe(kind, object, attempts);
         }
     }
 
     /// A list lacks an object: it went unseen, or the list is of another time than what was seen of it. What depends on
     /// it, or waits for it, does not go for that alone: the apiserver is asked, as for every owner that no monitor has
     /// seen.
-    fn doubt(&mut self, uid: Uid, kind: &Arc<ObjectKind>, effects: &mut Effects) {
+    fn doubt(&mut self, uid: Uid, kind: &Arc<ObjectKind>, attempts: &mut Attempts) {
         let is_waiting =
             |owner: &Uid| self.nodes.get(owner).is_some_and(|node| node.stage == Stage::DeletingDependents);
         let matters = self.nodes.get(&uid).is_some_and(|node| {
             !node.dependents.is_empty() || node.owners.iter().any(|reference| is_waiting(&reference.owner.uid))
         });
-        let Some(node) = self.nodes.get_mut(&uid).filter(|_| matters) else { return self.remove(uid, effects) };
+        let Some(node) = self.nodes.get_mut(&uid).filter(|_| matters) else { return self.remove(uid, attempts) };
         // The version in which it was seen may be served no more.
         node.identity.object.kind = Arc::clone(kind);
         (node.stage, node.was, node.resource_version) =
             (Stage::Virtual, Deleting::default(), ResourceVersion::default());
-        effects.attempt_to_delete.push(uid);
+        attempts.attempt_to_delete.push(uid);
     }
 
     /// The observed objects of a kind, in whichever version they were observed.
@@ -311,28 +318,28 @@ impl Graph {
         nodes.filter(|(_, node)| which(node)).map(|(uid, _)| *uid).collect()
     }
 
-    fn delete(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, effects: &mut Effects) {
-        self.settle_identity(kind, object, effects);
-        self.remove(object.uid, effects);
+    fn delete(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, attempts: &mut Attempts) {
+        self.settle_identity(kind, object, attempts);
+        self.remove(object.uid, attempts);
     }
 
-    fn remove(&mut self, uid: Uid, effects: &mut Effects) {
-        self.unlink(uid, effects);
+    fn remove(&mut self, uid: Uid, attempts: &mut Attempts) {
+        self.unlink(uid, attempts);
         let Some(node) = self.nodes.remove(&uid) else { return };
         if !node.dependents.is_empty() {
-            effects.attempt_to_delete.extend(node.dependents.iter());
+            attempts.attempt_to_delete.extend(node.dependents.iter());
             self.absent.add(node.identity);
         }
     }
 
     /// Takes an object away from its owners; those that wait for their dependents may be done.
-    fn unlink(&mut self, uid: Uid, effects: &mut Effects) {
+    fn unlink(&mut self, uid: Uid, attempts: &mut Attempts) {
         let Some(node) = self.nodes.get_mut(&uid) else { return };
         for reference in std::mem::take(&mut node.owners) {
             let Some(owner) = self.nodes.get_mut(&reference.owner.uid) else { continue };
             owner.dependents.remove(uid);
             if owner.stage == Stage::DeletingDependents {
-                effects.attempt_to_delete.push(reference.owner.uid);
+                attempts.attempt_to_delete.push(reference.owner.uid);
             }
             // Where nobody works, nobody ever looks for it.
             if owner.is_virtual() && owner.dependents.is_empty() && owner.owners.is_empty() {
@@ -343,12 +350,12 @@ impl Graph {
 
     /// An object that was looked for does not exist. Dependents which mean another object by the same uid are left
     /// alone, and then that other object is looked for.
-    fn find_absent(&mut self, absent: &Identity, effects: &mut Effects) {
+    fn find_absent(&mut self, absent: &Identity, attempts: &mut Attempts) {
         let uid = absent.object.uid;
         let Some(node) = self.nodes.get(&uid) else { return };
         let is_this = node.identity == *absent;
         if is_this && !node.is_virtual() {
-            return self.remove(uid, effects);
+            return self.remove(uid, attempts);
         }
         let (agree, disagree): (Vec<&Node>, Vec<&Node>) = {
             let compared = || self.dependents(uid).map(|dependent| (dependent, compare(dependent, absent)));
@@ -360,27 +367,27 @@ impl Graph {
             if let Some(node) = self.nodes.get_mut(&uid) {
                 node.identity = absent.clone();
             }
-            return self.remove(uid, effects);
+            return self.remove(uid, attempts);
         }
         let is_asked_for = node.is_virtual() && is_this;
         let next = is_asked_for.then(|| next_identity(disagree, absent)).flatten();
         if !agree.is_empty() {
-            effects.attempt_to_delete.extend(agree.iter().map(|dependent| dependent.identity.object.uid));
+            attempts.attempt_to_delete.extend(agree.iter().map(|dependent| dependent.identity.object.uid));
             self.absent.add(absent.clone());
         }
         if is_asked_for {
-            self.unlink(uid, effects);
+            self.unlink(uid, attempts);
         }
         if let Some(next) = next
             && let Some(node) = self.nodes.get_mut(&uid)
         {
             node.identity = next;
-            effects.attempt_to_delete_later.push(uid);
+            attempts.attempt_to_delete_later.push(uid);
         }
     }
 }
 
-impl Effects {
+impl Attempts {
     fn report_invalid_namespace(&mut self, dependent: &Node, owner: Uid) {
         let reference = dependent.references_to(owner).next();
         let invalid = reference.map(|reference| (dependent.identity.clone(), reference.owner.clone()));

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shared::api::intern::{Interner, Text};
-use shared::api::object::{Key, ResourceVersion, Uid, Versioned, null_as_default};
+use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid, Versioned, null_as_default};
 use shared::api::resource::Resource;
 
 /// The finalizer of an object whose dependents are deleted first.
@@ -124,6 +124,12 @@ impl Identity {
     /// Namespace and name.
     pub fn key(&self) -> Key {
         Key::new(&self.namespace, &self.object.name)
+    }
+
+    /// As an event names it.
+    pub fn reference(&self, resource: Resource) -> ObjectReference {
+        let (key, uid) = (self.key(), self.object.uid);
+        ObjectReference { resource, key, uid, resource_version: ResourceVersion::default() }
     }
 }
 

@@ -4,6 +4,8 @@
 //! (the kind is not served, its API service is down, its conversion webhook is broken, RBAC refuses) leaves the
 //! question open, and the object alone.
 
+mod caches;
+
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -12,94 +14,234 @@ use shared::api::object::{Key, Uid};
 use shared::api::resource::Resource;
 use shared::api::url::is_segment;
 use shared::runtime::control::Control;
+use shared::runtime::discovery::Discovery;
 
-use crate::controller::collector::Collector;
-use crate::graph::Stage;
-use crate::objects::{FOREGROUND_DELETION, Identity, LiveObject, OwnerReference};
-use crate::plan::{Dependents, Live, Observed, Owner, Owners, Present};
+use crate::graph::{Node, Stage};
+use crate::objects::{FOREGROUND_DELETION, Identity, LiveObject, ObjectKind, OwnerReference};
+pub use caches::Caches;
+pub(crate) use caches::{Followed, uid_of};
 
-/// Reads; none if the graph does not know the object any more.
-///
-/// # Errors
-/// When this build cannot read an object's owners.
-pub async fn observe(collector: &Collector, control: &Control, uid: Uid) -> anyhow::Result<Option<Observed>> {
-    let Some((identity, stage)) = collector.with_graph(|graph| {
-        let node = graph.node(uid)?;
-        Some((node.identity.clone(), node.stage))
-    }) else {
-        return Ok(None);
-    };
-    let live =
-        if stage == Stage::BeingDeleted { Live::NotAsked } else { read(collector, control, &identity, stage).await? };
-    // As late as possible: what the graph learned during the reads counts.
-    let dependents = collector.with_graph(|graph| Dependents::of(uid, graph.dependents(uid)));
-    Ok(Some(Observed { identity, stage, dependents, live }))
+/// What was seen of one object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Who it is, as far as the graph knows.
+    pub identity: Identity,
+    /// How far the graph has seen its life come.
+    pub stage: Stage,
+    /// Its dependents, as the graph has them.
+    pub dependents: Dependents,
+    /// What the apiserver says.
+    pub live: Live,
+    /// What was learned besides.
+    pub learned: Learned,
 }
 
-async fn read(collector: &Collector, control: &Control, identity: &Identity, stage: Stage) -> anyhow::Result<Live> {
-    let Some(resource) = collector.resource_of(&identity.object.kind) else { return Ok(Live::Unserved) };
-    if resource.namespaced && identity.namespace.is_empty() {
-        return Ok(Live::NoNamespace);
-    }
-    if !is_segment(&identity.object.name) {
-        return Ok(Live::InvalidName);
-    }
-    let key = key_in(&resource, &identity.namespace, &identity.object.name);
-    let live = match get(collector, control, &resource, &key).await {
-        Got::Object(live) if live.uid() == identity.object.uid => live,
-        Got::Object(_) | Got::Absent => return Ok(Live::Absent),
-        Got::Unserved => return Ok(Live::Unserved),
-        Got::Failed(error) => return Ok(Live::Unread(error)),
-    };
-    let owners = if stage == Stage::DeletingDependents {
-        Owners::NotAsked
-    } else {
-        let references = live.owners().with_context(|| format!("read the owners of {identity}"))?;
-        owners_of(collector, control, identity, references).await?
-    };
-    Ok(Live::Present(Box::new(Present { resource, live, owners })))
+/// What an attempt has learned for others and for the next one on the same object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Learned {
+    /// The owners that do not exist, whether just asked for or known before.
+    pub absent: Vec<Identity>,
+    /// How often etcd was restored before they were asked for.
+    pub restores: u64,
+    /// The kinds of which a read failed, with the error, or went well for the first time since one had failed.
+    pub reads: Vec<(Resource, Option<String>)>,
+    /// What was served before anything was read.
+    pub served: Arc<Discovery>,
+    /// How often the object was looked at while it waited for a kind to be served.
+    pub looks: u32,
 }
 
-async fn owners_of(
-    collector: &Collector,
-    control: &Control,
-    dependent: &Identity,
-    references: Vec<Arc<OwnerReference>>,
-) -> anyhow::Result<Owners> {
-    let mut known = Vec::with_capacity(references.len());
-    for reference in references {
-        if !is_segment(&reference.owner.name) {
-            return Ok(Owners::InvalidName(reference));
-        }
-        let in_namespace =
-            |namespace: &Text| Identity { object: reference.owner.clone(), namespace: namespace.clone() };
-        let (anywhere, here) = (in_namespace(&Text::default()), in_namespace(&dependent.namespace));
-        if collector.with_graph(|graph| graph.is_absent(&anywhere) || graph.is_absent(&here)) {
-            known.push((reference, Owner::Dangling));
-            continue;
-        }
-        let kind = &reference.owner.kind;
-        let Some(resource) = collector.resource_of(kind) else { return Ok(Owners::Unserved(Arc::clone(kind))) };
-        if resource.namespaced && dependent.namespace.is_empty() {
-            return Ok(Owners::Namespaced(reference));
-        }
-        let key = key_in(&resource, &dependent.namespace, &reference.owner.name);
-        let owner = match get(collector, control, &resource, &key).await {
-            Got::Unserved => return Ok(Owners::Unserved(Arc::clone(kind))),
-            Got::Failed(error) => return Ok(Owners::Unread(error)),
-            Got::Object(live) if live.uid() == reference.owner.uid => {
-                let waits = live.is_being_deleted() && live.has_finalizer(FOREGROUND_DELETION);
-                if waits { Owner::Waiting } else { Owner::Solid }
+/// What matters of an object's dependents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dependents {
+    /// Whether there are any.
+    pub any: bool,
+    /// Whether one of them deletes its own dependents first.
+    pub any_deletes_dependents: bool,
+    /// Whether one of them holds this object's foreground deletion back.
+    pub any_blocks: bool,
+    /// Those that hold it back and do not delete their own dependents yet.
+    pub blocking: Vec<Uid>,
+}
+
+impl Dependents {
+    /// Sums up the dependents of the object of this uid.
+    pub fn of<'a>(owner: Uid, dependents: impl Iterator<Item = &'a Node>) -> Self {
+        dependents.fold(Self::default(), |mut seen, dependent| {
+            let deletes_dependents = dependent.stage == Stage::DeletingDependents;
+            let blocks = dependent.blocks(owner);
+            seen.any = true;
+            seen.any_deletes_dependents |= deletes_dependents;
+            seen.any_blocks |= blocks;
+            if blocks && !deletes_dependents {
+                seen.blocking.push(dependent.identity.object.uid);
             }
-            Got::Object(_) | Got::Absent => {
-                let absent = if resource.namespaced { here } else { anywhere };
-                collector.with_graph(|graph| graph.note_absent(absent));
-                Owner::Dangling
-            }
+            seen
+        })
+    }
+}
+
+/// What the apiserver says of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Live {
+    /// Nobody asked: it is being deleted already.
+    NotAsked,
+    /// Its kind is not served, at least not now.
+    Unserved,
+    /// The apiserver gave no answer to build on.
+    Unread(String),
+    /// Its kind lives in namespaces, but nobody says in which it is.
+    NoNamespace,
+    /// No object can have the name that references give it.
+    InvalidName,
+    /// There is no such object.
+    Absent,
+    /// There is.
+    Present(Box<Present>),
+}
+
+/// An object that exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Present {
+    /// Where it is served.
+    pub resource: Resource,
+    /// As it was read.
+    pub live: LiveObject,
+    /// What is known of its owners.
+    pub owners: Owners,
+}
+
+/// What is known of an object's owners.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owners {
+    /// Nobody asked.
+    NotAsked,
+    /// Each reference, and what its owner is like.
+    Known(Vec<(Arc<OwnerReference>, Owner)>),
+    /// The kind of one is not served, at least not now.
+    Unserved(Arc<ObjectKind>),
+    /// Of one the apiserver gave no answer to build on.
+    Unread(String),
+    /// One cannot be: its kind lives in namespaces, and the object does not.
+    Namespaced(Arc<OwnerReference>),
+    /// One cannot be: no object can have its name.
+    InvalidName(Arc<OwnerReference>),
+}
+
+/// What an owner is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// It exists and stays.
+    Solid,
+    /// It waits for its dependents to be deleted.
+    Waiting,
+    /// It does not exist.
+    Dangling,
+}
+
+impl Caches {
+    /// Reads; none if the graph does not know the object any more.
+    ///
+    /// # Errors
+    /// When this build cannot read an object's owners.
+    pub async fn observe(&self, control: &Control, uid: Uid) -> anyhow::Result<Option<Observed>> {
+        let mut learned = Learned { looks: self.unserved_looks(uid), served: self.served(), ..Learned::default() };
+        let Some((identity, stage)) = self.with_graph(|graph| {
+            learned.restores = graph.restores();
+            let node = graph.node(uid)?;
+            Some((node.identity.clone(), node.stage))
+        }) else {
+            return Ok(None);
         };
-        known.push((reference, owner));
+        let live = if stage == Stage::BeingDeleted {
+            Live::NotAsked
+        } else {
+            Reads { caches: self, control, learned: &mut learned }.live(&identity, stage).await?
+        };
+        // As late as possible: what the graph learned during the reads counts.
+        let dependents = self.with_graph(|graph| Dependents::of(uid, graph.dependents(uid)));
+        Ok(Some(Observed { identity, stage, dependents, live, learned }))
     }
-    Ok(Owners::Known(known))
+}
+
+/// The reads of one attempt.
+struct Reads<'a> {
+    caches: &'a Caches,
+    control: &'a Control,
+    learned: &'a mut Learned,
+}
+
+impl Reads<'_> {
+    async fn live(&mut self, identity: &Identity, stage: Stage) -> anyhow::Result<Live> {
+        let Some(resource) = self.caches.resource_of(&identity.object.kind) else { return Ok(Live::Unserved) };
+        if resource.namespaced && identity.namespace.is_empty() {
+            return Ok(Live::NoNamespace);
+        }
+        if !is_segment(&identity.object.name) {
+            return Ok(Live::InvalidName);
+        }
+        let key = key_in(&resource, &identity.namespace, &identity.object.name);
+        let live = match self.get(&resource, &key).await {
+            Got::Object(live) if live.uid() == identity.object.uid => live,
+            Got::Object(_) | Got::Absent => return Ok(Live::Absent),
+            Got::Unserved => return Ok(Live::Unserved),
+            Got::Failed(error) => return Ok(Live::Unread(error)),
+        };
+        let owners = if stage == Stage::DeletingDependents {
+            Owners::NotAsked
+        } else {
+            let references = live.owners().with_context(|| format!("read the owners of {identity}"))?;
+            self.owners(identity, references).await
+        };
+        Ok(Live::Present(Box::new(Present { resource, live, owners })))
+    }
+
+    async fn owners(&mut self, dependent: &Identity, references: Vec<Arc<OwnerReference>>) -> Owners {
+        let mut known = Vec::with_capacity(references.len());
+        for reference in references {
+            if !is_segment(&reference.owner.name) {
+                return Owners::InvalidName(reference);
+            }
+            let in_namespace =
+                |namespace: &Text| Identity { object: reference.owner.clone(), namespace: namespace.clone() };
+            let (anywhere, here) = (in_namespace(&Text::default()), in_namespace(&dependent.namespace));
+            let (anywhere_absent, here_absent) =
+                self.caches.with_graph(|graph| (graph.is_absent(&anywhere), graph.is_absent(&here)));
+            if anywhere_absent || here_absent {
+                self.learned.absent.push(if anywhere_absent { anywhere } else { here });
+                known.push((reference, Owner::Dangling));
+                continue;
+            }
+            let kind = &reference.owner.kind;
+            let Some(resource) = self.caches.resource_of(kind) else { return Owners::Unserved(Arc::clone(kind)) };
+            if resource.namespaced && dependent.namespace.is_empty() {
+                return Owners::Namespaced(reference);
+            }
+            let key = key_in(&resource, &dependent.namespace, &reference.owner.name);
+            let owner = match self.get(&resource, &key).await {
+                Got::Unserved => return Owners::Unserved(Arc::clone(kind)),
+                Got::Failed(error) => return Owners::Unread(error),
+                Got::Object(live) if live.uid() == reference.owner.uid => {
+                    let waits = live.is_being_deleted() && live.has_finalizer(FOREGROUND_DELETION);
+                    if waits { Owner::Waiting } else { Owner::Solid }
+                }
+                Got::Object(_) | Got::Absent => {
+                    self.learned.absent.push(if resource.namespaced { here } else { anywhere });
+                    Owner::Dangling
+                }
+            };
+            known.push((reference, owner));
+        }
+        Owners::Known(known)
+    }
+
+    async fn get(&mut self, resource: &Resource, key: &Key) -> Got {
+        let got = live_object(self.control, resource, key).await;
+        if got.failure().is_some() || self.caches.is_unreadable(resource) {
+            self.learned.reads.push((resource.clone(), got.failure().map(str::to_owned)));
+        }
+        got
+    }
 }
 
 pub(crate) enum Got {
@@ -111,17 +253,23 @@ pub(crate) enum Got {
     Failed(String),
 }
 
-/// A live read of one object's metadata.
-pub(crate) async fn get(collector: &Collector, control: &Control, resource: &Resource, key: &Key) -> Got {
-    let got = control.get_metadata(resource, key).await;
-    let got = match got {
+impl Got {
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::Object(_) | Self::Absent | Self::Unserved => None,
+        }
+    }
+}
+
+/// One object's metadata.
+pub(crate) async fn live_object(control: &Control, resource: &Resource, key: &Key) -> Got {
+    match control.get_metadata(resource, key).await {
         Ok(live) => Got::Object(live),
         Err(error) if error.is_object_not_found() => Got::Absent,
         Err(error) if error.code() == Some(404) => Got::Unserved,
         Err(error) => Got::Failed(format!("read {resource} {key}: {error}")),
-    };
-    collector.note_read(resource, if let Got::Failed(error) = &got { Some(error) } else { None });
-    got
+    }
 }
 
 /// Where an object of this name is, seen from a namespace.
@@ -134,7 +282,7 @@ mod tests {
     use shared::api::resource::{PODS, REPLICA_SETS};
 
     use super::*;
-    use crate::controller::collector::tests::{collector, serving};
+    use crate::observe::caches::tests::{caches, serving};
 
     const POD: &str = "11111111-2222-4333-8444-555555555555";
     const OWNER: &str = "0b6cd1a8-9b7e-4a0e-9a53-0c7a3e1f2d4b";
@@ -149,12 +297,19 @@ mod tests {
     /// What is known of an owner of this name, and of the owners of a pod that refers to it, where nobody answers.
     async fn check(name: &str, is_asked_for: bool) {
         let pod = pod_of(name);
-        let (collector, control) = collector(&[("v1", "Pod", &pod)]).await;
-        collector.set_served(serving(&[PODS, REPLICA_SETS]));
-        let owner = observe(&collector, &control, Uid::parse(OWNER)).await.unwrap().unwrap();
+        let (caches, control) = caches(&[("v1", "Pod", &pod)]).await;
+        caches.set_served(serving(&[PODS, REPLICA_SETS]));
+        let owner = caches.observe(&control, Uid::parse(OWNER)).await.unwrap().unwrap();
+        assert!(!caches.is_unreadable(&REPLICA_SETS), "to observe is to read only");
+        caches.remember(Uid::parse(OWNER), &owner.learned);
+        assert_eq!(caches.is_unreadable(&REPLICA_SETS), is_asked_for);
         let live: LiveObject = serde_json::from_str(&pod).unwrap();
-        let identity = collector.with_graph(|graph| graph.node(Uid::parse(POD)).unwrap().identity.clone());
-        let owners = owners_of(&collector, &control, &identity, live.owners().unwrap()).await.unwrap();
+        let identity = caches.with_graph(|graph| graph.node(Uid::parse(POD)).unwrap().identity.clone());
+        let mut learned = Learned::default();
+        let mut reads = Reads { caches: &caches, control: &control, learned: &mut learned };
+        let owners = reads.owners(&identity, live.owners().unwrap()).await;
+        let failed: Vec<String> = learned.reads.iter().map(|(resource, _)| resource.to_string()).collect();
+        assert_eq!(failed, if is_asked_for { vec!["replicasets.apps".to_owned()] } else { Vec::new() });
         let seen = (matches!(owner.live, Live::Unread(_)), matches!(owners, Owners::Unread(_)));
         assert_eq!(seen, (is_asked_for, is_asked_for), "{name:?}");
         let seen = (matches!(owner.live, Live::InvalidName), matches!(owners, Owners::InvalidName(_)));

@@ -6,38 +6,92 @@ use anyhow::Context;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use serde_json::Value;
-use shared::api::object::{Key, ResourceVersion};
+use shared::api::object::Key;
 use shared::api::resource::{NAMESPACES, PODS, Resource};
 use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::client::Accept;
-use shared::runtime::control::{DeleteOptions, KeyControl, Preconditions, Propagation};
+use shared::runtime::clock::Clock;
+use shared::runtime::control::{Control, DeleteOptions, KeyControl, Preconditions, Propagation, Written};
 
-use crate::objects::{Item, ItemMeta};
-use crate::observe::{is_unsupported, pods_grace_seconds, remaining};
-use crate::plan::{Content, Emptied, KindToEmpty, Round, judge, remaining_grace};
+use crate::objects::{Item, ItemMeta, LiveNamespace};
+use crate::observe::{Observed, is_unsupported, live_grace_seconds, live_remaining};
+use crate::plan::{Content, Emptied, KindToEmpty, judge, remaining_grace};
 
 /// So many kinds at once, once the pods are gone.
 const AT_ONCE: usize = 8;
 
-/// Empties a namespace: the pods, and once there are none, everything else.
-pub async fn empty(
-    control: KeyControl<'_>,
-    namespace: &str,
-    content: Content,
-    discovery: Option<String>,
-    (since, now): (Time, Timestamp),
-) -> Round {
-    let Content { pods, others } = content;
-    let mut round = Round { discovery, ..Round::default() };
-    if let Some(pods) = pods {
-        round.pods = Some(empty_kind(control, namespace, pods, since, now).await);
+/// Empties and writes namespaces.
+pub(crate) struct Writer {
+    pub(crate) control: Control,
+    pub(crate) clock: Clock,
+}
+
+/// How far emptying a namespace has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why not all kinds are known.
+    pub undiscovered: Option<String>,
+    /// What emptying the pods has come to.
+    pub pods: Option<Emptied>,
+    /// What emptying the other kinds has come to; none while pods remain.
+    pub others: Vec<Emptied>,
+}
+
+impl Outcome {
+    /// Whether pods remain, so that nothing else is touched.
+    pub fn waits_for_pods(&self) -> bool {
+        self.pods.as_ref().is_some_and(|pods| pods.remaining > 0)
     }
-    if !round.waits_for_pods() {
-        let emptying = others.into_iter().map(|kind| empty_kind(control, namespace, kind, since, now));
-        round.others = stream::iter(emptying).buffered(AT_ONCE).collect().await;
+
+    /// All kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &Emptied> {
+        self.pods.iter().chain(&self.others)
     }
-    round
+}
+
+impl Writer {
+    /// Empties a namespace: the pods, and once there are none, everything else.
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Content) -> Outcome {
+        let Content { since, pods, others, undiscovered } = plan;
+        let Observed { namespace } = observed;
+        let (key, now) = (namespace.key(), self.clock.now());
+        let empty = |kind| empty_kind(self.control.for_name(&key), namespace.name(), kind, since, now);
+        let mut outcome = Outcome { undiscovered, ..Outcome::default() };
+        if let Some(pods) = pods {
+            outcome.pods = Some(empty(pods).await);
+        }
+        if !outcome.waits_for_pods() {
+            outcome.others = stream::iter(others.into_iter().map(empty)).buffered(AT_ONCE).collect().await;
+        }
+        outcome
+    }
+
+    /// Writes this body to `/status`; from then on that is what was observed. Gives whether the namespace is still there.
+    pub(crate) async fn write_status(&self, observed: &mut Observed, body: Value) -> anyhow::Result<bool> {
+        let Some(written) = self.replace(observed, "status", &body).await? else { return Ok(false) };
+        observed.namespace = LiveNamespace(body);
+        observed.namespace.set_version(written.metadata.resource_version);
+        Ok(true)
+    }
+
+    /// Writes this body to `/finalize`, which lets the namespace go.
+    pub(crate) async fn finalize(&self, observed: &Observed, body: &Value) -> anyhow::Result<()> {
+        self.replace(observed, "finalize", body).await?;
+        tracing::info!(key = %observed.namespace.key(), "the namespace is empty");
+        Ok(())
+    }
+
+    /// PUT of a namespace's subresource; none if the namespace is gone.
+    async fn replace(&self, observed: &Observed, subresource: &str, body: &Value) -> anyhow::Result<Option<Written>> {
+        let key = observed.namespace.key();
+        let control = self.control.for_name(&key);
+        match control.replace(&NAMESPACES, &key, subresource, Preconditions::of_read(body), body).await {
+            Ok(written) => Ok(Some(written)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("write the namespace's {subresource}")),
+        }
+    }
 }
 
 async fn empty_kind(
@@ -61,14 +115,14 @@ async fn try_empty(
     now: Timestamp,
 ) -> Result<Emptied, ApiError> {
     let resource = &kind.resource;
-    let grace = if *resource == PODS { pods_grace_seconds(&control, namespace).await? } else { 0 };
+    let grace = if *resource == PODS { live_grace_seconds(&control, namespace).await? } else { 0 };
     let grace = remaining_grace(grace, since, now);
     if !delete_collection(control, namespace, kind).await? && kind.can_list {
         delete_each(control, resource, namespace).await?;
     }
     let mut left = Emptied::nothing(resource.clone());
     if kind.can_list {
-        let remaining = remaining(&control, resource, namespace).await?;
+        let remaining = live_remaining(&control, resource, namespace).await?;
         left = judge(kind, namespace, grace, remaining.count, remaining.finalizers);
     }
     Ok(left)
@@ -107,20 +161,6 @@ async fn delete_each(control: KeyControl<'_>, resource: &Resource, namespace: &s
         }
     }
     Ok(())
-}
-
-/// PUT of a namespace's subresource; gives the version it made, none if the namespace is gone.
-pub async fn write(
-    control: KeyControl<'_>,
-    key: &Key,
-    subresource: &str,
-    body: &Value,
-) -> anyhow::Result<Option<ResourceVersion>> {
-    match control.replace(&NAMESPACES, key, subresource, Preconditions::of_read(body), body).await {
-        Ok(written) => Ok(Some(written.metadata.resource_version)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("write the namespace's {subresource}")),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use shared::api::object::{ResourceVersion, Uid};
+use shared::api::object::{Key, ResourceVersion, Uid};
 use shared::api::time::Time;
 
 pub use shared::api::namespace::Namespace;
@@ -32,6 +32,11 @@ impl LiveNamespace {
     /// Its name.
     pub fn name(&self) -> &str {
         self.text("/metadata/name")
+    }
+
+    /// Its key.
+    pub fn key(&self) -> Key {
+        Key::new("", self.name())
     }
 
     /// Its uid.

@@ -1,20 +1,69 @@
-//! What is read for one round: the namespace, what is served, the pods' grace, and what remains of a kind. All live.
+//! What is read for one round: the namespace, what is served, the pods' grace, and what remains of a kind.
+//!
+//! All of it is read live but whether the namespace exists at all, which the cache knows.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::resource::{NAMESPACES, PODS, Resource};
 use shared::runtime::api_error::ApiError;
+use shared::runtime::cache::Cache;
 use shared::runtime::client::Accept;
 use shared::runtime::control::Control;
 use shared::runtime::discovery::Discovery;
-use shared::runtime::informer::Feeder;
+use shared::runtime::informer::{Feeder, Informer, InformerBuilder};
 
-use crate::objects::{Item, LiveNamespace, Pod};
+use crate::objects::{Item, LiveNamespace, Namespace, Pod};
 
-/// The namespace; none if it is gone.
-pub async fn namespace(control: &Control, key: &Key) -> anyhow::Result<Option<LiveNamespace>> {
+/// The caches that a sync reads.
+pub struct Caches {
+    /// The metadata of all namespaces.
+    pub namespaces: Arc<Cache<Namespace>>,
+}
+
+/// What fills the caches.
+pub(crate) struct Informers {
+    pub(crate) namespaces: Informer<Namespace>,
+}
+
+/// What the first stage of a sync decides on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The namespace at this moment.
+    pub namespace: LiveNamespace,
+}
+
+/// What the apiserver serves, as far as it can be told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Served {
+    /// The kinds that are known.
+    pub discovery: Discovery,
+    /// Why not all kinds are known.
+    pub failure: Option<String>,
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let namespaces = InformerBuilder::new().metadata_only().build();
+        (Self { namespaces: namespaces.cache() }, Informers { namespaces })
+    }
+
+    /// Observes one namespace; none if it is gone.
+    ///
+    /// # Errors
+    /// When the apiserver does not say what the namespace is like.
+    pub async fn observe(&self, control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
+        if self.namespaces.get(key).is_none() {
+            return Ok(None);
+        }
+        Ok(live_namespace(control, key).await?.map(|namespace| Observed { namespace }))
+    }
+}
+
+async fn live_namespace(control: &Control, key: &Key) -> anyhow::Result<Option<LiveNamespace>> {
     match control.get_raw(&NAMESPACES, key).await {
         Ok(namespace) => Ok(Some(LiveNamespace(namespace))),
         Err(error) if error.is_not_found() => Ok(None),
@@ -22,25 +71,25 @@ pub async fn namespace(control: &Control, key: &Key) -> anyhow::Result<Option<Li
     }
 }
 
-/// What is served, and why not all of it is known.
+/// What is served.
 ///
 /// Upstream: `ProcessDiscoverResourcesErr`, `pkg/controller/namespace/deletion/status_condition_utils.go`.
-pub async fn served(feeder: &Feeder) -> (Discovery, Option<String>) {
+pub async fn live_served(feeder: &Feeder) -> Served {
     match feeder.discover().await {
         Ok(discovery) => {
             let failure = discovery
                 .failure()
                 .map(|failure| format!("Discovery failed for some groups, {} failing: {failure}", failure.count()));
-            (discovery, failure)
+            Served { discovery, failure }
         }
-        Err(error) => (Discovery::default(), Some(error.to_string())),
+        Err(error) => Served { failure: Some(error.to_string()), ..Served::default() },
     }
 }
 
 /// The longest grace of a pod that has not ended.
 ///
 /// Upstream: `estimateGracefulTerminationForPods`.
-pub async fn pods_grace_seconds(control: &Control, namespace: &str) -> Result<i64, ApiError> {
+pub async fn live_grace_seconds(control: &Control, namespace: &str) -> Result<i64, ApiError> {
     let mut longest = 0;
     control.list_each(&PODS, namespace, Accept::Object, |pod: Pod| longest = longest.max(pod.grace_seconds())).await?;
     Ok(longest)
@@ -56,7 +105,7 @@ pub struct Remaining {
 }
 
 /// What remains of a kind; nothing where it cannot be listed.
-pub async fn remaining(control: &Control, resource: &Resource, namespace: &str) -> Result<Remaining, ApiError> {
+pub async fn live_remaining(control: &Control, resource: &Resource, namespace: &str) -> Result<Remaining, ApiError> {
     let mut remaining = Remaining::default();
     let listed = control
         .list_each(resource, namespace, Accept::Metadata, |item: Item| {

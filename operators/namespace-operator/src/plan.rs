@@ -12,9 +12,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::resource::{PODS, Resource};
 use shared::api::time::Time;
-use shared::runtime::discovery::Discovery;
 
+use crate::apply::Outcome;
 use crate::objects::{KUBERNETES, LiveNamespace, TERMINATING};
+use crate::observe::{Observed, Served};
 
 /// Upstream: `finalizerEstimateSeconds`.
 const FINALIZER_SECONDS: i64 = 15;
@@ -43,7 +44,8 @@ pub enum Reason {
 }
 
 /// Upstream: `Delete`.
-pub fn plan(namespace: &LiveNamespace) -> Plan {
+pub fn plan(observed: &Observed) -> Plan {
+    let Observed { namespace } = observed;
     let Some(since) = namespace.deletion() else { return Plan::Nothing(Reason::NotDeleted) };
     if namespace.finalizers().next().is_none() {
         return Plan::Nothing(Reason::Finalized);
@@ -57,12 +59,16 @@ pub fn plan(namespace: &LiveNamespace) -> Plan {
 }
 
 /// Of what a namespace is emptied, in which order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
+    /// When its deletion began.
+    pub since: Time,
     /// Goes first: everything else waits until no pod is left.
     pub pods: Option<KindToEmpty>,
     /// All the rest, in no order.
     pub others: Vec<KindToEmpty>,
+    /// Why there may be more kinds.
+    pub undiscovered: Option<String>,
 }
 
 /// One kind, and what it allows.
@@ -77,7 +83,8 @@ pub struct KindToEmpty {
 }
 
 /// Upstream: `deleteAllContent`.
-pub fn plan_content(discovery: &Discovery) -> Content {
+pub fn plan_content(served: Served, since: Time) -> Content {
+    let Served { discovery, failure: undiscovered } = served;
     let deletable = discovery.preferred().filter(|served| served.resource.namespaced && served.has_verbs(&["delete"]));
     let mut others: Vec<KindToEmpty> = deletable
         .map(|served| KindToEmpty {
@@ -88,7 +95,7 @@ pub fn plan_content(discovery: &Discovery) -> Content {
         .collect();
     others.sort_by(|a, b| a.resource.cmp(&b.resource));
     let pods = others.iter().position(|kind| kind.resource == PODS).map(|at| others.remove(at));
-    Content { pods, others }
+    Content { since, pods, others, undiscovered }
 }
 
 /// What emptying one kind has come to.
@@ -147,29 +154,6 @@ pub fn remaining_grace(grace_seconds: i64, since: Time, now: Timestamp) -> i64 {
     if passed >= grace_seconds { 0 } else { grace_seconds }
 }
 
-/// All that was learned in one round.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Round {
-    /// Why not all kinds are known.
-    pub discovery: Option<String>,
-    /// What emptying the pods has come to.
-    pub pods: Option<Emptied>,
-    /// What emptying the other kinds has come to; none while pods remain.
-    pub others: Vec<Emptied>,
-}
-
-impl Round {
-    /// Whether pods remain, so that nothing else is touched.
-    pub fn waits_for_pods(&self) -> bool {
-        self.pods.as_ref().is_some_and(|pods| pods.remaining > 0)
-    }
-
-    /// All kinds.
-    pub fn kinds(&self) -> impl Iterator<Item = &Emptied> {
-        self.pods.iter().chain(&self.others)
-    }
-}
-
 /// What follows from a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
@@ -185,17 +169,18 @@ pub enum Next {
 /// may end long before their grace period does, and upstream's resync would find that out.
 ///
 /// Upstream: `worker`, `pkg/controller/namespace/namespace_controller.go`, and `finalizeNamespace`.
-pub fn next_step(namespace: &LiveNamespace, round: &Round, sync_period: Duration) -> Next {
-    let pods = round.pods.iter().filter_map(|pods| {
+pub fn next_step(observed: &Observed, outcome: &Outcome, sync_period: Duration) -> Next {
+    let Observed { namespace } = observed;
+    let pods = outcome.pods.iter().filter_map(|pods| {
         let error = pods.error.as_ref()?;
         Some(format!("failed to delete pods for namespace: {}, err: {error}", namespace.name()))
     });
-    let others = round.others.iter().filter_map(|kind| kind.error.clone());
-    let errors: Vec<String> = round.discovery.iter().cloned().chain(pods).chain(others).collect();
+    let others = outcome.others.iter().filter_map(|kind| kind.error.clone());
+    let errors: Vec<String> = outcome.undiscovered.iter().cloned().chain(pods).chain(others).collect();
     if !errors.is_empty() {
         return Next::Failed(errors);
     }
-    let estimate = round.kinds().map(|kind| kind.estimate_seconds).max().unwrap_or(0);
+    let estimate = outcome.kinds().map(|kind| kind.estimate_seconds).max().unwrap_or(0);
     match u64::try_from(estimate) {
         Ok(0) | Err(_) => Next::Finalize(finalize_body(namespace)),
         Ok(seconds) => {
@@ -223,6 +208,19 @@ impl fmt::Display for Plan {
             Self::Empty { phase: None, .. } => "empty (is being deleted)",
             Self::Empty { phase: Some(_), .. } => "set phase, empty (is being deleted)",
         })
+    }
+}
+
+/// `empty of pods, then of 41 kinds (are served)`.
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { since: _, pods, others, undiscovered } = self;
+        f.write_str(if pods.is_some() { "empty of pods, then of " } else { "empty of " })?;
+        write!(f, "{} kinds ", others.len())?;
+        match undiscovered {
+            None => f.write_str("(are served)"),
+            Some(failure) => write!(f, "(are known to be served; {failure})"),
+        }
     }
 }
 

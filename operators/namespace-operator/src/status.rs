@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::time::Time;
 
-use crate::objects::LiveNamespace;
-use crate::plan::{Emptied, Round};
+use crate::apply::Outcome;
+use crate::observe::Observed;
+use crate::plan::Emptied;
 
 /// A condition's type, and its reason and message while all is well.
 struct Type(&'static str, &'static str, &'static str);
@@ -36,16 +37,16 @@ const FINALIZERS_REMAINING: Type =
 type Failure = (&'static str, String);
 
 /// The body for `/status`; none if nothing changes.
-pub fn next_status(namespace: &LiveNamespace, round: &Round, now: Timestamp) -> Option<Value> {
+pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<Value> {
     // Group versions are parsed by who reads the discovery; what does not parse is a failure of that.
     let conditions = [
-        (DISCOVERY_FAILURE, discovery_failure(round)),
+        (DISCOVERY_FAILURE, discovery_failure(outcome)),
         (PARSING_FAILURE, None),
-        (CONTENT_FAILURE, content_failure(round)),
-        (CONTENT_REMAINING, content_remaining(round)),
-        (FINALIZERS_REMAINING, finalizers_remaining(round)),
+        (CONTENT_FAILURE, content_failure(outcome)),
+        (CONTENT_REMAINING, content_remaining(outcome)),
+        (FINALIZERS_REMAINING, finalizers_remaining(outcome)),
     ];
-    let mut body = namespace.0.clone();
+    let mut body = observed.namespace.0.clone();
     if !body["status"]["conditions"].is_array() {
         body["status"]["conditions"] = json!([]);
     }
@@ -80,24 +81,24 @@ fn set(known: &mut Vec<Value>, kind: &Type, failure: Option<Failure>, now: Times
     true
 }
 
-fn discovery_failure(round: &Round) -> Option<Failure> {
-    round.discovery.clone().map(|message| ("DiscoveryFailed", message))
+fn discovery_failure(outcome: &Outcome) -> Option<Failure> {
+    outcome.undiscovered.clone().map(|message| ("DiscoveryFailed", message))
 }
 
-fn content_failure(round: &Round) -> Option<Failure> {
-    let mut errors: Vec<&str> = round.kinds().filter_map(|kind| kind.error.as_deref()).collect();
+fn content_failure(outcome: &Outcome) -> Option<Failure> {
+    let mut errors: Vec<&str> = outcome.kinds().filter_map(|kind| kind.error.as_deref()).collect();
     errors.sort_unstable();
     let message = || format!("Failed to delete all resource types, {} remaining: {}", errors.len(), errors.join(", "));
     (!errors.is_empty()).then(|| ("ContentDeletionFailed", message()))
 }
 
 /// Nothing is said of what remains while pods do: the others have not been looked at.
-fn looked_at(round: &Round) -> impl Iterator<Item = &Emptied> {
-    round.kinds().filter(|kind| kind.remaining > 0 && !round.waits_for_pods())
+fn looked_at(outcome: &Outcome) -> impl Iterator<Item = &Emptied> {
+    outcome.kinds().filter(|kind| kind.remaining > 0 && !outcome.waits_for_pods())
 }
 
-fn content_remaining(round: &Round) -> Option<Failure> {
-    let mut lines: Vec<String> = looked_at(round)
+fn content_remaining(outcome: &Outcome) -> Option<Failure> {
+    let mut lines: Vec<String> = looked_at(outcome)
         .map(|kind| {
             let (plural, group) = (&kind.resource.plural, &kind.resource.group);
             format!("{plural}.{group} has {} resource instances", kind.remaining)
@@ -108,9 +109,9 @@ fn content_remaining(round: &Round) -> Option<Failure> {
     (!lines.is_empty()).then(|| ("SomeResourcesRemain", message()))
 }
 
-fn finalizers_remaining(round: &Round) -> Option<Failure> {
+fn finalizers_remaining(outcome: &Outcome) -> Option<Failure> {
     let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
-    for (finalizer, count) in looked_at(round).flat_map(|kind| &kind.finalizers) {
+    for (finalizer, count) in looked_at(outcome).flat_map(|kind| &kind.finalizers) {
         *totals.entry(finalizer).or_default() += count;
     }
     let lines: Vec<String> =

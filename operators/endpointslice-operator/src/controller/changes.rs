@@ -4,32 +4,40 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::api::labels::Labels;
 use shared::api::object::Key;
 use shared::runtime::cache::Change;
+use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 
+use crate::controller::zones::zones_key;
 use crate::objects::{EndpointSlice, Node, Pod, Service};
-use crate::observe::Sources;
+use crate::observe::Caches;
 
-/// A Service to sync, and why.
-pub(super) fn service_changed(change: Change<'_, Service>) -> Option<(Key, Cause)> {
-    let key = change.latest().metadata.key.clone();
+/// A Service is synced unless it asks for the same as before.
+pub(super) fn service_changed(change: Change<'_, Service>) -> Vec<Effect> {
+    let key = || change.latest().metadata.key.clone();
     match change {
-        Change::Added(_) => Some((key, Cause::Edit)),
-        Change::Updated { old, new } => (!old.asks_for_the_same(new)).then_some((key, Cause::Edit)),
-        Change::Deleted(_) => Some((key, Cause::Event)),
+        Change::Updated { old, new } if old.asks_for_the_same(new) => Vec::new(),
+        Change::Added(_) | Change::Updated { .. } => vec![Effect::Enqueue(key(), Cause::Edit)],
+        Change::Deleted(_) => vec![Effect::Enqueue(key(), Cause::Event)],
     }
 }
 
-impl Sources {
-    /// The Services that a pod comes to, leaves, or changes for.
+/// Of nodes, all zones are looked at together.
+pub(super) fn zones_changed(change: Change<'_, Node>) -> Vec<Effect> {
+    if is_of_zones(change) { vec![Effect::Enqueue(zones_key(), Cause::Event)] } else { Vec::new() }
+}
+
+impl Caches {
+    /// The Services that a pod comes to, leaves, or changes for, each after this delay.
     ///
     /// Upstream: `GetPodUpdateProjectionKey`, `GetServicesToUpdate`,
     /// `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
-    pub(super) fn pod_changed(&self, change: Change<'_, Pod>) -> BTreeSet<Key> {
-        match change {
+    pub(super) fn pod_changed(&self, change: Change<'_, Pod>, delay: Duration) -> Vec<Effect> {
+        let services = match change {
             Change::Added(pod) | Change::Deleted(pod) if pod.is_listed() => self.keys(pod, &pod.metadata.labels),
             Change::Updated { old, new } if old.is_listed() || new.is_listed() => {
                 let before = || self.keys(new, &old.metadata.labels);
@@ -42,7 +50,8 @@ impl Sources {
                 }
             }
             Change::Added(_) | Change::Deleted(_) | Change::Updated { .. } => BTreeSet::new(),
-        }
+        };
+        services.into_iter().map(|service| Effect::EnqueueAfter(service, delay)).collect()
     }
 
     fn keys(&self, pod: &Pod, labels: &Labels) -> BTreeSet<Key> {
@@ -51,20 +60,23 @@ impl Sources {
     }
 
     /// The Services that have left out pods because this node was missing.
-    pub(super) fn node_changed(&self, change: Change<'_, Node>) -> Vec<Key> {
+    pub(super) fn node_changed(&self, change: Change<'_, Node>) -> Vec<Effect> {
         match change {
-            Change::Added(node) => self.tracker.awaiting(node.metadata.name()),
+            Change::Added(node) => {
+                let awaiting = self.tracker.awaiting(node.metadata.name());
+                awaiting.into_iter().map(|service| Effect::Enqueue(service, Cause::Event)).collect()
+            }
             Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
         }
     }
 
-    /// The Services whose slice somebody else has changed.
+    /// The Services whose slice somebody else has changed, each after this delay.
     ///
     /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
     /// `pkg/controller/endpointslice/endpointslice_controller.go`. There a slice that another controller takes over, or
     /// gives away, is updated; here it comes or goes. And there nobody minds when a slice goes that this process has not
     /// written yet.
-    pub(super) fn slice_changed(&self, change: Change<'_, EndpointSlice>) -> Vec<Key> {
+    pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
         let service = |slice: &Arc<EndpointSlice>| {
             let service = slice.service();
             if service.is_none() {
@@ -72,15 +84,14 @@ impl Sources {
             }
             service
         };
-        match change {
-            Change::Added(slice) if self.tracker.is_news(slice) => service(slice).into_iter().collect(),
-            Change::Updated { old, new } if old.service() != new.service() => {
-                [service(new), old.service()].into_iter().flatten().collect()
-            }
-            Change::Updated { old: _, new } if self.tracker.is_news(new) => service(new).into_iter().collect(),
-            Change::Deleted(slice) if self.tracker.is_gone(slice.metadata.uid) => service(slice).into_iter().collect(),
-            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
-        }
+        let services = match change {
+            Change::Added(slice) if self.tracker.is_news(slice) => [service(slice), None],
+            Change::Updated { old, new } if old.service() != new.service() => [service(new), old.service()],
+            Change::Updated { old: _, new } if self.tracker.is_news(new) => [service(new), None],
+            Change::Deleted(slice) if !self.tracker.has_deleted(slice.metadata.uid) => [service(slice), None],
+            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
+        };
+        services.into_iter().flatten().map(|service| Effect::EnqueueAfter(service, delay)).collect()
     }
 }
 

@@ -11,7 +11,7 @@ use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
 
 use super::trigger_time_tracker::ServiceState;
-use crate::objects::{EndpointSlice, Pod, Service};
+use crate::objects::EndpointSlice;
 use crate::plan::topologycache::{ServiceHints, ZoneRatios};
 
 /// The memory.
@@ -23,7 +23,7 @@ pub(crate) struct Tracker {
 #[derive(Debug, Default)]
 struct State {
     slices: BTreeMap<Uid, Written>,
-    services: BTreeMap<Key, ServiceState>,
+    services: BTreeMap<Key, Arc<ServiceState>>,
     hints: BTreeMap<Key, ServiceHints>,
     /// The nodes that each Service waits for, because of pods that are left out without them.
     missing_nodes: BTreeMap<Key, BTreeSet<Text>>,
@@ -41,11 +41,11 @@ enum Written {
 
 #[derive(Debug, Default)]
 enum Zones {
-    /// A node has changed since they were told, or they were never told.
+    /// A node has changed since they were computed, or they never were.
     #[default]
     Unknown,
-    /// As told from the nodes.
-    Told(Option<Arc<ZoneRatios>>),
+    /// As computed from the nodes.
+    Known(Option<Arc<ZoneRatios>>),
 }
 
 impl Tracker {
@@ -88,16 +88,24 @@ impl Tracker {
         self.state().slices.clear();
     }
 
-    /// A slice is gone; gives whether that was somebody else's doing.
+    /// The event of a slice's deletion has come.
     ///
     /// Upstream: `HandleDeletion`, `endpointslice_tracker.go`.
-    pub(crate) fn is_gone(&self, slice: Uid) -> bool {
-        self.state().slices.remove(&slice) != Some(Written::Deleted)
+    pub(crate) fn deletion_observed(&self, slice: Uid) {
+        self.state().slices.remove(&slice);
     }
 
-    /// When what this sync answers to happened.
-    pub(crate) fn trigger(&self, service: &Service, pods: &[Arc<Pod>]) -> Option<Time> {
-        self.state().services.entry(service.metadata.key.clone()).or_default().next_trigger(service, pods)
+    /// When what led to this state of a Service happened.
+    pub(crate) fn trigger(&self, service: &Key, state: &ServiceState) -> Option<Time> {
+        match self.state().services.get(service) {
+            Some(before) => state.trigger(before),
+            None => state.trigger(&ServiceState::default()),
+        }
+    }
+
+    /// A sync has seen this state of a Service.
+    pub(crate) fn remember_state(&self, service: &Key, state: &Arc<ServiceState>) {
+        self.state().services.insert(service.clone(), Arc::clone(state));
     }
 
     /// What is remembered of a Service's hints.
@@ -145,15 +153,17 @@ impl Tracker {
         self.state().zones = Zones::Unknown;
     }
 
-    /// The shares of the zones; `tell` gives them where a node has changed.
-    pub(crate) fn zones(&self, tell: impl FnOnce() -> Option<ZoneRatios>) -> Option<Arc<ZoneRatios>> {
-        let mut state = self.state();
-        if let Zones::Told(zones) = &state.zones {
+    /// The shares of the zones that were remembered; `compute` gives them where a node has changed since then.
+    pub(crate) fn zones(&self, compute: impl FnOnce() -> Option<Arc<ZoneRatios>>) -> Option<Arc<ZoneRatios>> {
+        if let Zones::Known(zones) = &self.state().zones {
             return zones.clone();
         }
-        let zones = tell().map(Arc::new);
-        state.zones = Zones::Told(zones.clone());
-        zones
+        compute()
+    }
+
+    /// These are the shares of the zones.
+    pub(crate) fn remember_zones(&self, zones: Option<Arc<ZoneRatios>>) {
+        self.state().zones = Zones::Known(zones);
     }
 
     /// The Services of which some zone has too few endpoints for its CPU.

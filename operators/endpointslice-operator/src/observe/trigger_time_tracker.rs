@@ -11,7 +11,7 @@ use shared::api::time::Time;
 
 use crate::objects::{Pod, Service};
 
-/// What the last sync of a Service has seen.
+/// What a sync of a Service has seen.
 #[derive(Debug, Default)]
 pub struct ServiceState {
     /// Whether there was one.
@@ -23,21 +23,23 @@ pub struct ServiceState {
 }
 
 impl ServiceState {
-    /// The time for this sync: the earliest that is later than what was seen before; of a Service that was not known
-    /// before, its creation; none if nothing happened that has a time. `pods` are sorted by key.
+    /// What this sync sees. `pods` are sorted by key.
+    pub fn of(service: &Service, pods: &[Arc<Pod>]) -> Self {
+        let times = pods.iter().filter_map(|pod| Some((pod.metadata.key.clone(), pod.ready_changed?)));
+        Self { is_known: true, creation: service.metadata.creation, pods: times.collect() }
+    }
+
+    /// The time for this sync: the earliest that is later than what was seen `before`; of a Service that was not known
+    /// before, its creation; none if nothing happened that has a time.
     ///
     /// Upstream: `ComputeEndpointLastChangeTriggerTime`.
-    pub fn next_trigger(&mut self, service: &Service, pods: &[Arc<Pod>]) -> Option<Time> {
-        let creation = service.metadata.creation;
-        let times = pods.iter().filter_map(|pod| Some((pod.metadata.key.clone(), pod.ready_changed?)));
-        let before = std::mem::replace(&mut self.pods, times.collect());
-        let known = std::mem::replace(&mut self.creation, creation);
-        if !std::mem::replace(&mut self.is_known, true) {
-            return creation;
+    pub fn trigger(&self, before: &Self) -> Option<Time> {
+        if !before.is_known {
+            return self.creation;
         }
-        let seen = |key: &Key| before.binary_search_by(|(pod, _)| pod.cmp(key)).ok().map(|at| before[at].1);
+        let seen = |key: &Key| before.pods.binary_search_by(|(pod, _)| pod.cmp(key)).ok().map(|at| before.pods[at].1);
         let changed = self.pods.iter().filter(|(key, time)| seen(key).is_none_or(|seen| *time > seen));
-        let recreated = creation.filter(|creation| known.is_none_or(|known| *creation > known));
+        let recreated = self.creation.filter(|creation| before.creation.is_none_or(|known| *creation > known));
         changed.map(|(_, time)| *time).chain(recreated).min()
     }
 }

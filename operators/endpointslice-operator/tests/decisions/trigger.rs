@@ -17,7 +17,8 @@ fn next(state: &mut ServiceState, service: i64, pods: &[(&str, i64)]) -> Option<
     let service: Arc<Service> = object("v1", "Service", "my-service").created(at(service)).build();
     let pods: Vec<Arc<Pod>> =
         pods.iter().map(|(name, since)| object("v1", "Pod", name).ready_since(at(*since)).build()).collect();
-    state.next_trigger(&service, &pods).map(Time::second)
+    let before = std::mem::replace(state, ServiceState::of(&service, &pods));
+    state.trigger(&before).map(Time::second)
 }
 
 /// Upstream: `TestNewServiceNoPods`, `TestNewServiceExistingPods`.

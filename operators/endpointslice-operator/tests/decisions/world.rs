@@ -108,6 +108,7 @@ impl World {
         let slices = self.slices.values().map(|slice| Arc::new(serde_json::from_value(slice.clone()).unwrap()));
         Observed {
             trigger: service.metadata.creation,
+            state: Arc::default(),
             slices: slices.collect(),
             zones: zone_ratios(nodes.iter().map(|node| &**node)).map(Arc::new),
             nodes: nodes.iter().map(|node| (Text::new(node.metadata.name()), node.zone.clone())).collect(),

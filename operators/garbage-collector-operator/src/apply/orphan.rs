@@ -4,39 +4,60 @@
 //!
 //! Upstream: `processAttemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
 
+use std::sync::Arc;
+
 use anyhow::{anyhow, bail};
 use futures::{StreamExt, stream};
-use shared::runtime::control::{KeyControl, Patch, aggregate};
+use shared::api::object::Key;
+use shared::runtime::control::{Control, KeyControl, Patch, aggregate};
 
-use crate::apply::{UNSUPPORTED_MEDIA_TYPE, as_read, unless_gone, without_finalizer};
-use crate::controller::collector::Collector;
+use crate::apply::{UNSUPPORTED_MEDIA_TYPE, as_read, read, unless_gone, without_finalizer};
 use crate::objects::ORPHAN;
-use crate::observe::{Got, get, key_in};
+use crate::observe::{Caches, Got, key_in};
 use crate::plan::orphan::{Plan, Release};
 use crate::plan::patches::{drop_owners_of, keep_other_owners};
 
 /// So many dependents at once.
 const AT_ONCE: usize = 20;
 
-/// Does what was planned.
-///
-/// # Errors
-/// When a dependent could not be changed (the owner then waits), or the finalizer not be removed.
-pub async fn orphan(collector: &Collector, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<()> {
-    let Plan { owner, releases } = plan;
-    let releases = releases.into_iter().map(|release| apply_release(collector, control, release));
-    let outcomes: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
-    aggregate(outcomes.into_iter().filter_map(Result::err).collect())?;
-    let Some(resource) = collector.resource_of(&owner.object.kind) else {
-        bail!("{} of {owner} is not served", owner.object.kind.api_version)
-    };
-    without_finalizer(collector, control, &resource, &owner, ORPHAN).await
+/// Carries out attempts to orphan.
+pub(crate) struct Writer {
+    pub(crate) caches: Arc<Caches>,
+    pub(crate) control: Control,
 }
 
-async fn apply_release(collector: &Collector, control: KeyControl<'_>, release: Release) -> anyhow::Result<()> {
+/// How far a plan came.
+pub(crate) struct Outcome {
+    /// A dependent that could not be changed (the owner then waits), or the finalizer that could not be removed.
+    pub(crate) error: Option<anyhow::Error>,
+}
+
+impl Writer {
+    /// Does what was planned in the sync of this key.
+    pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> Outcome {
+        Outcome { error: self.orphan(key, plan).await.err() }
+    }
+
+    async fn orphan(&self, key: &Key, plan: Plan) -> anyhow::Result<()> {
+        let (caches, control) = (&self.caches, self.control.for_name(key));
+        let Plan { owner, releases } = plan;
+        let count = releases.len();
+        let releases = releases.into_iter().map(|release| apply_release(caches, control, release));
+        let outcomes: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
+        aggregate(outcomes.into_iter().filter_map(Result::err).collect())?;
+        let Some(resource) = caches.resource_of(&owner.object.kind) else {
+            bail!("{} of {owner} is not served", owner.object.kind.api_version)
+        };
+        without_finalizer(caches, control, &resource, &owner, ORPHAN).await?;
+        tracing::info!(%key, %owner, dependents = count, "orphaned the dependents");
+        Ok(())
+    }
+}
+
+async fn apply_release(caches: &Caches, control: KeyControl<'_>, release: Release) -> anyhow::Result<()> {
     let Release { dependent, owners } = release;
     let failed = |error| anyhow::Error::new(error).context(format!("orphan {dependent}"));
-    let Some(resource) = collector.resource_of(&dependent.object.kind) else {
+    let Some(resource) = caches.resource_of(&dependent.object.kind) else {
         bail!("orphan {dependent}: {} is not served", dependent.object.kind.api_version)
     };
     let key = key_in(&resource, &dependent.namespace, &dependent.object.name);
@@ -46,7 +67,7 @@ async fn apply_release(collector: &Collector, control: KeyControl<'_>, release: 
         Err(error) if error.code() == Some(UNSUPPORTED_MEDIA_TYPE) => {}
         Err(error) => return Err(failed(error)),
     }
-    let live = match get(collector, &control, &resource, &key).await {
+    let live = match read(caches, &control, &resource, &key).await {
         Got::Object(live) if live.uid() == dependent.object.uid => live,
         Got::Object(_) | Got::Absent => return Ok(()),
         Got::Unserved => return Err(anyhow!("orphan {dependent}: {resource} is not served")),

@@ -21,9 +21,9 @@ use shared::runtime::informer::{Feeder, Running, Sink};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::controller::collector::Collector;
 use crate::graph::Event;
 use crate::objects::{ObjectKind, PartialObject};
+use crate::observe::Caches;
 use plan::{Plan, plan};
 
 /// Upstream's: how often it is asked what is served, and how long new monitors may take before it goes on without.
@@ -32,9 +32,9 @@ const PERIOD: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// All monitors.
-pub struct Monitors {
+pub(super) struct Monitors {
     feeder: Feeder,
-    collector: Arc<Collector>,
+    caches: Arc<Caches>,
     running: BTreeMap<Resource, Running>,
     failed: BTreeMap<String, String>,
     definitions: Arc<Notify>,
@@ -44,14 +44,14 @@ pub struct Monitors {
 
 impl Monitors {
     /// No monitor yet; what comes with it says when the first ones have told what there is.
-    pub fn new(feeder: Feeder, collector: Arc<Collector>, errors: Counter) -> (Self, watch::Receiver<Progress>) {
+    pub(super) fn new(feeder: Feeder, caches: Arc<Caches>, errors: Counter) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
         let (running, failed, definitions) = (BTreeMap::new(), BTreeMap::new(), Arc::default());
-        (Self { feeder, collector, running, failed, definitions, ready, errors }, is_ready)
+        (Self { feeder, caches, running, failed, definitions, ready, errors }, is_ready)
     }
 
     /// Follows what is served for as long as the future is polled.
-    pub async fn run(mut self) {
+    pub(super) async fn run(mut self) {
         loop {
             let started = self.follow_served().await;
             let was_ready = self.ready.borrow().synced;
@@ -99,7 +99,7 @@ impl Monitors {
             self.errors.inc();
             return Vec::new();
         };
-        self.collector.set_served(discovery);
+        self.caches.set_served(discovery);
         for resource in &stop {
             tracing::info!(%resource, version = &*resource.version, "monitor stops");
             self.running.remove(resource);
@@ -125,7 +125,7 @@ impl Monitors {
     fn start(&self, resource: &Resource) -> Running {
         let defines_kinds = matches!(&*resource.plural, "customresourcedefinitions" | "apiservices");
         let sink = GraphSink {
-            collector: Arc::clone(&self.collector),
+            caches: Arc::clone(&self.caches),
             kind: ObjectKind::of(resource),
             definitions: defines_kinds.then(|| Arc::clone(&self.definitions)),
         };
@@ -135,7 +135,7 @@ impl Monitors {
 
 /// Tells the graph what one monitor sees.
 struct GraphSink {
-    collector: Arc<Collector>,
+    caches: Arc<Caches>,
     kind: Arc<ObjectKind>,
     /// Woken by changes of what defines kinds.
     definitions: Option<Arc<Notify>>,
@@ -143,7 +143,7 @@ struct GraphSink {
 
 impl GraphSink {
     fn tell(&self, event: Event<'_>) {
-        self.collector.update(event);
+        self.caches.update(event);
         if let Some(definitions) = &self.definitions {
             definitions.notify_one();
         }
@@ -165,6 +165,6 @@ impl Sink<PartialObject> for GraphSink {
 
     fn reset(&self, live: Vec<Arc<PartialObject>>, unreadable: &BTreeMap<Key, String>) {
         let unreadable: BTreeSet<Key> = unreadable.keys().cloned().collect();
-        self.collector.update(Event::Listed(&self.kind, &live, &unreadable));
+        self.caches.update(Event::Listed(&self.kind, &live, &unreadable));
     }
 }

@@ -1,8 +1,8 @@
-//! Objects and references in a line, and the effects of events as text.
+//! Objects and references in a line, and the attempts of events as text.
 
 use std::sync::Arc;
 
-use garbage_collector_operator::graph::{Effects, Event, Graph};
+use garbage_collector_operator::graph::{Attempts, Event, Graph};
 use garbage_collector_operator::objects::{Coordinates, Identity, ObjectKind, OwnerReference, PartialObject};
 use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion, Uid};
@@ -117,18 +117,18 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn observe(&mut self, thing: &Thing) -> String {
         self.know(thing);
-        let effects = self.graph.update(Event::Observed(&thing.kind, &thing.object()));
-        self.text(&effects)
+        let attempts = self.graph.update(Event::Observed(&thing.kind, &thing.object()));
+        self.text(&attempts)
     }
 
     pub(crate) fn delete(&mut self, thing: &Thing) -> String {
-        let effects = self.graph.update(Event::Deleted(&thing.kind, &thing.object()));
-        self.text(&effects)
+        let attempts = self.graph.update(Event::Deleted(&thing.kind, &thing.object()));
+        self.text(&attempts)
     }
 
     pub(crate) fn absent(&mut self, identity: &Identity) -> String {
-        let effects = self.graph.update(Event::Absent(identity));
-        self.text(&effects)
+        let attempts = self.graph.update(Event::Absent(identity));
+        self.text(&attempts)
     }
 
     pub(crate) fn list(&mut self, kind: &str, live: &[&Thing], unreadable: &[&str]) -> String {
@@ -138,14 +138,14 @@ impl Scene {
         let objects: Vec<_> = live.iter().map(|thing| Arc::new(thing.object())).collect();
         let unreadable = unreadable.iter().map(|key| key.split_once('/').unwrap_or(("", key)));
         let unreadable = unreadable.map(|(namespace, name)| Key::new(namespace, name)).collect();
-        let effects = self.graph.update(Event::Listed(&ObjectKind::shared("v1", kind), &objects, &unreadable));
-        self.text(&effects)
+        let attempts = self.graph.update(Event::Listed(&ObjectKind::shared("v1", kind), &objects, &unreadable));
+        self.text(&attempts)
     }
 
     /// The uids and identities in the graph; virtual ones in brackets.
     pub(crate) fn resume(&mut self) -> String {
-        let effects = self.graph.resume();
-        self.text(&effects)
+        let attempts = self.graph.resume();
+        self.text(&attempts)
     }
 
     pub(crate) fn nodes(&self) -> String {
@@ -169,8 +169,8 @@ impl Scene {
         known.cloned().unwrap_or_else(|| uid_.to_string())
     }
 
-    fn text(&self, effects: &Effects) -> String {
-        let Effects { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } = effects;
+    fn text(&self, attempts: &Attempts) -> String {
+        let Attempts { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } = attempts;
         let names = |uids: &[Uid]| {
             let mut names: Vec<String> = uids.iter().map(|uid| self.name(*uid)).collect();
             names.sort();

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use garbage_collector_operator::graph::{Event, Graph, Stage};
 use garbage_collector_operator::objects::{Coordinates, LiveMeta, LiveObject, OwnerReference};
-use garbage_collector_operator::plan::{
-    Action, Conflict, Dependents, Live, Observed, Owner, Owners, Plan, Present, judge_conflict, plan,
-};
+use garbage_collector_operator::observe::{Dependents, Learned, Live, Observed, Owner, Owners, Present};
+use garbage_collector_operator::plan::{Action, Conflict, Plan, judge_conflict, plan};
 use serde_json::json;
 use shared::api::resource::PODS;
 
@@ -49,6 +48,7 @@ fn pod(owners: &str) -> Case {
             stage: Stage::Live,
             dependents: Dependents::default(),
             live: Live::Present(Box::new(present)),
+            learned: Learned::default(),
         },
     }
 }

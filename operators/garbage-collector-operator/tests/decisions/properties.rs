@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use garbage_collector_operator::graph::{Effects, Event, Graph, Stage};
+use garbage_collector_operator::graph::{Attempts, Event, Graph, Stage};
 use garbage_collector_operator::objects::OwnerReference;
 use proptest::prelude::{Just, Strategy, TestCaseError, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use shared::api::object::Uid;
@@ -147,8 +147,8 @@ fn build(step: &Step, version: u64) -> Thing {
     }
 }
 
-/// Gives all effects of delivering one state.
-fn deliver(graph: &mut Graph, model: &Model, thing: &Thing, how: Delivery) -> Effects {
+/// Gives all attempts of delivering one state.
+fn deliver(graph: &mut Graph, model: &Model, thing: &Thing, how: Delivery) -> Attempts {
     let before = model.live.get(&thing.uid).map(|(before, _)| before.object());
     let object = thing.object();
     if let Delivery::InList = how {
@@ -156,14 +156,14 @@ fn deliver(graph: &mut Graph, model: &Model, thing: &Thing, how: Delivery) -> Ef
         let live: Vec<_> = others.map(|(other, _)| other.object()).chain([object]).map(std::sync::Arc::new).collect();
         return graph.update(Event::Listed(&thing.kind, &live, &BTreeSet::new()));
     }
-    let effects = graph.update(Event::Observed(&thing.kind, &object));
+    let attempts = graph.update(Event::Observed(&thing.kind, &object));
     let again = match (how, before) {
         (Delivery::Twice, _) => graph.update(Event::Observed(&thing.kind, &object)),
         (Delivery::OldOneLate, Some(before)) => graph.update(Event::Observed(&thing.kind, &before)),
-        (Delivery::Once | Delivery::OldOneLate | Delivery::InList, _) => Effects::default(),
+        (Delivery::Once | Delivery::OldOneLate | Delivery::InList, _) => Attempts::default(),
     };
-    assert_eq!(again, Effects::default(), "what is known already is worth nothing");
-    effects
+    assert_eq!(again, Attempts::default(), "what is known already is worth nothing");
+    attempts
 }
 
 fn agrees(graph: &Graph, model: &Model) -> Result<(), TestCaseError> {
@@ -204,18 +204,18 @@ proptest! {
                 let Some((last, _)) = model.live.remove(&thing.uid) else { continue };
                 model.ended.insert(last.uid);
                 let expected = model.expected_at_end(&last);
-                let effects = graph.update(Event::Deleted(&last.kind, &last.object()));
-                let made: BTreeSet<Uid> = effects.attempt_to_delete.iter().copied().filter(|uid| *uid != last.uid).collect();
+                let attempts = graph.update(Event::Deleted(&last.kind, &last.object()));
+                let made: BTreeSet<Uid> = attempts.attempt_to_delete.iter().copied().filter(|uid| *uid != last.uid).collect();
                 prop_assert_eq!(made, expected);
-                attempted.extend(effects.attempt_to_delete);
+                attempted.extend(attempts.attempt_to_delete);
                 let again = graph.update(Event::Deleted(&last.kind, &last.object()));
-                prop_assert_eq!(again, Effects::default());
+                prop_assert_eq!(again, Attempts::default());
             } else {
                 let (delete, orphan) = model.expected(&thing, &graph);
-                let effects = deliver(&mut graph, &model, &thing, step.delivery);
-                let made: BTreeSet<Uid> = effects.attempt_to_delete.iter().copied().collect();
+                let attempts = deliver(&mut graph, &model, &thing, step.delivery);
+                let made: BTreeSet<Uid> = attempts.attempt_to_delete.iter().copied().collect();
                 prop_assert!(made.is_superset(&delete), "{:?} without {:?}", made, delete);
-                prop_assert_eq!(effects.attempt_to_orphan.iter().copied().collect::<BTreeSet<_>>(), orphan);
+                prop_assert_eq!(attempts.attempt_to_orphan.iter().copied().collect::<BTreeSet<_>>(), orphan);
                 attempted.extend(made);
                 model.take(&thing);
             }

@@ -1,13 +1,15 @@
 //! Namespaces, and rounds of emptying them, in a line.
 
+use namespace_operator::apply::Outcome;
 use namespace_operator::objects::LiveNamespace;
-use namespace_operator::plan::{Emptied, Round};
+use namespace_operator::observe::Observed;
+use namespace_operator::plan::Emptied;
 use serde_json::{Value, json};
 use shared::api::resource::{DEPLOYMENTS, PODS, Resource};
 
 /// A namespace whose deletion began at `testing::NOW`, with these of `spec.finalizers`.
-pub(crate) fn deleted(finalizers: &[&str]) -> LiveNamespace {
-    LiveNamespace(json!({
+pub(crate) fn deleted(finalizers: &[&str]) -> Observed {
+    let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace",
         "metadata": {
             "name": "ns", "uid": "u", "resourceVersion": "7", "deletionTimestamp": "2026-01-01T12:00:00Z",
@@ -15,12 +17,13 @@ pub(crate) fn deleted(finalizers: &[&str]) -> LiveNamespace {
         },
         "spec": { "finalizers": finalizers, "unknown": 2 },
         "status": { "phase": "Terminating" },
-    }))
+    });
+    Observed { namespace: LiveNamespace(namespace) }
 }
 
-pub(crate) fn with(mut namespace: LiveNamespace, path: &str, value: Value) -> LiveNamespace {
-    *namespace.0.pointer_mut(path).unwrap() = value;
-    namespace
+pub(crate) fn with(mut observed: Observed, path: &str, value: Value) -> Observed {
+    *observed.namespace.0.pointer_mut(path).unwrap() = value;
+    observed
 }
 
 pub(crate) fn emptied(resource: Resource) -> Emptied {
@@ -38,16 +41,16 @@ pub(crate) fn failed(resource: Resource, error: &str) -> Emptied {
 }
 
 /// A round that found no pods, and these.
-pub(crate) fn round(others: Vec<Emptied>) -> Round {
-    Round { discovery: None, pods: Some(emptied(PODS)), others }
+pub(crate) fn round(others: Vec<Emptied>) -> Outcome {
+    Outcome { undiscovered: None, pods: Some(emptied(PODS)), others }
 }
 
 /// A round that found pods, which may take these seconds.
-pub(crate) fn pods_remain(estimate_seconds: i64) -> Round {
+pub(crate) fn pods_remain(estimate_seconds: i64) -> Outcome {
     let pods = Emptied { estimate_seconds, remaining: 3, ..Emptied::nothing(PODS) };
-    Round { discovery: None, pods: Some(pods), others: Vec::new() }
+    Outcome { undiscovered: None, pods: Some(pods), others: Vec::new() }
 }
 
-pub(crate) fn deployments_held() -> Round {
+pub(crate) fn deployments_held() -> Outcome {
     round(vec![held(DEPLOYMENTS, 1, &[("custom.io/finalizer", 1)])])
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use namespace_operator::objects::LiveNamespace;
-use namespace_operator::plan::{KindToEmpty, Next, Plan, Round, judge, next_step, plan, plan_content, remaining_grace};
+use namespace_operator::apply::Outcome;
+use namespace_operator::observe::{Observed, Served as AllServed};
+use namespace_operator::plan::{KindToEmpty, Next, Plan, judge, next_step, plan, plan_content, remaining_grace};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::resource::{DEPLOYMENTS, EVENTS, JOBS, PODS, Resource};
@@ -15,8 +16,8 @@ use shared::testing::{NOW, ago};
 use crate::fixtures::{deleted, deployments_held, emptied, failed, pods_remain, round, with};
 
 #[track_caller]
-fn check(namespace: &LiveNamespace, expected: &str) {
-    assert_eq!(plan(namespace).to_string(), expected);
+fn check(observed: &Observed, expected: &str) {
+    assert_eq!(plan(observed).to_string(), expected);
 }
 
 #[test]
@@ -33,7 +34,7 @@ fn a_missing_phase_is_written_and_nothing_else_changes() {
     let active = with(deleted(&["kubernetes"]), "/status/phase", json!("Active"));
     check(&active, "set phase, empty (is being deleted)");
     let Plan::Empty { phase: Some(body), .. } = plan(&active) else { panic!("no body") };
-    assert_eq!(body, deleted(&["kubernetes"]).0);
+    assert_eq!(body, deleted(&["kubernetes"]).namespace.0);
 }
 
 fn served(resource: Resource, verbs: &str) -> Served {
@@ -54,7 +55,11 @@ fn pods_go_first_and_each_kind_as_it_allows() {
         ],
         failed: BTreeMap::new(),
     };
-    let content = plan_content(&discovery);
+    let served = |failure| AllServed { discovery: discovery.clone(), failure };
+    let content = plan_content(served(None), Time::of(NOW));
+    assert_eq!(content.to_string(), "empty of pods, then of 2 kinds (are served)");
+    let unknown = plan_content(served(Some("no answer".to_owned())), Time::of(NOW));
+    assert_eq!(unknown.to_string(), "empty of pods, then of 2 kinds (are known to be served; no answer)");
     assert_eq!(content.pods.unwrap().resource, PODS);
     let others: Vec<_> =
         content.others.iter().map(|kind| (kind.resource.to_string(), kind.can_delete_collection)).collect();
@@ -94,8 +99,8 @@ fn grace_counts_from_the_deletion_of_the_namespace() {
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
 
 #[track_caller]
-fn check_next(round: &Round, expected: &str) {
-    assert_eq!(next_step(&deleted(&["kubernetes"]), round, FIVE_MINUTES).to_string(), expected);
+fn check_next(outcome: &Outcome, expected: &str) {
+    assert_eq!(next_step(&deleted(&["kubernetes"]), outcome, FIVE_MINUTES).to_string(), expected);
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn only_an_empty_namespace_is_let_go() {
     check_next(&pods_remain(30), "again after 16s (not empty yet)");
     check_next(&pods_remain(1), "again after 1s (not empty yet)");
     check_next(&round(vec![failed(DEPLOYMENTS, "no")]), "again (no)");
-    let unknown = Round { discovery: Some("down".to_owned()), ..round(vec![emptied(DEPLOYMENTS)]) };
+    let unknown = Outcome { undiscovered: Some("down".to_owned()), ..round(vec![emptied(DEPLOYMENTS)]) };
     check_next(&unknown, "again (down)");
     let mut pods = round(Vec::new());
     pods.pods = Some(failed(PODS, "no"));
@@ -123,9 +128,9 @@ fn pods_with_a_long_grace_are_looked_at_before_it_ends() {
 
 #[test]
 fn other_finalizers_stay_sorted_and_unknown_fields_as_they_are() {
-    let namespace = deleted(&["z", "kubernetes", "a", "a"]);
-    let Next::Finalize(body) = next_step(&namespace, &round(Vec::new()), FIVE_MINUTES) else { panic!("not finalized") };
+    let observed = deleted(&["z", "kubernetes", "a", "a"]);
+    let Next::Finalize(body) = next_step(&observed, &round(Vec::new()), FIVE_MINUTES) else { panic!("not finalized") };
     assert_eq!(body["spec"], json!({ "finalizers": ["a", "z"], "unknown": 2 }));
-    assert_eq!(body["metadata"], namespace.0["metadata"]);
+    assert_eq!(body["metadata"], observed.namespace.0["metadata"]);
     assert_eq!(body.get("status"), None);
 }

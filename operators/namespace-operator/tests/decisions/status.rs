@@ -1,7 +1,9 @@
 //! The five conditions, in upstream's words.
 
+use namespace_operator::apply::Outcome;
 use namespace_operator::objects::LiveNamespace;
-use namespace_operator::plan::{Emptied, Round};
+use namespace_operator::observe::Observed;
+use namespace_operator::plan::Emptied;
 use namespace_operator::status::next_status;
 use serde_json::{Value, json};
 use shared::api::resource::{DEPLOYMENTS, JOBS};
@@ -31,8 +33,8 @@ const WELL: [&str; 5] = [
 
 /// `expected` replaces the conditions of the same type.
 #[track_caller]
-fn check(round: &Round, expected: &[&str]) {
-    let body = next_status(&deleted(&["kubernetes"]), round, NOW).unwrap();
+fn check(outcome: &Outcome, expected: &[&str]) {
+    let body = next_status(&deleted(&["kubernetes"]), outcome, NOW).unwrap();
     let kind = |line: &str| line.split(' ').next().unwrap().to_owned();
     let lines = WELL.map(|well| expected.iter().find(|line| kind(line) == kind(well)).copied().unwrap_or(well));
     assert_eq!(conditions(&body), lines);
@@ -88,8 +90,8 @@ fn nothing_is_said_of_what_remains_while_pods_do() {
 #[test]
 fn failures_are_told_in_order() {
     check(
-        &Round {
-            discovery: Some("Discovery failed for some groups, 1 failing: x".to_owned()),
+        &Outcome {
+            undiscovered: Some("Discovery failed for some groups, 1 failing: x".to_owned()),
             ..round(vec![failed(JOBS, "z"), failed(DEPLOYMENTS, "a")])
         },
         &[
@@ -106,7 +108,7 @@ fn conditions_that_are_there_keep_their_places() {
     let known = ["NamespaceContentRemaining", "NamespaceDeletionDiscoveryFailure"];
     let known = known.map(|name| json!({ "type": name, "status": "True", "reason": "r", "message": "m" }));
     let namespace = with(deleted(&["kubernetes"]), "/status", json!({ "phase": "Terminating", "conditions": known }));
-    let failure = Round { discovery: Some("x".to_owned()), ..round(Vec::new()) };
+    let failure = Outcome { undiscovered: Some("x".to_owned()), ..round(Vec::new()) };
     let body = next_status(&namespace, &failure, NOW).unwrap();
     let discovery = "NamespaceDeletionDiscoveryFailure True DiscoveryFailed: x";
     assert_eq!(conditions(&body), [WELL[3], discovery, WELL[1], WELL[2], WELL[4]]);
@@ -114,7 +116,8 @@ fn conditions_that_are_there_keep_their_places() {
 
 #[test]
 fn what_does_not_change_is_not_written() {
-    let written = LiveNamespace(next_status(&deleted(&["kubernetes"]), &deployments_held(), NOW).unwrap());
+    let body = next_status(&deleted(&["kubernetes"]), &deployments_held(), NOW).unwrap();
+    let written = Observed { namespace: LiveNamespace(body) };
     assert_eq!(next_status(&written, &deployments_held(), NOW), None);
 }
 

@@ -7,28 +7,41 @@ use shared::runtime::worker::Requeue;
 use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
 
 use super::*;
-use crate::controller::{REST, follow, requeue};
+use crate::controller::{REST, requeue};
 use crate::objects::MANAGED_BY;
 use crate::observe::Observed;
 use crate::plan::topologycache::ServiceHints;
 use crate::plan::{Config, plan};
 
 /// Services `app-0` to `app-2`, which select the pods of that app, one that selects two labels, and one without selector.
-fn sources() -> Sources {
-    let (sources, _) = follow();
+fn caches() -> Caches {
+    let (caches, _) = Caches::new();
     let service =
         |name: &str, selector: Value| object("v1", "Service", name).set(&["spec", "selector"], selector).build();
     for n in 0..3 {
-        store(&sources.services, &service(&format!("app-{n}"), json!({ "app": n.to_string() })));
+        store(&caches.services, &service(&format!("app-{n}"), json!({ "app": n.to_string() })));
     }
-    store(&sources.services, &service("both", json!({ "app": "0", "tier": "web" })));
-    store(&sources.services, &service("none", Value::Null));
-    sources
+    store(&caches.services, &service("both", json!({ "app": "0", "tier": "web" })));
+    store(&caches.services, &service("none", Value::Null));
+    caches
 }
 
 fn app(name: &str) -> ObjectBuilder {
     let pod = pod("a").label("app", name).set(&["status", "podIP"], "10.0.0.1");
     pod.set(&["status", "podIPs"], json!([{ "ip": "10.0.0.1" }]))
+}
+
+/// What the caller gives; what is changed does not depend on it.
+const DELAY: Duration = Duration::from_secs(3);
+
+/// The Services that are enqueued.
+fn services(effects: Vec<Effect>) -> Vec<String> {
+    names(effects.into_iter().map(|effect| {
+        let (Effect::Enqueue(service, Cause::Event) | Effect::EnqueueAfter(service, DELAY)) = effect else {
+            panic!("{effect:?}")
+        };
+        service
+    }))
 }
 
 fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
@@ -38,11 +51,11 @@ fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
 /// Upstream: `TestGetPodServicesToUpdate`.
 #[test]
 fn a_pod_concerns_the_services_that_select_it() {
-    let sources = sources();
+    let caches = caches();
     let check = |pod: ObjectBuilder, expected: &[&str]| {
         let pod: Arc<Pod> = pod.build();
-        assert_eq!(names(sources.pod_changed(Change::Added(&pod))), expected);
-        assert_eq!(names(sources.pod_changed(Change::Deleted(&pod))), expected);
+        assert_eq!(services(caches.pod_changed(Change::Added(&pod), DELAY)), expected);
+        assert_eq!(services(caches.pod_changed(Change::Deleted(&pod), DELAY)), expected);
     };
     check(app("0"), &["app-0"]);
     check(app("1").label("tier", "web"), &["app-1"]);
@@ -57,10 +70,14 @@ fn a_pod_concerns_the_services_that_select_it() {
 /// Upstream: `Test_podChanged`, `TestDetermineNeededServiceUpdates`.
 #[test]
 fn an_update_of_a_pod_concerns_whom_it_makes_a_difference_to() {
-    let sources = sources();
+    let caches = caches();
     let check = |old: ObjectBuilder, new: ObjectBuilder, expected: &[&str]| {
         let (old, new): (Arc<Pod>, Arc<Pod>) = (old.build(), new.build());
-        assert_eq!(names(sources.pod_changed(Change::Updated { old: &old, new: &new })), expected, "{old:?} {new:?}");
+        assert_eq!(
+            services(caches.pod_changed(Change::Updated { old: &old, new: &new }, DELAY)),
+            expected,
+            "{old:?} {new:?}"
+        );
     };
     let plain = || app("0");
     let ips = |ips: &[&str]| {
@@ -100,54 +117,66 @@ fn slice(name: &str, service: &str) -> ObjectBuilder {
 /// `TestEndpointSliceTrackerDeletion`.
 #[test]
 fn a_slice_concerns_its_service_unless_the_change_is_our_own() {
-    let sources = sources();
+    let caches = caches();
     let build = |slice: ObjectBuilder| -> Arc<EndpointSlice> { slice.build() };
     let (first, second) = (build(slice("a", "app-0")), build(slice("a", "app-0").generation(2)));
-    let updated = || names(sources.slice_changed(Change::Updated { old: &first, new: &second }));
-    assert_eq!(names(sources.slice_changed(Change::Added(&first))), ["app-0"]);
+    let updated = || services(caches.endpoint_slice_changed(Change::Updated { old: &first, new: &second }, DELAY));
+    assert_eq!(services(caches.endpoint_slice_changed(Change::Added(&first), DELAY)), ["app-0"]);
     assert_eq!(updated(), ["app-0"]);
 
-    sources.tracker.wrote(first.meta().uid, 1);
-    assert!(sources.slice_changed(Change::Added(&first)).is_empty(), "our own creation");
+    caches.tracker.wrote(first.meta().uid, 1);
+    assert!(caches.endpoint_slice_changed(Change::Added(&first), DELAY).is_empty(), "our own creation");
     assert_eq!(updated(), ["app-0"], "somebody else's change of it");
-    sources.tracker.wrote(first.meta().uid, 2);
+    caches.tracker.wrote(first.meta().uid, 2);
     assert!(updated().is_empty(), "our own change");
     let moved = build(slice("a", "app-1").generation(2));
     let change = Change::Updated { old: &second, new: &moved };
-    assert_eq!(names(sources.slice_changed(change)), ["app-1", "app-0"]);
+    assert_eq!(services(caches.endpoint_slice_changed(change, DELAY)), ["app-1", "app-0"]);
 
-    sources.tracker.deleted(first.meta().uid);
-    assert!(sources.tracker.has_deleted(first.meta().uid));
+    caches.tracker.deleted(first.meta().uid);
+    assert!(caches.tracker.has_deleted(first.meta().uid));
     assert!(updated().is_empty(), "on its way out");
-    assert!(sources.slice_changed(Change::Deleted(&second)).is_empty(), "our own deletion");
-    assert!(!sources.tracker.has_deleted(first.meta().uid));
-    sources.tracker.deleted(first.meta().uid);
-    sources.tracker.start_over();
-    assert!(!sources.tracker.has_deleted(first.meta().uid), "a restored etcd has it again");
-    assert_eq!(names(sources.slice_changed(Change::Deleted(&second))), ["app-0"]);
+    assert!(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY).is_empty(), "our own deletion");
+    caches.tracker.deletion_observed(first.meta().uid);
+    assert!(!caches.tracker.has_deleted(first.meta().uid));
+    caches.tracker.deleted(first.meta().uid);
+    caches.tracker.start_over();
+    assert!(!caches.tracker.has_deleted(first.meta().uid), "a restored etcd has it again");
+    assert_eq!(services(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY)), ["app-0"]);
 
     let nobodys = build(object("discovery.k8s.io/v1", "EndpointSlice", "b").set(&["addressType"], "IPv4"));
-    assert!(sources.slice_changed(Change::Added(&nobodys)).is_empty());
+    assert!(caches.endpoint_slice_changed(Change::Added(&nobodys), DELAY).is_empty());
 }
 
 /// Upstream: `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion`.
 #[test]
 fn what_is_gone_or_going_is_not_observed() {
-    let sources = sources();
+    let caches = caches();
     for slice in [slice("a", "app-0"), slice("b", "app-0").terminating(), slice("c", "app-1"), slice("d", "app-0")] {
-        store(&sources.slices, &slice.build());
+        store(&caches.endpoint_slices, &slice.build());
     }
-    sources.tracker.deleted(uid("d"));
-    let observed = sources.observe(&Key::new("default", "app-0")).unwrap();
+    caches.tracker.deleted(uid("d"));
+    let observed = caches.observe(&Key::new("default", "app-0")).unwrap();
     assert_eq!(names(observed.slices.iter().map(|slice| slice.metadata.key.clone())), ["a"]);
-    assert!(sources.observe(&Key::new("default", "gone")).is_none());
-    assert!(sources.observe(&Key::new("default", "none")).unwrap().slices.is_empty());
+    assert!(caches.observe(&Key::new("default", "gone")).is_none());
+    assert!(caches.observe(&Key::new("default", "none")).unwrap().slices.is_empty());
+}
+
+#[test]
+fn observing_changes_nothing_of_what_is_remembered() {
+    let caches = caches();
+    let observe = || caches.observe(&Key::new("default", "app-0")).unwrap();
+    let (first, second) = (observe(), observe());
+    assert!(first.trigger.is_some());
+    assert_eq!(first.trigger, second.trigger);
+    caches.tracker.remember_state(&first.service.metadata.key, &first.state);
+    assert_eq!(observe().trigger, None);
 }
 
 /// Upstream: `TestUpdateNode`, and the zones that its handler tells.
 #[test]
 fn the_zones_are_told_anew_when_a_node_changes_that_counts() {
-    let (sources, _) = follow();
+    let (caches, _) = Caches::new();
     let node = |name: &str, zone: &str, ready: &str| -> Arc<Node> {
         let node = object("v1", "Node", name).set(&["metadata", "namespace"], "");
         node.label("topology.kubernetes.io/zone", zone)
@@ -162,35 +191,38 @@ fn the_zones_are_told_anew_when_a_node_changes_that_counts() {
     assert!(differs(&node("a", "a", "False")));
     assert!(differs(&node("a", "b", "True")));
 
-    store(&sources.nodes, &a);
-    assert_eq!(sources.zones(), None);
-    store(&sources.nodes, &b);
-    assert_eq!(sources.zones(), None, "nobody has said that a node came");
-    sources.tracker.forget_zones();
-    assert_eq!(sources.zones().map(|zones| zones.len()), Some(2));
-    forget(&sources.nodes, &b);
-    sources.tracker.forget_zones();
-    assert_eq!(sources.zones(), None);
+    store(&caches.nodes, &a);
+    assert_eq!(caches.zones(), None);
+    caches.tracker.remember_zones(None);
+    store(&caches.nodes, &b);
+    assert_eq!(caches.zones(), None, "nobody has said that a node came");
+    caches.tracker.forget_zones();
+    assert_eq!(caches.zones().map(|zones| zones.len()), Some(2));
+    caches.tracker.remember_zones(caches.zones());
+    forget(&caches.nodes, &b);
+    assert_eq!(caches.zones().map(|zones| zones.len()), Some(2), "nobody has said that a node went");
+    caches.tracker.forget_zones();
+    assert_eq!(caches.zones(), None);
 }
 
 #[test]
 fn a_node_that_appears_concerns_the_services_that_have_left_out_its_pods() {
-    let sources = sources();
+    let caches = caches();
     let key = |name: &str| Key::new("default", name);
     let nodes = |names: &[&str]| names.iter().map(|name| Text::new(name)).collect();
     let check = |node: &str, expected: &[&str]| {
         let node: Arc<Node> = object("v1", "Node", node).set(&["metadata", "namespace"], "").build();
-        assert_eq!(names(sources.node_changed(Change::Added(&node))), expected);
-        assert_eq!(names(sources.node_changed(Change::Updated { old: &node, new: &node })), [""; 0]);
-        assert_eq!(names(sources.node_changed(Change::Deleted(&node))), [""; 0]);
+        assert_eq!(services(caches.node_changed(Change::Added(&node))), expected);
+        assert_eq!(services(caches.node_changed(Change::Updated { old: &node, new: &node })), [""; 0]);
+        assert_eq!(services(caches.node_changed(Change::Deleted(&node))), [""; 0]);
     };
-    sources.tracker.await_nodes(&key("app-0"), nodes(&["a", "b"]));
-    sources.tracker.await_nodes(&key("app-1"), nodes(&["b"]));
+    caches.tracker.await_nodes(&key("app-0"), nodes(&["a", "b"]));
+    caches.tracker.await_nodes(&key("app-1"), nodes(&["b"]));
     check("a", &["app-0"]);
     check("b", &["app-0", "app-1"]);
     check("c", &[]);
-    sources.tracker.await_nodes(&key("app-0"), nodes(&[]));
-    sources.tracker.forget(&key("app-1"));
+    caches.tracker.await_nodes(&key("app-0"), nodes(&[]));
+    caches.tracker.forget(&key("app-1"));
     check("b", &[]);
 }
 
@@ -203,6 +235,7 @@ fn a_service_without_some_pods_is_looked_at_again_and_takes_events_meanwhile() {
         pods: vec![app("0").node("gone").build()],
         nodes: nodes.iter().map(|node| (Text::new(node), None)).collect(),
         slices: Vec::new(),
+        state: Arc::default(),
         trigger: None,
         zones: None,
         hints: ServiceHints::default(),

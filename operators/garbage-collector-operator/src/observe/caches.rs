@@ -1,4 +1,5 @@
-//! What monitors and workers share: the graph, what is served, and the two queues.
+//! What monitors and workers share: the graph, what is served, what reads have shown, and the two queues before which an
+//! event's attempts are put.
 //!
 //! The graph's lock is the counterpart of upstream's single graph worker: an event is taken whole, and what it is worth
 //! is enqueued before the next one. It is never held over an await.
@@ -7,24 +8,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
+use shared::api::object::{Key, Uid};
 use shared::api::resource::Resource;
 use shared::runtime::discovery::Discovery;
 use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use tokio::sync::watch;
 
-use crate::graph::{Effects, Event, Graph, Stage};
+use crate::graph::{Attempts, Event, Graph, Stage};
 use crate::objects::{Coordinates, Identity, ObjectKind};
+use crate::observe::Learned;
 
 /// The reason of the event about a reference to an owner in another namespace.
-pub const OWNER_REF_INVALID_NAMESPACE: &str = "OwnerRefInvalidNamespace";
+const OWNER_REF_INVALID_NAMESPACE: &str = "OwnerRefInvalidNamespace";
 
 /// What marks the key of an attempt that is only worth while no monitor has seen the object.
 const VIRTUAL: &str = "virtual";
 
 /// What monitors and workers share.
-pub struct Collector {
+pub struct Caches {
     graph: Mutex<Graph>,
     served: watch::Sender<Arc<Discovery>>,
     attempt_to_delete: Queue,
@@ -42,44 +44,44 @@ const UNSERVED: Backoff = Backoff { first: Duration::from_secs(1), max: Duration
 
 /// What an event means for the very object that was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Followed {
+pub(crate) enum Followed {
     /// All that follows is enqueued.
     Enqueued,
     /// As before, and it is to be looked at again, later.
     LookAgain,
 }
 
-impl Collector {
+impl Caches {
     /// An empty graph before these queues.
-    pub fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
+    pub(crate) fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
         let (graph, served) = (Mutex::default(), watch::Sender::default());
         let (unreadable, unserved) = (Mutex::default(), Mutex::default());
         Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder, unreadable, unserved }
     }
 
     /// Reads or changes the graph. What it gives is a copy: nothing can wait in here.
-    pub fn with_graph<T>(&self, look: impl FnOnce(&mut Graph) -> T) -> T {
+    pub(crate) fn with_graph<T>(&self, look: impl FnOnce(&mut Graph) -> T) -> T {
         look(&mut self.graph.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes an event, and enqueues what it is worth.
-    pub fn update(&self, event: Event<'_>) -> Followed {
+    pub(crate) fn update(&self, event: Event<'_>) -> Followed {
         self.with_graph(|graph| {
-            let effects = graph.update(event);
-            self.enqueue(graph, effects)
+            let attempts = graph.update(event);
+            self.enqueue(graph, attempts)
         })
     }
 
     /// Enqueues what all that is known is worth: while another replica was at work, nobody here has kept that.
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.with_graph(|graph| {
-            let effects = graph.resume();
-            self.enqueue(graph, effects);
+            let attempts = graph.resume();
+            self.enqueue(graph, attempts);
         });
     }
 
-    fn enqueue(&self, graph: &Graph, effects: Effects) -> Followed {
-        let Effects { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } = effects;
+    fn enqueue(&self, graph: &Graph, attempts: Attempts) -> Followed {
+        let Attempts { attempt_to_delete, attempt_to_delete_later, attempt_to_orphan, invalid_namespace } = attempts;
         for uid in attempt_to_delete {
             self.attempt_to_delete.add(&key_of(graph, uid), Cause::Event);
         }
@@ -94,7 +96,7 @@ impl Collector {
     }
 
     /// Enqueues objects for an attempt.
-    pub fn attempt(&self, uids: &[Uid]) {
+    pub(crate) fn attempt(&self, uids: &[Uid]) {
         self.with_graph(|graph| {
             for uid in uids {
                 self.attempt_to_delete.add(&key_of(graph, *uid), Cause::Event);
@@ -103,12 +105,12 @@ impl Collector {
     }
 
     /// What the apiserver served when it was last asked.
-    pub fn served(&self) -> Arc<Discovery> {
+    pub(crate) fn served(&self) -> Arc<Discovery> {
         Arc::clone(&self.served.borrow())
     }
 
     /// Notes what the apiserver serves. If it is not what it was, all that waited for it is looked at.
-    pub fn set_served(&self, discovery: Discovery) {
+    pub(crate) fn set_served(&self, discovery: Discovery) {
         let is_new = self.served.send_if_modified(|served| {
             let is_new = **served != discovery;
             if is_new {
@@ -122,14 +124,19 @@ impl Collector {
         }
     }
 
-    /// An object that waited for a kind is looked at; gives how often it was before, in vain.
-    pub fn take_unserved(&self, uid: Uid) -> u32 {
-        self.unserved().remove(&uid).unwrap_or_default()
+    /// How often an object was looked at in vain while it waited for a kind.
+    pub(crate) fn unserved_looks(&self, uid: Uid) -> u32 {
+        self.unserved().get(&uid).copied().unwrap_or_default()
+    }
+
+    /// An object waits for no kind any more.
+    pub(crate) fn stop_waiting(&self, uid: Uid) {
+        self.unserved().remove(&uid);
     }
 
     /// An object waits for a kind that was not among those `served`, looked at so many times. Gives how long at the
     /// longest, which is not at all if others are served by now.
-    pub fn wait_for_kinds(&self, uid: Uid, looks: u32, served: &Arc<Discovery>) -> Duration {
+    pub(crate) fn wait_for_kinds(&self, uid: Uid, looks: u32, served: &Arc<Discovery>) -> Duration {
         let mut unserved = self.unserved();
         if !Arc::ptr_eq(&self.served(), served) {
             return Duration::ZERO;
@@ -143,12 +150,31 @@ impl Collector {
     }
 
     /// Where objects of this kind are served.
-    pub fn resource_of(&self, kind: &ObjectKind) -> Option<Resource> {
+    pub(crate) fn resource_of(&self, kind: &ObjectKind) -> Option<Resource> {
         self.served.borrow().resource_of(&kind.api_version, &kind.kind).cloned()
     }
 
+    /// Whether the last read of a kind failed.
+    pub(crate) fn is_unreadable(&self, resource: &Resource) -> bool {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).contains(resource)
+    }
+
+    /// Keeps what an attempt has learned, and lets its object wait for nothing.
+    pub(crate) fn remember(&self, uid: Uid, Learned { absent, restores, reads, served: _, looks: _ }: &Learned) {
+        if !absent.is_empty() {
+            self.with_graph(|graph| {
+                let are_still = graph.restores() == *restores;
+                absent.iter().filter(|_| are_still).for_each(|owner| graph.note_absent(owner.clone()));
+            });
+        }
+        for (resource, failure) in reads {
+            self.note_read(resource, failure.as_deref());
+        }
+        self.stop_waiting(uid);
+    }
+
     /// Logs that objects of a kind cannot be read, once until they can again.
-    pub fn note_read(&self, resource: &Resource, failure: Option<&str>) {
+    pub(crate) fn note_read(&self, resource: &Resource, failure: Option<&str>) {
         let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
         match failure {
             Some(error) if unreadable.insert(resource.clone()) => {
@@ -162,14 +188,8 @@ impl Collector {
     /// Upstream: `reportInvalidNamespaceOwnerRef`, `pkg/controller/garbagecollector/graph_builder.go`.
     fn report(&self, dependent: &Identity, owner: &Coordinates) {
         let Some(resource) = self.resource_of(&dependent.object.kind) else { return };
-        let about = ObjectReference {
-            resource,
-            key: dependent.key(),
-            uid: dependent.object.uid,
-            resource_version: ResourceVersion::default(),
-        };
         self.recorder.event(
-            &about,
+            &dependent.reference(resource),
             EventType::Warning,
             OWNER_REF_INVALID_NAMESPACE,
             invalid_namespace(dependent, owner),
@@ -194,7 +214,7 @@ fn key_of(graph: &Graph, uid: Uid) -> Key {
 /// The uid of a key, unless the attempt was only worth while the object was virtual, and it is so no more.
 ///
 /// Upstream: `attemptToDeleteWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
-pub fn uid_of(graph: &Graph, key: &Key) -> Option<Uid> {
+pub(crate) fn uid_of(graph: &Graph, key: &Key) -> Option<Uid> {
     let uid = Uid::parse(key.name());
     let stage = graph.node(uid)?.stage;
     (key.namespace() != VIRTUAL || stage == Stage::Virtual).then_some(uid)
@@ -215,20 +235,20 @@ pub(crate) mod tests {
     use super::*;
     use crate::objects::PartialObject;
 
-    /// A collector that has seen these objects, and a writer; their apiserver refuses every connection.
-    pub(crate) async fn collector(seen: &[(&str, &str, &str)]) -> (Collector, Control) {
+    /// Caches that have seen these objects, and a writer; their apiserver refuses every connection.
+    pub(crate) async fn caches(seen: &[(&str, &str, &str)]) -> (Caches, Control) {
         let config = load_config(None, Some("http://127.0.0.1:1")).await.unwrap();
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let events = Events::start(client.clone(), Clock::system(), Metrics::new("test").events());
         let queue = || Queue::new("test", Backoff::default(), None);
-        let collector = Collector::new(queue(), queue(), events.recorder("test"));
-        collector.with_graph(|graph| {
+        let caches = Caches::new(queue(), queue(), events.recorder("test"));
+        caches.with_graph(|graph| {
             for (api_version, kind, json) in seen {
                 see(graph, api_version, kind, json);
             }
         });
         let consistency = Consistency::new(client.clone(), Watched::default());
-        (collector, Control::new(client, None, Arc::new(consistency)))
+        (caches, Control::new(client, None, Arc::new(consistency)))
     }
 
     /// Of these resources alone.
@@ -240,24 +260,42 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn what_waits_for_a_kind_is_looked_at_when_others_are_served_and_else_seldom() {
-        let (collector, _) = collector(&[("v1", "Pod", POD)]).await;
-        let (pod, nothing) = (Uid::parse("11111111-2222-4333-8444-555555555555"), collector.served());
-        let waits: Vec<u64> = (1..12).map(|looks| collector.wait_for_kinds(pod, looks, &nothing).as_secs()).collect();
+        let (caches, _) = caches(&[("v1", "Pod", POD)]).await;
+        let (pod, nothing) = (Uid::parse("11111111-2222-4333-8444-555555555555"), caches.served());
+        let waits: Vec<u64> = (1..12).map(|looks| caches.wait_for_kinds(pod, looks, &nothing).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
-        let queue = collector.attempt_to_delete.clone();
+        let queue = caches.attempt_to_delete.clone();
         Queue::start(std::slice::from_ref(&queue), || ());
-        collector.set_served(Discovery::default());
+        caches.set_served(Discovery::default());
         assert!(queue.is_empty(), "nothing new is served");
 
-        collector.set_served(serving(&[PODS]));
+        caches.set_served(serving(&[PODS]));
         let key = queue.next().await.unwrap();
-        assert_eq!(uid_of(&collector.graph.lock().unwrap(), &key), Some(pod));
+        assert_eq!(uid_of(&caches.graph.lock().unwrap(), &key), Some(pod));
         queue.finish(&key, Finish::Done);
-        assert_eq!(collector.take_unserved(pod), 0);
+        assert_eq!(caches.unserved_looks(pod), 0);
         // It was looked at while the apiserver served less than it does now.
-        assert_eq!(collector.wait_for_kinds(pod, 7, &nothing), Duration::ZERO);
-        collector.wait_for_kinds(pod, 7, &collector.served());
-        assert_eq!((collector.take_unserved(pod), collector.take_unserved(pod)), (7, 0));
+        assert_eq!(caches.wait_for_kinds(pod, 7, &nothing), Duration::ZERO);
+        caches.wait_for_kinds(pod, 7, &caches.served());
+        assert_eq!(caches.unserved_looks(pod), 7);
+        caches.remember(pod, &Learned::default());
+        assert_eq!(caches.unserved_looks(pod), 0);
+    }
+
+    #[tokio::test]
+    async fn an_owner_that_was_absent_before_etcd_was_restored_is_asked_for_again() {
+        let (caches, _) = caches(&[("v1", "Pod", POD)]).await;
+        let pod = Uid::parse("11111111-2222-4333-8444-555555555555");
+        let owner = caches.with_graph(|graph| Identity {
+            object: graph.node(pod).unwrap().owners[0].owner.clone(),
+            namespace: "ns".into(),
+        });
+        let learned = Learned { absent: vec![owner.clone()], ..Learned::default() };
+        caches.remember(pod, &learned);
+        assert!(caches.with_graph(|graph| graph.is_absent(&owner)));
+        caches.with_graph(Graph::forget_absent);
+        caches.remember(pod, &learned);
+        assert!(!caches.with_graph(|graph| graph.is_absent(&owner)));
     }
 
     const POD: &str = r#"{"metadata":{"name":"a","namespace":"ns","uid":"11111111-2222-4333-8444-555555555555",
