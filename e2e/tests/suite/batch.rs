@@ -5,7 +5,7 @@
 
 mod adoption;
 mod completion;
-mod cronjob;
+pub(crate) mod cronjob;
 mod ending;
 mod failures;
 mod metrics;

@@ -385,10 +385,12 @@ impl Client {
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
         let Answer { response, place, .. } = self.answer(&call, Purpose::Watch).await?;
-        let (method, path) = (call.method.to_string(), path.to_owned());
+        let (method, path, reach) = (call.method.to_string(), path.to_owned(), Arc::clone(&self.reach));
         Ok(response.into_body().into_data_stream().map_err(move |cause| {
             // It keeps its place for as long as there is this closure.
             let _ = &place;
+            // A process that only watches learns by this alone that the server has gone.
+            reach.fails();
             ApiError::Transport { method: method.clone(), path: path.clone(), cause: chain(&cause) }
         }))
     }
@@ -626,6 +628,30 @@ mod tests {
         timeout(Duration::from_secs(20), noticed).await.expect("it is noticed in time").unwrap();
         assert_eq!(*paths.lock().unwrap(), [PROBE_PATH]);
         assert!(!probing.is_finished());
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_breaks_is_a_sign_that_the_server_has_gone() {
+        let (server, told) = tokio::sync::mpsc::unbounded_channel::<Bytes>();
+        let told = std::sync::Mutex::new(Some(told));
+        let address = loopback::serve(move |_| {
+            let told = told.lock().unwrap().take();
+            let lines = futures::stream::unfold(told, async |told| {
+                let mut told = told?;
+                Some((told.recv().await?, Some(told)))
+            });
+            let mut answer = loopback::stream(Box::pin(lines));
+            answer.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from_static("100"));
+            answer
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        server.send(Bytes::from_static(b"{}")).unwrap();
+        let mut watch = client.stream("/api/v1/pods?watch=1", Accept::Object).await.unwrap();
+        assert!(watch.try_next().await.unwrap().is_some() && client.reach.failing_since().borrow().is_none());
+        drop(server);
+        assert!(watch.try_next().await.is_err() && client.reach.failing_since().borrow().is_some());
     }
 
     #[tokio::test]

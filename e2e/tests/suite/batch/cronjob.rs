@@ -66,7 +66,7 @@ async fn due_since(scene: &Scene, of: &Value, schedule: &str, before: Timestamp)
 /// Gives these CronJobs a schedule that means the minute that begins next, and waits for it; gives that minute.
 ///
 /// A new schedule is due for no time before it was set, so that none of the past will do.
-async fn reschedule(scene: &Scene, names: &[&str]) -> Result<Timestamp> {
+pub(crate) async fn reschedule(scene: &Scene, names: &[&str]) -> Result<Timestamp> {
     let next = minute(-1)?;
     for name in names {
         scene.patch::<CronJob>(name, &json!({"spec": {"schedule": daily(next)}})).await?;

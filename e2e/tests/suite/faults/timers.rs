@@ -9,18 +9,13 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::with_operators;
+use crate::batch::cronjob::reschedule;
 use crate::batch::{job, with};
 use crate::support::behind::{Behind, Gate};
 use crate::support::{DEADLINE, Scene, uid};
 
 const CRON_JOB: &str = "cronjob-operator";
 const TTL: &str = "ttl-after-finished-operator";
-
-/// Makes the CronJob's latest time one that was never looked at.
-async fn miss(scene: &Scene) -> Result<()> {
-    let missed = json!({"status": {"lastScheduleTime": "2020-02-01T00:00:00Z"}});
-    scene.patch_status::<CronJob>("yearly", &missed).await.map(drop)
-}
 
 /// A CronJob whose latest time has come long ago.
 async fn overdue(scene: &Scene) -> Result<()> {
@@ -31,7 +26,8 @@ async fn overdue(scene: &Scene) -> Result<()> {
             "spec": {"schedule": "30 4 2 1 *", "concurrencyPolicy": "Forbid", "jobTemplate": template},
         }))
         .await?;
-    miss(scene).await
+    let missed = json!({"status": {"lastScheduleTime": "2020-02-01T00:00:00Z"}});
+    scene.patch_status::<CronJob>("yearly", &missed).await.map(drop)
 }
 
 #[test]
@@ -47,8 +43,7 @@ fn a_run_is_started_once_when_its_operator_is_killed_after_each_write() -> Resul
         victim.kill_and_restart()?;
         victim.operator.wait_ready().await?;
         // Something to look at, for a process that has seen neither answer.
-        miss(scene).await?;
-        scene.patch::<CronJob>("yearly", &json!({"spec": {"failedJobsHistoryLimit": 0}})).await?;
+        reschedule(scene, &["yearly"]).await?;
         scene.told("JobAlreadyActive").await?;
 
         let jobs: Vec<Job> = scene.list("run=yearly").await?;

@@ -1,7 +1,9 @@
-//! An owner that orphans, and one that does not.
+//! An owner that orphans, one that does not, and one in another namespace.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use kube::core::DynamicObject;
 use serde_json::json;
 
 use crate::support::{DEADLINE, Scene};
@@ -28,6 +30,31 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
                 let owners: Vec<_> =
                     metadata.into_iter().flatten().filter_map(|metadata| metadata.owner_references).collect();
                 ensure!(owners.is_empty(), "{owners:?}");
+                Ok(())
+            })
+            .await?;
+    }
+    refer_elsewhere(scene).await
+}
+
+/// Twice, because an event that is told again is patched.
+async fn refer_elsewhere(scene: &Scene) -> Result<()> {
+    let config_map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+    let reference = |owner: &DynamicObject| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner.name_any(), "uid": owner.uid()})
+    };
+    let here = scene.apply(&config_map("here")).await?;
+    let there = scene.beside("there").await?.apply(&config_map("there")).await?;
+    let mut dependent = config_map("dependent-of-both");
+    dependent["metadata"]["ownerReferences"] = json!([reference(&here), reference(&there)]);
+    for times in 1..=2 {
+        scene.apply(&dependent).await?;
+        scene
+            .wait_until(&format!("the reference was taken away and told {times} times"), DEADLINE, async || {
+                let left = scene.fetch::<ConfigMap>("dependent-of-both").await?;
+                let told = scene.events("OwnerRefInvalidNamespace").await?;
+                let told: i32 = told.iter().filter_map(|event| event.count).sum();
+                ensure!(left.owner_references().len() == 1 && told == times, "{told} times: {left:?}");
                 Ok(())
             })
             .await?;
