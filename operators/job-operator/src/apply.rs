@@ -29,7 +29,7 @@ use crate::objects::{JOB_TRACKING_FINALIZER, Job};
 use crate::plan::ending::{Ending, JobResult};
 use crate::plan::new_pod::{InvalidTemplate, NewPods};
 use crate::plan::scale::{NewPod, PodRef, Surplus};
-use crate::plan::tracking::{Outcome, Suspension, Tracking};
+use crate::plan::tracking::{Suspension, Tracking};
 use crate::plan::{Plan, Pods, Reason};
 use crate::status::Finish;
 use memory::Memory;
@@ -61,6 +61,17 @@ pub struct Tracked {
     pub kept: BTreeSet<Uid>,
     /// Why not.
     pub error: Option<ApiError>,
+}
+
+/// The result of creating and deleting pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// How many pods were made.
+    pub created: usize,
+    /// Pods that were deleted, or had been by somebody else.
+    pub deleted: BTreeSet<Uid>,
+    /// The first failure.
+    pub failure: Option<String>,
 }
 
 impl Writer {

@@ -4,7 +4,6 @@
 
 pub mod changes;
 pub mod orphan_pods;
-pub mod tracking;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +27,8 @@ use crate::plan::tally::Tally;
 use crate::plan::tracking::plan_tracking;
 use crate::plan::{Plan, Pods, Reason, plan};
 use crate::status::next_status;
+use changes::tracking::TrackingEffects;
 use orphan_pods::OrphanPodController;
-use tracking::TrackingEffects;
 
 /// Upstream: `DefaultJobApiBackOff` and `MaxJobApiBackOff`, `pkg/controller/job/job_controller.go`; there the longest
 /// wait is a minute.

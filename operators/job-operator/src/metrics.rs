@@ -12,12 +12,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::runtime::metrics::Metrics;
 
+use crate::apply::Outcome;
 use crate::objects::status::JobStatus;
 use crate::objects::{Job, PodFailureAction, PodReplacementPolicy};
 use crate::plan::ending::{Ending, JobResult};
 use crate::plan::indexed::OrderedIntervals;
 use crate::plan::tally::Tally;
-use crate::plan::tracking::Outcome;
 use crate::plan::{Plan, Pods, Reason};
 
 type Labels<const N: usize> = [(&'static str, String); N];

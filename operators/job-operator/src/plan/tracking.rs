@@ -22,6 +22,7 @@ use super::ending::{Ending, is_complete};
 use super::scale::PodRef;
 use super::tally::Tally;
 use super::{Plan, Pods, Reason};
+use crate::apply::Outcome;
 use crate::objects::pod::Pod;
 use crate::objects::status::{JobCondition, JobStatus, UncountedTerminatedPods, conditions, reasons};
 use crate::objects::{Job, PodFailureAction};
@@ -30,17 +31,6 @@ use crate::objects::{Job, PodFailureAction};
 ///
 /// Upstream: `MaxUncountedPods`.
 pub const MAX_UNCOUNTED_PODS: usize = 500;
-
-/// The result of creating and deleting pods.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// How many pods were made.
-    pub created: usize,
-    /// Pods that were deleted, or had been by somebody else.
-    pub deleted: BTreeSet<Uid>,
-    /// The first failure.
-    pub failure: Option<String>,
-}
 
 /// The next writes: the status, then the finalizers.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use job_operator::controller::tracking::TrackingEffect;
+use job_operator::controller::changes::tracking::TrackingEffect;
 use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
 use job_operator::observe::Caches;

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
+use job_operator::apply::Outcome;
 use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
 use job_operator::objects::status::JobStatus;
 use job_operator::observe::Observed;
 use job_operator::plan::backoff::BackoffRecord;
-use job_operator::plan::tracking::{Outcome, Tracking, plan_tracking};
+use job_operator::plan::tracking::{Tracking, plan_tracking};
 use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};

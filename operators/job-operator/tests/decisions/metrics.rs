@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use job_operator::apply::Outcome;
 use job_operator::metrics::JobMetrics;
 use job_operator::objects::Job;
 use job_operator::objects::status::JobStatus;
-use job_operator::plan::tracking::Outcome;
 use job_operator::plan::{Pods, plan};
 use serde_json::json;
 use shared::runtime::metrics::Metrics;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use job_operator::apply::Outcome;
 use job_operator::objects::Job;
 use job_operator::objects::pod::{JobAnnotations, Pod};
 use job_operator::observe::Observed;
@@ -11,7 +12,7 @@ use job_operator::plan::backoff::BackoffRecord;
 use job_operator::plan::indexed::OrderedIntervals;
 use job_operator::plan::new_pod::NewPods;
 use job_operator::plan::scale::MAX_POD_CREATE_DELETE_PER_SYNC;
-use job_operator::plan::tracking::{MAX_UNCOUNTED_PODS, Outcome, plan_tracking};
+use job_operator::plan::tracking::{MAX_UNCOUNTED_PODS, plan_tracking};
 use job_operator::plan::{Pods, plan};
 use job_operator::status::next_status;
 use proptest::prelude::*;

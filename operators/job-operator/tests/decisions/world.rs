@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use job_operator::apply::Outcome;
 use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
 use job_operator::objects::status::JobStatus;
@@ -16,7 +17,7 @@ use job_operator::plan::ending::JobResult;
 use job_operator::plan::indexed::OrderedIntervals;
 use job_operator::plan::orphan::{OrphanPlan, plan_orphan};
 use job_operator::plan::scale::NewPod;
-use job_operator::plan::tracking::{Outcome, plan_tracking};
+use job_operator::plan::tracking::plan_tracking;
 use job_operator::plan::{Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What a change means for the memory of a Job's pods and for the metrics: which finalizers are seen to be gone, and which
 //! pods wait to be counted.
 //!
-//! Left out: which key is synced then ([`super::changes`]).
+//! Left out: which key is synced then ([`super`]).
 
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ pub enum TrackingEffect {
 
 /// Carries out what changes mean for what is remembered and counted.
 #[derive(Clone)]
-pub(super) struct TrackingEffects {
-    pub(super) memory: Arc<Memory>,
-    pub(super) metrics: JobMetrics,
+pub(in crate::controller) struct TrackingEffects {
+    pub(in crate::controller) memory: Arc<Memory>,
+    pub(in crate::controller) metrics: JobMetrics,
 }
 
 impl TrackingEffects {
-    pub(super) fn carry_out(&self, effects: Vec<TrackingEffect>) {
+    pub(in crate::controller) fn carry_out(&self, effects: Vec<TrackingEffect>) {
         for effect in effects {
             match effect {
                 TrackingEffect::ReleaseObserved(key, pod) => self.memory.release_observed(&key, pod),
