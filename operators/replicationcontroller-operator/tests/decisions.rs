@@ -38,8 +38,12 @@ fn check(web: &ObjectBuilder, pods: &[ObjectBuilder], expected: &str) {
 
 #[test]
 fn the_selector_is_a_plain_map() {
-    check(&web(3), &[own("a"), pod("b").label("app", "web")], "adopt b; create 1 (2 of 3 active)");
-    check(&web(1), &[own("a").label("app", "db"), pod("b")], "release a; create 1 (0 of 1 active)");
+    check(
+        &web(3),
+        &[own("a"), pod("b").label("app", "web")],
+        "adopt b (selected, and nobody's); create 1 (2 of 3 active)",
+    );
+    check(&web(1), &[own("a").label("app", "db"), pod("b")], "release a (selected no more); create 1 (0 of 1 active)");
     check(&web(0).set(&["spec", "selector"], json!(null)), &[pod("a")], "nothing (0 of 0 active)");
 }
 

@@ -77,10 +77,12 @@ impl<T> Claim<T> {
 impl<T: Object> fmt::Display for Claim<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { owned: _, adopt, release } = self;
-        let step = |verb: &str, objects: &[Arc<T>]| {
-            (!objects.is_empty()).then(|| format!("{verb} {}", list(objects, |object| object.meta().name().to_owned())))
+        let step = |verb: &str, objects: &[Arc<T>], reason: &str| {
+            let names = || list(objects, |object| object.meta().name().to_owned());
+            (!objects.is_empty()).then(|| format!("{verb} {} ({reason})", names()))
         };
-        let steps: Vec<String> = step("adopt", adopt).into_iter().chain(step("release", release)).collect();
+        let adoption = step("adopt", adopt, "selected, and nobody's");
+        let steps: Vec<String> = adoption.into_iter().chain(step("release", release, "selected no more")).collect();
         f.write_str(&steps.join("; "))
     }
 }

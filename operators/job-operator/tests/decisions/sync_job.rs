@@ -55,22 +55,22 @@ fn pods_are_made_up_to_what_is_missing() {
         (
             "an orphan is adopted and counts",
             case(job(2, 5), [orphan("a", "Running")]),
-            "adopt a; create 1\nsaid: active 2",
+            "adopt a (selected, and nobody's); create 1\nsaid: active 2",
         ),
         (
             "an orphan that has ended is adopted and counted",
             case(job(1, 1), [orphan("a", "Succeeded")]),
-            "adopt a\nsaid: +(a), SuccessCriteriaMet CompletionsReached\nlet go a\nsaid: succeeded 1, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
+            "adopt a (selected, and nobody's)\nsaid: +(a), SuccessCriteriaMet CompletionsReached\nlet go a\nsaid: succeeded 1, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
         ),
         (
             "an adopted pod that is one too many loses the finalizer it was given",
             case(job(1, 5), [orphan("a", "Pending"), running("b").ready()]),
-            "adopt a; delete a (earlier phase)\nsaid: active 1, ready 1, terminating 1",
+            "adopt a (selected, and nobody's); delete a (earlier phase)\nsaid: active 1, ready 1, terminating 1",
         ),
         (
             "an own pod that does not match is released",
             case(job(1, 1), [running("a").label("job", "no")]),
-            "release a; create 1\nsaid: active 1",
+            "release a (selected no more); create 1\nsaid: active 1",
         ),
         (
             "a pod without finalizer counts for nothing",

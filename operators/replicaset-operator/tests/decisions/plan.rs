@@ -51,7 +51,7 @@ fn at_most_500_are_created_or_deleted_at_once() {
 #[test]
 fn a_plan_spells_out_five_pods_and_counts_the_rest() {
     let pods: Vec<ObjectBuilder> = "abcdefg".chars().map(|name| orphan(&name.to_string())).collect();
-    check(&web(7), &pods, "adopt a, b, c, d, e and 2 more");
+    check(&web(7), &pods, "adopt a, b, c, d, e and 2 more (selected, and nobody's)");
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn pods_that_ended_or_are_going_are_neither_adopted_nor_released() {
 /// `TestPatchPodFails`: orphans count before their adoption has succeeded.
 #[test]
 fn orphans_are_adopted_before_any_pod_is_made() {
-    check(&web(2), &[orphan("a"), orphan("b")], "adopt a, b");
-    check(&web(3), &[orphan("a"), pod("b")], "adopt a; create 1 (2 of 3 active)");
-    check(&web(1), &[orphan("a").ready(), pod("b")], "adopt a; delete b (not ready)");
+    check(&web(2), &[orphan("a"), orphan("b")], "adopt a, b (selected, and nobody's)");
+    check(&web(3), &[orphan("a"), pod("b")], "adopt a (selected, and nobody's); create 1 (2 of 3 active)");
+    check(&web(1), &[orphan("a").ready(), pod("b")], "adopt a (selected, and nobody's); delete b (not ready)");
 }
 
 /// `TestDoNotPatchPodWithOtherControlRef`.
@@ -83,7 +83,7 @@ fn what_belongs_to_another_is_not_touched_and_does_not_count() {
 
 #[test]
 fn a_relabelled_pod_is_released_and_replaced() {
-    check(&web(2), &[relabelled("a"), pod("b")], "release a; create 1 (1 of 2 active)");
+    check(&web(2), &[relabelled("a"), pod("b")], "release a (selected no more); create 1 (1 of 2 active)");
     check(&web(1), &[orphan("c").label("app", "db"), pod("b")], "nothing (1 of 1 active)");
 }
 
@@ -109,7 +109,7 @@ fn nothing_is_created_or_deleted_before_the_last_writes_were_seen() {
         outstanding: expectations.outstanding(&key, NOW),
         ..observed(&web(3), &[orphan("a"), relabelled("b")])
     };
-    assert_eq!(plan(&waiting, NOW).to_string(), "adopt a; release b");
+    assert_eq!(plan(&waiting, NOW).to_string(), "adopt a (selected, and nobody's); release b (selected no more)");
     let waiting = Observed { pods: Vec::new(), ..waiting };
     assert_eq!(plan(&waiting, NOW).to_string(), "nothing (waiting to see 2 creations and 1 deletion)");
 }
@@ -124,7 +124,11 @@ fn an_invalid_selector_does_nothing() {
 #[test]
 fn no_selector_selects_nothing_and_an_empty_one_everything() {
     check(&web(1).set(&["spec", "selector"], json!(null)), &[orphan("a")], "create 1 (0 of 1 active)");
-    check(&web(1).set(&["spec", "selector"], json!({})), &[orphan("a").label("app", "db")], "adopt a");
+    check(
+        &web(1).set(&["spec", "selector"], json!({})),
+        &[orphan("a").label("app", "db")],
+        "adopt a (selected, and nobody's)",
+    );
 }
 
 /// `TestGetPodsToDelete`.
