@@ -40,7 +40,10 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
 /// Twice, because an event that is told again is patched.
 async fn refer_elsewhere(scene: &Scene) -> Result<()> {
     let config_map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
-    let reference = |owner: &DynamicObject| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner.name_any(), "uid": owner.uid()});
+    let reference = |owner: &DynamicObject| {
+        let (name, uid) = (owner.name_any(), owner.uid());
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid})
+    };
     let here = scene.apply(&config_map("here")).await?;
     let there = scene.beside("there").await?.apply(&config_map("there")).await?;
     let mut dependent = config_map("dependent-of-both");
