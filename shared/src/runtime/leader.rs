@@ -158,6 +158,8 @@ pub struct Elector {
     /// Of the Lease, whatever became of it.
     newest_version: ResourceVersion,
     restores: Sender<u64>,
+    /// Whether the first try to acquire has ended, however it did.
+    tried: Sender<bool>,
     /// The last error that was logged and still stands.
     problem: Option<String>,
 }
@@ -191,6 +193,7 @@ impl Elector {
             holding: None,
             newest_version: ResourceVersion::default(),
             restores: Sender::default(),
+            tried: Sender::default(),
             problem: None,
         }
     }
@@ -212,22 +215,32 @@ impl Elector {
         Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
-    /// Waits until this process leads; may be dropped at any time.
-    pub async fn acquire(&mut self) {
+    /// Turns true once the first try to acquire has ended.
+    pub fn tried(&self) -> Receiver<bool> {
+        self.tried.subscribe()
+    }
+
+    /// Waits until this process leads, and gives the moment since when; may be dropped at any time.
+    pub async fn acquire(&mut self) -> Instant {
         tracing::info!(lock = %self.election.lease, "attempting to acquire leader lease");
-        loop {
-            let holder = match self.attempt().await {
-                Attempt::Leads => break,
+        let acquired = loop {
+            let attempt = self.attempt().await;
+            // What waits for the first try begins later than this.
+            let ended = Instant::now();
+            self.tried.send_replace(true);
+            let holder = match attempt {
+                Attempt::Leads => break ended,
                 Attempt::HeldBy(holder) => holder,
                 Attempt::Failed => String::new(),
             };
             tracing::debug!(lock = %self.election.lease, holder, "failed to acquire lease");
             self.wait_for_a_chance().await;
-        }
+        };
         self.holding = self.lease.as_ref().map(Holding::of);
         self.metrics.leads(true);
         self.record("became leader");
         tracing::info!(lock = %self.election.lease, identity = self.election.identity, "successfully acquired lease");
+        acquired
     }
 
     /// Renews the Lease for as long as this process leads, and says why it ended; may be dropped at any time, and then

@@ -368,7 +368,9 @@ async fn serve(
 /// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
-    let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
+    let tried = elector.as_ref().map(Elector::tried);
+    let mut following: JoinSet<_> =
+        informers.into_iter().map(|informer| after_first_try(tried.clone(), informer)).collect();
     following.spawn(client.clone().probe().map(Ok));
     following.spawn(retry_after_returns(client.came_back(), queues.clone()).map(Ok));
     let start_over = StartOver { followed: followed.clone(), on_restore, queues: queues.clone() };
@@ -381,6 +383,16 @@ async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) 
         outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
         error = broken(&mut following) => Err(error),
     }
+}
+
+/// Follows once it is known whether this process leads at once: lists that begin after the acquisition have seen all
+/// that was written before, and need not be made twice.
+async fn after_first_try<T>(tried: Option<Receiver<bool>>, following: impl Future<Output = T>) -> T {
+    if let Some(mut tried) = tried {
+        // An election that has ended ends the process.
+        let _ = tried.wait_for(|tried| *tried).await;
+    }
+    following.await
 }
 
 /// Tries again what failed while the server was away.
@@ -471,13 +483,13 @@ async fn lead(
     shutdown_limit: Duration,
 ) -> anyhow::Result<()> {
     let mut stopped = Box::pin(stop_signal()?);
+    let mut acquired = None;
     if let Some(elector) = &mut elector {
         tokio::select! {
-            () = elector.acquire() => {}
+            since = elector.acquire() => acquired = Some(since),
             () = &mut stopped => return Ok(()),
         }
     }
-    let acquired = elector.as_ref().map(|_| Instant::now());
     tokio::select! {
         () = caches.ready(acquired) => tracing::info!("caches are synced, workers start"),
         () = &mut stopped => return end(elector).await,
@@ -563,6 +575,16 @@ mod tests {
         }));
         ended(working, Duration::ZERO).await;
         assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    #[tokio::test]
+    async fn following_begins_once_the_first_try_to_lead_has_ended() {
+        let (elector, tried) = tokio::sync::watch::channel(false);
+        let mut following = Box::pin(after_first_try(Some(tried), async { "follows" }));
+        assert_eq!((&mut following).now_or_never(), None);
+        elector.send_replace(true);
+        assert_eq!(following.await, "follows");
+        assert_eq!(after_first_try(None, async { "follows" }).now_or_never(), Some("follows"));
     }
 
     #[tokio::test]

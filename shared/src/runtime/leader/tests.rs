@@ -187,10 +187,12 @@ async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
     let mut leader = room.elector("a", FAST);
     leader.acquire().await;
     let mut standby = room.elector("b", SLOW);
+    let mut tried = standby.tried();
     let acquired = tokio::spawn(async move {
         standby.acquire().await;
         standby
     });
+    timeout(LIMIT, tried.wait_for(|tried| *tried)).await.expect("a standby follows").unwrap();
     // Renewals go on until the other watches; they are what it must tell from a release.
     tokio::select! {
         lost = leader.renew() => panic!("{lost}"),
@@ -230,7 +232,7 @@ async fn a_watch_that_is_silently_dead_makes_no_second_leader() {
     let mut standby = room.elector_for(SECOND, "b", FAST);
     tokio::select! {
         lost = leader.renew() => panic!("{lost}"),
-        () = standby.acquire() => panic!("a second leader"),
+        _ = standby.acquire() => panic!("a second leader"),
         // Each watch is preceded by a read, which shows the renewals that the watch before did not.
         () = until(|| room.store().requests.iter().filter(|verb| *verb == "WATCH").count() == 3) => {}
     }
