@@ -1,6 +1,6 @@
 //! The operator as a process, and one sync on one screen.
 //!
-//! Left out: which change enqueues which CronJob, which is in [`changes`]; and periodic syncs. A CronJob sleeps until its
+//! Left out: which change enqueues which CronJob, which is in `changes`; and periodic syncs. A CronJob sleeps until its
 //! next time, or until something happens to it or to its Jobs.
 
 mod changes;

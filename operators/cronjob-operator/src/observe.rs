@@ -45,7 +45,7 @@ pub struct Caches {
     pub cron_jobs: Arc<Cache<CronJob>>,
     /// All Jobs.
     pub jobs: Arc<Cache<Job>>,
-    /// The Jobs by [`controller_name`].
+    /// The Jobs by the name of their controller.
     pub jobs_by_controller_name: IndexId,
 }
 

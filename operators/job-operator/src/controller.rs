@@ -1,6 +1,6 @@
 //! Wiring, and one sync from observation to the last status.
 //!
-//! Left out: which event wakes which key ([`changes`]), and pods that no Job counts ([`orphan_pods`]).
+//! Left out: which event wakes which key (`changes`), and pods that no Job counts (`orphan_pods`).
 
 pub mod changes;
 pub mod orphan_pods;

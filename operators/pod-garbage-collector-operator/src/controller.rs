@@ -1,7 +1,7 @@
 //! The operator as a process, and rounds over all pods and nodes.
 //!
 //! A round is the same whatever leads to it, so it has one key. Left out: which change does not wait for the next round,
-//! which is in [`changes`], and the nodes that are missing, which have a controller of their own in [`missing_node`].
+//! which is in `changes`, and the nodes that are missing, which have a controller of their own in `missing_node`.
 
 mod changes;
 mod missing_node;

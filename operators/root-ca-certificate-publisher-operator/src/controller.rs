@@ -1,6 +1,6 @@
 //! The operator as a process, and one sync on one screen.
 //!
-//! Left out: which change enqueues which namespaces, which is in [`changes`].
+//! Left out: which change enqueues which namespaces, which is in `changes`.
 
 mod changes;
 

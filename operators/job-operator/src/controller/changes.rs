@@ -1,7 +1,7 @@
 //! Which Jobs a change of a Job or of a pod concerns.
 //!
-//! Left out: pods that no Job counts, which are another queue's ([`orphan_pods`]), and what is remembered and
-//! counted of pods ([`tracking`]).
+//! Left out: pods that no Job counts, which are another queue's (`orphan_pods`), and what is remembered and
+//! counted of pods (`tracking`).
 
 pub mod orphan_pods;
 pub mod tracking;
