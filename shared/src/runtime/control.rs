@@ -20,17 +20,15 @@ use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Client;
 use crate::runtime::consistency::Consistency;
-use crate::runtime::leader::Term;
 
 pub use key::KeyControl;
 pub use options::{DeleteOptions, Preconditions, Propagation};
 pub use patch::Patch;
 
-/// Reads and writes of one controller, for as long as this replica leads; cheap to clone.
+/// Reads and writes of one controller; cheap to clone.
 #[derive(Clone)]
 pub struct Control {
     client: Client,
-    term: Option<Term>,
     consistency: Arc<Consistency>,
 }
 
@@ -49,14 +47,9 @@ impl Object for Written {
 }
 
 impl Control {
-    /// Writes through this client; no term where nobody else may be at work.
-    pub fn new(client: Client, term: Option<Term>, consistency: Arc<Consistency>) -> Self {
-        Self { client, term, consistency }
-    }
-
-    /// The client for a write, unless another replica may be at work.
-    fn writer(&self) -> Result<&Client, ApiError> {
-        if self.term.as_ref().is_some_and(Term::is_over) { Err(ApiError::NotLeading) } else { Ok(&self.client) }
+    /// Writes through this client, which sends nothing while another replica may be at work ([`Client::with_term`]).
+    pub fn new(client: Client, consistency: Arc<Consistency>) -> Self {
+        Self { client, consistency }
     }
 
     /// Writes for the sync of this key, whose object has this uid.

@@ -95,7 +95,7 @@ mod tests {
         let client = Client::new(&config, options).unwrap();
         let (pods, watched) = (InformerBuilder::<Pod>::new().build(), Watched::default());
         watched.add(pods.follow());
-        let control = Control::new(client.clone(), None, Arc::new(Consistency::new(client, watched)));
+        let control = Control::new(client.clone(), Arc::new(Consistency::new(client, watched)));
         control.consistency().record(&web(), uid("web"), &PODS, ResourceVersion(7));
         let expectations = Arc::new(Expectations::new());
         expectations.expect(&web(), 1, [uid("a")], NOW);

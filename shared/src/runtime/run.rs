@@ -133,7 +133,7 @@ impl Setup {
     pub fn control(&mut self, queue: &Queue) -> Control {
         let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
         let consistency = self.consistency(queue);
-        Control::new(client, self.term.clone(), consistency)
+        Control::new(client, consistency)
     }
 
     fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {

@@ -248,7 +248,7 @@ pub(crate) mod tests {
             }
         });
         let consistency = Consistency::new(client.clone(), Watched::default());
-        (caches, Control::new(client, None, Arc::new(consistency)))
+        (caches, Control::new(client, Arc::new(consistency)))
     }
 
     /// Of these resources alone.

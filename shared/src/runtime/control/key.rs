@@ -18,7 +18,7 @@ use crate::api::object::{Key, Object, ResourceVersion, Uid};
 use crate::api::owner::{Claim, Owner, adopt_patch, release_patch};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
-use crate::runtime::client::{Accept, Client};
+use crate::runtime::client::Accept;
 
 /// Writes for one key, and reads as its [`Control`] does.
 #[derive(Clone, Copy)]
@@ -36,11 +36,6 @@ impl Deref for KeyControl<'_> {
 }
 
 impl KeyControl<'_> {
-    /// The client for a write, unless another replica may be at work.
-    pub(super) fn writer(&self) -> Result<&Client, ApiError> {
-        self.control.writer()
-    }
-
     fn noted(&self, resource: &Resource, result: Result<Written, ApiError>) -> Result<Written, ApiError> {
         result.inspect(|written| self.record(resource, written.metadata.resource_version))
     }
@@ -52,7 +47,7 @@ impl KeyControl<'_> {
     /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
     pub async fn create(&self, resource: &Resource, namespace: &str, body: Bytes) -> Result<Written, ApiError> {
         let path = resource.collection_path(namespace);
-        let created = self.writer()?.create(&path, Accept::Metadata, body.clone()).await;
+        let created = self.control.client.create(&path, Accept::Metadata, body.clone()).await;
         if created.as_ref().is_err_and(ApiError::is_outcome_unknown) && !has_name(&body) {
             self.control.consistency.lost(self.key, self.uid, resource);
         }
@@ -67,7 +62,7 @@ impl KeyControl<'_> {
         options: &DeleteOptions<U, V>,
     ) -> Result<(), ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), "");
-        let deleted: Value = self.writer()?.delete(&path, Accept::Metadata, json(options)).await?;
+        let deleted: Value = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
         // What stays for a while is answered with its new version, what is gone at once often without any.
         let version = deleted.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         if let Some(version) = version.and_then(|version| version.parse().ok()) {
@@ -86,7 +81,7 @@ impl KeyControl<'_> {
     ) -> Result<Written, ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), patch.subresource);
         let body = patch.body(&preconditions.into());
-        self.noted(resource, self.writer()?.patch(&path, Accept::Metadata, patch.kind, body).await)
+        self.noted(resource, self.control.client.patch(&path, Accept::Metadata, patch.kind, body).await)
     }
 
     /// PATCH of the status alone. A merge patch: what this build does not know of the status stays.
@@ -116,7 +111,7 @@ impl KeyControl<'_> {
         let path = resource.object_path(key.namespace(), key.name(), subresource);
         // The server refuses an empty body.
         let body = object_under(&preconditions, &json(body)).unwrap_or_default();
-        self.noted(resource, self.writer()?.replace(&path, Accept::Metadata, body).await)
+        self.noted(resource, self.control.client.replace(&path, Accept::Metadata, body).await)
     }
 
     /// Adopts and releases as planned. Every object is tried; the first adoption is preceded by one live read of the

@@ -47,7 +47,7 @@ impl KeyControl<'_> {
     ) -> Result<(), ApiError> {
         let options = DeleteOptions::<Uid>::any().with_dependents(propagation);
         let path = resource.collection_path(namespace);
-        let IgnoredAny = self.writer()?.delete(&path, Accept::MetadataList, json(&options)).await?;
+        let IgnoredAny = self.client.delete(&path, Accept::MetadataList, json(&options)).await?;
         Ok(())
     }
 }

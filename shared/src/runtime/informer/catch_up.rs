@@ -63,8 +63,7 @@ impl Followed {
             if let Some(is_ahead) = self.compare(client).await {
                 return is_ahead;
             }
-            sleep(jitter(backoff, 1.0)).await;
-            backoff = (backoff * 2).min(BACKOFF_MAX);
+            wait_out(&mut backoff).await;
         }
     }
 
@@ -126,8 +125,7 @@ impl Collection {
                     tracing::warn!(resource = self.resource(), %error, "cannot tell whether the cache is up to date");
                 }
             }
-            sleep(jitter(backoff, 1.0)).await;
-            backoff = (backoff * 2).min(BACKOFF_MAX);
+            wait_out(&mut backoff).await;
         }
     }
 
@@ -163,6 +161,12 @@ impl Collection {
         })?;
         Ok(metadata.resource_version)
     }
+}
+
+/// Waits for the next try after a failure, and longer after the next one.
+async fn wait_out(backoff: &mut Duration) {
+    sleep(jitter(*backoff, 1.0)).await;
+    *backoff = (*backoff * 2).min(BACKOFF_MAX);
 }
 
 /// Whether a cache at `known` can reach `version`, which was read later, by its watch. A version that falls comes from an

@@ -42,7 +42,7 @@ impl Room {
         let followed = Watched::default();
         followed.add(InformerBuilder::<Pod>::new().build().follow());
         followed.add(InformerBuilder::<Set>::new().build().follow());
-        let control = Control::new(client.clone(), None, Arc::new(Consistency::new(client, followed)));
+        let control = Control::new(client.clone(), Arc::new(Consistency::new(client, followed)));
         let writer = Writer {
             pods: PodControl::new(control.clone(), Recorder::default()),
             control,
