@@ -1,6 +1,6 @@
 //! Jobs that fail: how often their pods may, how long a replacement takes, and what ends a Job for good.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     completed, condition, end, exiting, failed, index, indexed, is_tracked, job, pods, run, running, says, with,
 };
-use crate::support::{on_shared_cluster, without_kubelets};
+use crate::support::{DEADLINE, on_shared_cluster, without_kubelets};
 
 fn created(pod: &Pod) -> Result<Timestamp> {
     Ok(pod.metadata.creation_timestamp.as_ref().context("a pod without a creationTimestamp")?.0)
@@ -90,8 +90,15 @@ fn an_index_is_tried_again_and_its_failed_pod_stays_uncounted_until_then() -> Re
         end(scene, &first[1], 1).await?;
         let status = says(scene, "pi", "index 0 is done", |status| status.succeeded == Some(1)).await?;
         assert_eq!(status.failed, None);
-        let held: Vec<Pod> = pods(scene, "pi").await?.into_iter().filter(is_tracked).collect();
-        assert_eq!(held.iter().map(index).collect::<Vec<_>>(), [1], "it tells how often its index has failed");
+        // The status has an index before its pod loses the finalizer.
+        scene
+            .wait_until("only the failed pod is held", DEADLINE, async || {
+                let held: Vec<Pod> = pods(scene, "pi").await?.into_iter().filter(is_tracked).collect();
+                let held: Vec<i32> = held.iter().map(index).collect();
+                ensure!(held == [1], "{held:?} are held, and 1 tells how often its index has failed");
+                Ok(())
+            })
+            .await?;
         let second = run(scene, "pi", 1).await?;
         let annotations = second[0].metadata.annotations.clone().unwrap_or_default();
         assert_eq!(index(&second[0]), 1);
