@@ -80,7 +80,7 @@ pub struct Outcome {
 pub struct Tracked {
     /// The newest state of the Job that is known.
     pub version: ResourceVersion,
-    /// Its status in that state.
+    /// Its status as it was decided before the finalizers went.
     pub status: JobStatus,
     /// Pods that still have the finalizer.
     pub tracked: BTreeSet<Uid>,

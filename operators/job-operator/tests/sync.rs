@@ -104,6 +104,26 @@ fn a_watch_that_stands_still_makes_no_second_pod_and_counts_none_twice() {
     });
 }
 
+#[test]
+fn a_job_ends_only_once_every_counted_pod_was_let_go() {
+    test(async {
+        let server = Server::new();
+        add(&server, 2, 2);
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.run_pods();
+        server.on("patch", "pods").once().answer(500, "InternalError", "failed calling webhook");
+        succeed(&server);
+        running.pass(Duration::from_millis(1100)).await;
+        let half = status(&server);
+        assert_eq!((&half["succeeded"], &half["uncountedTerminatedPods"]["succeeded"][1]), (&json!(1), &Value::Null));
+        assert_eq!(half["conditions"][1], Value::Null, "only the end is announced");
+        running.pass(Duration::from_secs(4)).await;
+        let whole = status(&server);
+        assert_eq!((&whole["succeeded"], &whole["conditions"][1]["type"]), (&json!(2), &json!("Complete")));
+    });
+}
+
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 
 /// A pod of `pi`'s that waits to be counted.
