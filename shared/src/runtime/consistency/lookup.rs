@@ -85,7 +85,7 @@ impl Consistency {
             if record.lost.len() < lost
                 && let Some(version) = newest.get(&record.uid)
             {
-                record.aim(follow, Goal { version: *version, list });
+                record.aim(follow, Goal { version: *version, list, objects: None });
             }
         }
         Ok(())

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::{Collection, Health, Sink, Source, reflector};
+use crate::api::intern::Text;
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
@@ -51,14 +52,17 @@ impl Feeder {
         let none = Cow::Borrowed("");
         let follow = Follow {
             resource: resource.clone(),
+            namespace: Text::default(),
             field_selector: none.clone(),
             label_selector: none.clone(),
             progress: progress.subscribe(),
             health: Arc::clone(&health),
+            version_of: Arc::new(|_| None),
         };
         self.metrics.watch_informer(follow.clone());
         let (field_selector, label_selector) = (none.clone(), none);
-        let source = Source { resource, accept: Accept::Metadata, field_selector, label_selector, health };
+        let (namespace, accept) = (Text::default(), Accept::Metadata);
+        let source = Source { resource, namespace, streams_list: true, accept, field_selector, label_selector, health };
         self.feeds().push(Collection::new(&source, follow.clone()));
         let following = reflector::run(source, Tracked { sink, progress }, self.client.clone());
         let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
@@ -157,12 +161,12 @@ impl<T, S: Sink<T>> Sink<T> for Tracked<S> {
     }
 
     fn listed(&self, version: ResourceVersion, list: u64) {
-        self.progress.send_replace(Progress { synced: true, resource_version: version, list });
+        Progress::listed(&self.progress, version, list);
         self.sink.listed(version, list);
     }
 
     fn advance(&self, version: ResourceVersion) {
-        self.progress.send_modify(|progress| progress.resource_version = progress.resource_version.max(version));
+        Progress::advance(&self.progress, version);
         self.sink.advance(version);
     }
 }

@@ -119,7 +119,8 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     fn new(source: Source, sink: S, client: Client) -> Self {
         let objects = PhantomData;
         let list_begun = Instant::now();
-        Self { source, sink, objects, client, streaming: true, version: None, list: 0, list_begun, expired: false }
+        let streaming = source.streams_list;
+        Self { source, sink, objects, client, streaming, version: None, list: 0, list_begun, expired: false }
     }
 
     /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
