@@ -20,14 +20,15 @@ use shared::api::resource::{JOBS, PODS};
 use shared::controllers::pod_control::{FAILED_CREATE, PodControl};
 use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
-use shared::runtime::control::{Claimed, Control, KeyControl, Patch, Preconditions, aggregate, slow_start};
+use shared::runtime::control::{Claimed, Control, KeyControl, Patch, Preconditions, Written, aggregate, slow_start};
 use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
+use shared::runtime::queue::{Cause, Queue};
 
 use crate::metrics::JobMetrics;
 use crate::objects::pod::Pod;
 use crate::objects::status::{JobStatus, events};
-use crate::objects::{JOB_TRACKING_FINALIZER, Job};
+use crate::objects::{CONTROLLER_UID, JOB_TRACKING_FINALIZER, Job};
 use crate::observe::Observed;
 use crate::plan::counts::Counts;
 use crate::plan::ending::{Ending, JobResult};
@@ -50,6 +51,8 @@ pub(crate) struct Writer {
     pub(crate) expectations: Arc<Expectations>,
     /// What is remembered of each Job.
     pub(crate) memory: Arc<Memory>,
+    /// Where pods are looked at that no watch shows.
+    pub(crate) orphans_queue: Queue,
     /// What is counted.
     pub(crate) metrics: JobMetrics,
     /// For how long to expect something.
@@ -170,7 +173,10 @@ impl Writer {
     async fn create_pod(&self, job: &Job, about: &ObjectReference, body: Bytes) -> Result<bool, ApiError> {
         let key = &job.metadata.key;
         match self.pods.create(about, body).await {
-            Ok(_) => Ok(true),
+            Ok(pod) => {
+                self.look_for(job, &pod);
+                Ok(true)
+            }
             // Nothing can be created in this namespace ever again, and that is no failure.
             Err(error) if error.is_namespace_terminating() => {
                 self.expectations.creations_observed(key, 1);
@@ -181,6 +187,16 @@ impl Writer {
                 Err(error)
             }
         }
+    }
+
+    /// A pod from which a webhook took the label is never seen: it is not waited for, and released as any own pod that
+    /// does not match.
+    fn look_for(&self, job: &Job, Written { metadata: pod }: &Written) {
+        if job.selects_unlabelled() || pod.labels.get(CONTROLLER_UID).is_some() {
+            return;
+        }
+        self.expectations.creations_observed(&job.metadata.key, 1);
+        self.orphans_queue.add(&pod.key, Cause::Event);
     }
 
     /// Pods that go although the Job goes on: without their finalizer, so that they are not counted as failed.
@@ -217,7 +233,14 @@ impl Writer {
         if !pod.is_tracked {
             return Ok(());
         }
-        release_pod(self.control_of(job), &pod.key, pod.uid).await
+        let key = &job.metadata.key;
+        self.memory.lets_go(key, job.metadata.uid, pod.uid);
+        let released = release_pod(self.control_of(job), &pod.key, pod.uid).await;
+        if released.is_err() && !self.memory.keeps(key, pod.uid) {
+            // It has vanished in that moment, which this write seemed to explain.
+            self.orphans_queue.add(&pod.key, Cause::Event);
+        }
+        released
     }
 
     /// Says which pods are counted, then lets them go.

@@ -1,9 +1,10 @@
 //! Wiring, and one sync from observation to the last status.
 //!
-//! Left out: which event wakes which key (`changes`), and pods that no Job counts (`orphan_pods`).
+//! Left out: which event wakes which key (`changes`), and pods that no Job counts (`orphan_pods`, `unseen_pods`).
 
 pub mod changes;
 mod orphan_pods;
+mod unseen_pods;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use shared::api::object::Key;
 use shared::controllers::pod_control::PodControl;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
-use shared::runtime::queue::Backoff;
+use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
@@ -22,12 +23,14 @@ use crate::apply::memory::Memory;
 use crate::apply::{Outcome, Tracked, Writer, orphan};
 use crate::flags::Flags;
 use crate::metrics::{JobMetrics, action};
+use crate::objects::Job;
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::plan;
 use crate::plan::tracking::plan_tracking;
 use crate::status::next_status;
 use changes::tracking::TrackingEffects;
 use orphan_pods::OrphanPodController;
+use unseen_pods::{UnseenPodController, all_pods};
 
 /// Upstream: `DefaultJobApiBackOff` and `MaxJobApiBackOff`, `pkg/controller/job/job_controller.go`; there the longest
 /// wait is a minute.
@@ -44,7 +47,8 @@ impl Operator for JobOperator {
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let jobs_queue = setup.queue("job", BACKOFF);
         let orphans_queue = setup.queue("job_orphan_pod", BACKOFF);
-        let (caches, Informers { mut jobs, mut pods }) = Caches::new();
+        let unseen_queue = setup.queue("job_unseen_pod", BACKOFF);
+        let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let control = setup.control(&jobs_queue);
         let writer = Writer {
@@ -53,35 +57,66 @@ impl Operator for JobOperator {
             recorder: setup.recorder(),
             expectations: setup.expectations(&jobs_queue),
             memory: Arc::new(Memory::default()),
+            orphans_queue: orphans_queue.clone(),
             metrics: JobMetrics::register(setup.metrics()),
             clock: setup.clock(),
         };
-        let memory = Arc::clone(&writer.memory);
-        setup.on_restore(move || memory.start_over());
-
-        let tracking = TrackingEffects { memory: Arc::clone(&writer.memory), metrics: writer.metrics.clone() };
-        let (known, tracked) = (Arc::clone(&caches), tracking.clone());
-        jobs.on_change(move |change| tracking.carry_out(Caches::tracked_job_changed(change)));
-        pods.on_change(move |change| tracked.carry_out(known.tracked_pod_changed(change)));
-        let effects = setup.effects(&jobs_queue);
-        jobs.on_change(effects.of(&caches, |_, change| Caches::job_changed(change)));
-        pods.on_change(effects.of(&caches, Caches::pod_changed));
-        let effects = setup.effects(&orphans_queue);
-        jobs.on_change(effects.of(&caches, Caches::orphaning_job_changed));
-        pods.on_change(effects.of(&caches, Caches::orphan_pod_changed));
-        setup.watch(jobs);
-        setup.watch(pods);
+        follow(setup, &caches, informers, &writer, [&jobs_queue, &orphans_queue]);
 
         let orphans = OrphanPodController {
             caches: Arc::clone(&caches),
             writer: orphan::Writer { control: setup.control(&orphans_queue) },
+            jobs_queue: jobs_queue.clone(),
             clock: setup.clock(),
             decisions: setup.decisions(&orphans_queue),
         };
+        let control = setup.control(&unseen_queue);
+        let unseen = UnseenPodController { caches: Arc::clone(&caches), control, orphans_queue: orphans_queue.clone() };
+        let (at_start, on_restore) = (unseen_queue.clone(), unseen_queue.clone());
+        setup.at_start(move || at_start.add(&all_pods(), Cause::Event));
+        let memory = Arc::clone(&writer.memory);
+        setup.on_restore(move || {
+            memory.start_over();
+            on_restore.add(&all_pods(), Cause::Event);
+        });
         let jobs = JobController { caches, writer, clock: setup.clock(), decisions: setup.decisions(&jobs_queue) };
         setup.work(Arc::new(jobs), &jobs_queue, flags.concurrent_job_syncs);
         setup.work(Arc::new(orphans), &orphans_queue, flags.concurrent_job_syncs);
+        setup.work(Arc::new(unseen), &unseen_queue, 1);
     }
+}
+
+/// Declares that Jobs are followed, and pods while a Job counts some: those with the label that Jobs select by, and where a
+/// Job may own others, all of its namespace. What changes them fills the queues, of Jobs and of orphans.
+///
+/// Pods whose Job has ended need no watch: those that have the finalizer are in the orphans' queue by then, and are read live
+/// once the cache has forgotten them.
+fn follow(
+    setup: &mut Setup,
+    caches: &Arc<Caches>,
+    Informers { mut jobs, mut pods }: Informers,
+    writer: &Writer,
+    [jobs_queue, orphans_queue]: [&Queue; 2],
+) {
+    let tracking = TrackingEffects { memory: Arc::clone(&writer.memory), metrics: writer.metrics.clone() };
+    let (known, tracked) = (Arc::clone(caches), tracking.clone());
+    let (memory, questioned) = (Arc::clone(&writer.memory), orphans_queue.clone());
+    jobs.on_change(move |change| tracking.carry_out(Caches::tracked_job_changed(change)));
+    pods.on_change(move |change| {
+        // Before its finalizer is forgotten.
+        known.vanished(change, &memory).into_iter().for_each(|pod| questioned.add(pod, Cause::Event));
+        tracked.carry_out(known.tracked_pod_changed(change));
+    });
+    let effects = setup.effects(jobs_queue);
+    jobs.on_change(effects.of(caches, |_, change| Caches::job_changed(change)));
+    pods.on_change(effects.of(caches, Caches::pod_changed));
+    let effects = setup.effects(orphans_queue);
+    jobs.on_change(effects.of(caches, Caches::orphaning_job_changed));
+    pods.on_change(effects.of(caches, Caches::orphan_pod_changed));
+    let need = jobs.need(Job::counts_pods);
+    let whole = jobs.need(|job| job.counts_pods() && job.selects_unlabelled());
+    setup.watch(jobs);
+    setup.watch_while_and_beside(pods, &need, &whole);
 }
 
 /// Syncs Jobs.

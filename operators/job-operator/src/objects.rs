@@ -18,6 +18,8 @@ use status::JobStatus;
 
 /// On each pod that is not counted yet; it keeps the pod until it is.
 pub const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
+/// The label that the apiserver gives to the pods of each Job whose selector it chooses: the Job's uid.
+pub const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 /// Annotation and label of an Indexed Job's pod: which index it works on.
 pub const JOB_COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Annotation: how often its index has failed before.
@@ -49,6 +51,17 @@ impl Job {
     /// Upstream: `managedByExternalController`, `pkg/controller/job/job_controller.go`.
     pub fn external_controller(&self) -> Option<&str> {
         self.spec.managed_by.as_deref().filter(|name| *name != JOB_CONTROLLER_NAME)
+    }
+
+    /// Whether its syncs read pods: it goes on, and no other controller looks after it.
+    pub fn counts_pods(&self) -> bool {
+        self.external_controller().is_none() && !self.status.is_finished()
+    }
+
+    /// Whether it may own a pod without the label [`CONTROLLER_UID`]: its user chose the selector, or it is older than
+    /// the label. Any other Job releases a pod that has lost the label.
+    pub fn selects_unlabelled(&self) -> bool {
+        self.spec.selector.as_ref().is_ok_and(|selector| !selector.requires(CONTROLLER_UID))
     }
 
     /// Whether pods have indexes.

@@ -1,5 +1,5 @@
-//! Reads from the caches, and from what this process remembers, all that one sync decides on; and the Job of a pod anew
-//! where the cache may not have it yet.
+//! Reads from the caches, and from what this process remembers, all that one sync decides on; a pod that no watch shows,
+//! and the Job of a pod where the cache may not have it yet, are read live.
 //!
 //! Left out: the live read before an adoption, which is part of adopting.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::object::{Key, Uid};
-use shared::api::resource::JOBS;
+use shared::api::resource::{JOBS, PODS};
 use shared::controllers::claims::Claims;
 use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
@@ -17,15 +17,15 @@ use shared::runtime::expectations::{Expectations, Outstanding};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::apply::memory::Memory;
-use crate::objects::Job;
 use crate::objects::pod::Pod;
+use crate::objects::{CONTROLLER_UID, Job};
 use crate::plan::backoff::BackoffRecord;
 
 /// The caches of this operator.
 pub struct Caches {
     /// All Jobs.
     pub jobs: Arc<Cache<Job>>,
-    /// All pods, those of no Job too.
+    /// Pods with the label [`CONTROLLER_UID`], and in the namespaces of Jobs that select others, all.
     pub pods: Arc<Cache<Pod>>,
     /// Whose a pod is, or may become.
     pub claims: Claims<Job, Pod>,
@@ -59,6 +59,8 @@ pub struct OrphanPod {
     pub pod: Arc<Pod>,
     /// Its Job, if there is one; in a plan, as just read where the cache could not say.
     pub job: Option<Arc<Job>>,
+    /// Whether the cache has the pod, so that the sync of its Job sees it.
+    pub is_cached: bool,
     /// Whether the cache of Jobs has come as far as the pod's last change, and so has its Job if there is one.
     pub is_job_cached: bool,
 }
@@ -66,7 +68,7 @@ pub struct OrphanPod {
 impl Caches {
     /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
-        let (claims, jobs, pods) = Claims::new(InformerBuilder::new(), InformerBuilder::new());
+        let (claims, jobs, pods) = Claims::new(InformerBuilder::new(), InformerBuilder::new().labels(CONTROLLER_UID));
         (Self { jobs: jobs.cache(), pods: pods.cache(), claims }, Informers { jobs, pods })
     }
 
@@ -83,22 +85,42 @@ impl Caches {
         Some(Observed { job, pods, outstanding, released, backoff })
     }
 
-    /// Observes the pod of this key, and its Job; `None` if there is no such pod.
+    /// Observes the pod of this key, and its Job; `None` if there is no such pod. That the cache has none says little: the
+    /// pod may have lost its label, or pods may not be followed any more, now that its Job is gone. So it is read live.
     ///
     /// Upstream: the first half of `syncOrphanPod`, `pkg/controller/job/job_controller.go`.
-    pub fn observe_orphan(&self, key: &Key) -> Option<OrphanPod> {
-        let pod = self.pods.get(key)?;
+    pub(crate) async fn observe_orphan(&self, control: &Control, key: &Key) -> anyhow::Result<Option<OrphanPod>> {
+        if let Some(pod) = self.pods.get(key) {
+            return Ok(Some(self.orphan(pod, true)));
+        }
+        match control.get::<Pod>(&PODS, key).await {
+            Ok(pod) => Ok(Some(self.orphan(Arc::new(pod), false))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error).context("cannot look whether the pod is there"),
+        }
+    }
+
+    fn orphan(&self, pod: Arc<Pod>, is_cached: bool) -> OrphanPod {
         // Before the Job: one that is added in between is found.
         let is_job_cached = self.jobs.progress().resource_version >= pod.metadata.resource_version;
         let job = self.claims.resolve(&pod);
-        Some(OrphanPod { pod, job, is_job_cached })
+        OrphanPod { pod, job, is_cached, is_job_cached }
+    }
+
+    /// Whether a pod of the cluster has the finalizer and no sync of a Job sees it.
+    pub fn is_unseen(&self, pod: &Pod) -> bool {
+        let is_labelled = pod.metadata.labels.get(CONTROLLER_UID).is_some();
+        let is_seen = |job: &Arc<Job>| {
+            job.external_controller().is_some() || (job.counts_pods() && (is_labelled || job.selects_unlabelled()))
+        };
+        pod.has_tracking_finalizer() && !self.claims.resolve(pod).as_ref().is_some_and(is_seen)
     }
 }
 
 /// The same, with the Job as the apiserver has it where the cache may not have it yet: pods are watched apart from Jobs, so
 /// a pod may be seen before its Job.
 pub(crate) async fn live_job(control: &Control, observed: OrphanPod) -> anyhow::Result<OrphanPod> {
-    let OrphanPod { pod, job, is_job_cached } = &observed;
+    let OrphanPod { pod, job, is_cached: _, is_job_cached } = &observed;
     let Some(owner) = pod.job().filter(|_| job.is_none() && !is_job_cached && pod.has_tracking_finalizer()) else {
         return Ok(observed);
     };

@@ -134,6 +134,12 @@ fn add_pod(server: &Server) {
     server.add(&pod.set(&["metadata", "finalizers"], json!([FINALIZER])));
 }
 
+/// A Job for which pods are followed, and nothing is done.
+fn add_idle(server: &Server) {
+    let spec = json!({ "parallelism": 0, "selector": { "matchLabels": { "job": "idle" } }, "template": {} });
+    server.add(&object("batch/v1", "Job", "idle").set(&["spec"], spec));
+}
+
 fn waits_to_be_counted(server: &Server) -> bool {
     server.get("pods", "default/a").unwrap_or_default()["metadata"]["finalizers"][0] == FINALIZER
 }
@@ -142,6 +148,7 @@ fn waits_to_be_counted(server: &Server) -> bool {
 fn a_pod_that_is_seen_before_its_job_waits_to_be_counted() {
     test(async {
         let server = Server::new();
+        add_idle(&server);
         let running = Running::start::<JobOperator>(&server, &[]);
         running.at_rest().await;
         server.hold_watches("jobs");
@@ -156,6 +163,7 @@ fn a_pod_that_is_seen_before_its_job_waits_to_be_counted() {
 fn a_pod_whose_job_the_apiserver_has_not_either_waits_no_more() {
     test(async {
         let server = Server::new();
+        add_idle(&server);
         let running = Running::start::<JobOperator>(&server, &[]);
         running.at_rest().await;
         server.hold_watches("jobs");

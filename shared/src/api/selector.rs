@@ -130,6 +130,14 @@ impl Selector {
         }
     }
 
+    /// Whether only objects with this label, of whatever value, can be selected.
+    pub fn requires(&self, key: &str) -> bool {
+        match &self.0 {
+            Matching::Nothing => true,
+            Matching::All(requirements) => requirements.iter().any(|requirement| requirement.requires(key)),
+        }
+    }
+
     /// Whether every object is selected.
     pub fn is_empty(&self) -> bool {
         match &self.0 {
@@ -151,6 +159,14 @@ impl Requirement {
         };
         validation::check(&requirement.key, &requirement.values, Some(wants_values))?;
         Ok(Self { key: requirement.key.clone(), test })
+    }
+
+    fn requires(&self, key: &str) -> bool {
+        let is_there = match &self.test {
+            Test::Equals(_) | Test::In(_) | Test::Exists => true,
+            Test::NotIn(_) | Test::DoesNotExist => false,
+        };
+        is_there && self.key == *key
     }
 
     fn matches(&self, labels: &Labels) -> bool {
@@ -213,6 +229,22 @@ mod tests {
         for labels in other {
             assert!(!selector.matches(&Labels::new(labels.iter().copied())), "{printed} leaves {labels:?}");
         }
+    }
+
+    #[test]
+    fn requires_a_label_only_where_no_object_without_it_is_selected() {
+        let requires = |json: &str| Selector::parse(&read(json)).unwrap().requires("a");
+        let expression = |operator: &str, values: &str| {
+            requires(&format!(r#"{{"matchExpressions":[{{"key":"a","operator":"{operator}"{values}}}]}}"#))
+        };
+        assert!(requires(r#"{"matchLabels":{"a":"1","b":"2"}}"#));
+        assert!(expression("In", r#","values":["1"]"#));
+        assert!(expression("Exists", ""));
+        assert!(Selector::nothing().requires("a"));
+        assert!(!requires(r#"{"matchLabels":{"b":"2"}}"#));
+        assert!(!requires("{}"));
+        assert!(!expression("NotIn", r#","values":["1"]"#));
+        assert!(!expression("DoesNotExist", ""));
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::TryFutureExt;
+use futures::future::try_join_all;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -88,6 +90,11 @@ impl Source {
             label_selector: self.label_selector.clone(),
             health: Arc::new(Health::new(self.resource.to_string())),
         }
+    }
+
+    /// All objects, where those of the selectors are not enough.
+    fn without_selectors(self) -> Self {
+        Self { field_selector: Cow::Borrowed(""), label_selector: Cow::Borrowed(""), ..self }
     }
 
     /// To follow how far a cache has come that this fills.
@@ -332,17 +339,21 @@ impl<T: Object> Informer<T> {
         (reflector::run(source, sink, client), move || cached.start())
     }
 
-    /// As [`Self::run`], while something needs it.
+    /// As [`Self::run`], while something needs it; all that is followed for these fills one cache.
     pub(crate) fn run_on_demand(
         self,
-        demand: Demand,
-        client: Client,
-        watched: Watched,
-        metrics: Metrics,
-    ) -> (impl Future<Output = anyhow::Result<()>> + Send, impl FnOnce() + Send) {
+        demands: Vec<Demand>,
+        client: &Client,
+        watched: &Watched,
+        metrics: &Metrics,
+    ) -> (impl Future<Output = anyhow::Result<()>> + Send + use<T>, impl FnOnce() + Send + use<T>) {
         let (source, PartSink { cached, .. }) = self.asleep();
-        let started = Arc::clone(&cached);
-        (Follower { demand, source, cached, client, watched, metrics }.run(), move || started.start())
+        let follow = |demand: Demand| {
+            let (source, cached, client) = (demand.source(&source), Arc::clone(&cached), client.clone());
+            Follower { demand, source, cached, client, watched: watched.clone(), metrics: metrics.clone() }.run()
+        };
+        let following = try_join_all(demands.into_iter().map(follow)).map_ok(drop);
+        (following, move || cached.start())
     }
 
     fn asleep(self) -> (Source, PartSink<T>) {

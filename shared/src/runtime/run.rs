@@ -208,23 +208,32 @@ impl Setup {
     /// Follows all of a resource while an object needs it, on every replica, and some minutes longer. A key is not synced
     /// while something is needed that was not listed yet.
     pub fn watch_while<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
-        self.watch_on_demand(informer, need, Extent::Cluster);
+        self.watch_on_demand(informer, &[(need, Extent::Cluster)]);
     }
 
     /// As [`Self::watch_while`], in the namespaces of the objects that need it; a key of one of them waits for that
     /// namespace only.
     pub fn watch_beside<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
-        self.watch_on_demand(informer, need, Extent::Namespaces);
+        self.watch_on_demand(informer, &[(need, Extent::Namespaces)]);
     }
 
-    fn watch_on_demand<T: Object>(&mut self, informer: Informer<T>, need: &Need, extent: Extent) {
-        let demand = Demand::new(informer.health().resource.clone(), need, extent);
-        let (checked, check) = (demand.clone(), format!("informer-sync/{}", demand.resource()));
-        self.checks.add(&[Probe::Readyz], check, move || checked.check());
-        self.demands.add(demand.clone());
-        self.followed.add_demand(demand.clone());
-        let (client, watched, metrics) = (self.client.clone(), self.watched.clone(), self.metrics.clone());
-        let (following, starter) = informer.run_on_demand(demand, client, watched, metrics);
+    /// As [`Self::watch_while`], and in the namespaces of the objects that need it `whole`, whatever the informer's
+    /// selectors say. Both fill one cache: an object is there while either sees it, and handlers are told once.
+    pub fn watch_while_and_beside<T: Object>(&mut self, informer: Informer<T>, need: &Need, whole: &Need) {
+        self.watch_on_demand(informer, &[(need, Extent::Cluster), (whole, Extent::WholeNamespaces)]);
+    }
+
+    fn watch_on_demand<T: Object>(&mut self, informer: Informer<T>, wanted: &[(&Need, Extent)]) {
+        let resource = informer.health().resource.clone();
+        let demands: Vec<_> =
+            wanted.iter().map(|(need, extent)| Demand::new(resource.clone(), need, *extent)).collect();
+        let (checked, check) = (demands.clone(), format!("informer-sync/{resource}"));
+        self.checks.add(&[Probe::Readyz], check, move || checked.iter().try_for_each(Demand::check));
+        for demand in &demands {
+            self.demands.add(demand.clone());
+            self.followed.add_demand(demand.clone());
+        }
+        let (following, starter) = informer.run_on_demand(demands, &self.client, &self.watched, &self.metrics);
         self.informers.push(Box::pin(following));
         self.at_start(starter);
     }

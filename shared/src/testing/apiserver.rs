@@ -322,7 +322,7 @@ impl Server {
         if matches!(head.uri.path(), "/api" | "/apis") {
             return Ok(answer(200, &self.state().discovery(head.uri.path())));
         }
-        let Some(call) = Call::read(&head, &body, &self.state().served) else {
+        let Some(mut call) = Call::read(&head, &body, &self.state().served) else {
             return Ok(answer(404, &Value::from("404 page not found")));
         };
         let action = self.state().meet(&call, connection)?;
@@ -334,6 +334,9 @@ impl Server {
         }
         if call.verb == "watch" {
             return Ok(self.watch(&call));
+        }
+        if let Action::Change(change) = action {
+            change(&mut call.body);
         }
         let done = self.state().carry_out(&call, self.now());
         match (action, done) {

@@ -1,7 +1,9 @@
-//! Jobs that adopt, and that have made too many pods.
+//! Jobs that adopt, that have made too many pods, and whose pod loses its label.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
 use serde_json::json;
 
 use crate::batch;
@@ -36,6 +38,22 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         .wait_until("one pod was too many", DEADLINE, async || {
             let status = batch::status(scene, "shrinking").await?;
             ensure!(status.active == Some(1), "{status:?}");
+            Ok(())
+        })
+        .await?;
+    lose_label(scene).await
+}
+
+async fn lose_label(scene: &Scene) -> Result<()> {
+    let pods = scene.list::<Pod>("job-name=shrinking").await?;
+    let name = pods.iter().find(|pod| pod.metadata.deletion_timestamp.is_none()).map(ResourceExt::name_any);
+    let name = name.context("it has no pod")?;
+    let labels = json!({"metadata": {"labels": {"batch.kubernetes.io/controller-uid": null}}});
+    scene.patch::<Pod>(&name, &labels).await?;
+    scene
+        .wait_until("the pod without the label is released", DEADLINE, async || {
+            let pod = scene.fetch::<Pod>(&name).await?;
+            ensure!(pod.owner_references().is_empty() && pod.finalizers().is_empty(), "{:?}", pod.metadata);
             Ok(())
         })
         .await

@@ -20,6 +20,7 @@ pub struct Memory {
 struct Remembered {
     job: Uid,
     released: BTreeSet<Uid>,
+    letting_go: BTreeSet<Uid>,
     backoff: BackoffRecord,
 }
 
@@ -62,7 +63,23 @@ impl Memory {
     pub fn release_observed(&self, key: &Key, pod: Uid) {
         if let Some(remembered) = self.lock().get_mut(key) {
             remembered.released.remove(&pod);
+            remembered.letting_go.remove(&pod);
         }
+    }
+
+    /// The finalizer of this pod is about to go. If the pod vanishes before it was seen without, that is why.
+    pub fn lets_go(&self, key: &Key, job: Uid, pod: Uid) {
+        self.change(key, job, |remembered| remembered.letting_go.extend([pod]));
+    }
+
+    /// Whether this process takes the finalizer of this pod, or has taken it, and that was not seen yet.
+    pub fn is_letting_go(&self, key: &Key, pod: Uid) -> bool {
+        self.lock().get(key).is_some_and(|remembered| remembered.letting_go.contains(&pod))
+    }
+
+    /// The finalizer of this pod could not be removed. Gives whether nothing was seen of the pod meanwhile.
+    pub fn keeps(&self, key: &Key, pod: Uid) -> bool {
+        self.lock().get_mut(key).is_some_and(|remembered| remembered.letting_go.remove(&pod))
     }
 
     /// The failures since the last success.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use shared::api::object::Key;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
+use shared::runtime::queue::Queue;
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::orphan::{Outcome, Writer};
+use crate::controller::changes::SYNC_JOB_BATCH_PERIOD;
 use crate::observe::{Caches, live_job};
 use crate::plan::orphan::plan_orphan;
 
@@ -17,6 +19,7 @@ use crate::plan::orphan::plan_orphan;
 pub(super) struct OrphanPodController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,
+    pub(super) jobs_queue: Queue,
     pub(super) clock: Clock,
     pub(super) decisions: Decisions,
 }
@@ -24,11 +27,17 @@ pub(super) struct OrphanPodController {
 impl Controller for OrphanPodController {
     /// Upstream: `syncOrphanPod`, `pkg/controller/job/job_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe_orphan(key) else { return Ok(Requeue::Done) };
+        let Some(observed) = self.caches.observe_orphan(&self.writer.control, key).await? else {
+            return Ok(Requeue::Done);
+        };
         let observed = live_job(&self.writer.control, observed).await?;
         let plan = plan_orphan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        let Outcome { disowned_by, error } = self.writer.apply(&observed, plan).await;
+        // No event will tell it.
+        if let Some(job) = disowned_by {
+            self.jobs_queue.add_after(&job, SYNC_JOB_BATCH_PERIOD);
+        }
         error.map_or(Ok(Requeue::Done), Err)
     }
 }

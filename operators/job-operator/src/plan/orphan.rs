@@ -1,4 +1,5 @@
-//! Whether the tracking finalizer of a pod has lost its meaning, because no Job will ever count the pod.
+//! Whether the tracking finalizer of a pod has lost its meaning, because no Job will ever count the pod; and whether a pod
+//! that no watch shows is its Job's any more.
 //!
 //! Left out: pods of Jobs that go on, whose finalizers go when they are counted.
 //!
@@ -6,6 +7,8 @@
 
 use std::fmt;
 
+use crate::objects::Job;
+use crate::objects::pod::Pod;
 use crate::observe::OrphanPod;
 
 /// What to do about the finalizer of one pod, and why.
@@ -15,6 +18,8 @@ pub enum OrphanPlan {
     Keep(Keep),
     /// It goes.
     Release(Release),
+    /// It goes, and the pod is its Job's no more: it has lost the labels that the Job selects.
+    Disown,
 }
 
 /// Why a finalizer stays.
@@ -39,11 +44,13 @@ pub enum Release {
     Gone,
     /// The Job is over.
     Finished,
+    /// The Job is being deleted and does not select the pod; who owns it stays for the garbage collector.
+    Ending,
 }
 
 /// Decides about one pod.
 pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
-    let OrphanPod { pod, job, is_job_cached: _ } = observed;
+    let OrphanPod { pod, job, is_cached, is_job_cached: _ } = observed;
     if !pod.has_tracking_finalizer() {
         return OrphanPlan::Keep(Keep::NotTracked);
     }
@@ -57,8 +64,15 @@ pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
         None => OrphanPlan::Release(Release::Gone),
         Some(job) if job.external_controller().is_some() => OrphanPlan::Keep(Keep::ManagedBy),
         Some(job) if job.status.is_finished() => OrphanPlan::Release(Release::Finished),
-        Some(_) => OrphanPlan::Keep(Keep::Running),
+        Some(job) if *is_cached || selects(job, pod) => OrphanPlan::Keep(Keep::Running),
+        Some(job) if job.metadata.is_being_deleted() => OrphanPlan::Release(Release::Ending),
+        Some(_) => OrphanPlan::Disown,
     }
+}
+
+/// A selector that cannot be read may select it.
+fn selects(job: &Job, pod: &Pod) -> bool {
+    job.spec.selector.as_ref().map_or(true, |selector| selector.matches(&pod.metadata.labels))
 }
 
 impl fmt::Display for OrphanPlan {
@@ -71,6 +85,8 @@ impl fmt::Display for OrphanPlan {
             Self::Release(Release::NoController) => "let go (no controller)",
             Self::Release(Release::Gone) => "let go (its Job is gone)",
             Self::Release(Release::Finished) => "let go (its Job is finished)",
+            Self::Release(Release::Ending) => "let go (its Job is being deleted and does not select it)",
+            Self::Disown => "release (its Job does not select it)",
         })
     }
 }

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use job_operator::apply::memory::Memory;
 use job_operator::controller::changes::tracking::TrackingEffect;
-use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
+use job_operator::objects::{CONTROLLER_UID, Job};
 use job_operator::observe::Caches;
 use serde_json::json;
+use shared::api::object::Key;
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
@@ -163,4 +165,27 @@ fn a_pod_that_is_gone_was_seen_to_go() {
     assert_eq!(gone(&finished(), pod("a", "Running")), "");
     assert_eq!(gone(&job(1, 1).uid_of("before"), pod("a", "Running")), "");
     assert_eq!(gone(&running, orphan("a", "Running")), "");
+}
+
+#[test]
+fn a_pod_that_vanishes_with_its_finalizer_is_a_question_where_nothing_explains_it() {
+    let labelled = job(1, 1).with("selector", json!({ "matchLabels": { CONTROLLER_UID: "pi" } }));
+    let memory = Memory::default();
+    let is_asked =
+        |pi: &ObjectBuilder, pod: &ObjectBuilder| caches(pi).vanished(Change::Deleted(&pod.build()), &memory).is_some();
+    let (a, deleted) = (pod("a", "Running"), pod("a", "Running").terminating());
+    assert!(is_asked(&labelled, &a) && is_asked(&labelled, &deleted));
+    assert!(!is_asked(&labelled, &untracked("a", "Running")), "it may go as it likes");
+    assert!(!is_asked(&job(1, 1), &a), "all pods of the namespace are followed");
+    let gone = job(1, 1).uid_of("another");
+    assert!(is_asked(&gone, &a) && !is_asked(&gone, &deleted), "it waits for its finalizer to go");
+
+    let (key, of, uid) = (Key::new("default", "pi"), uid("pi"), a.build::<Pod>().metadata.uid);
+    memory.lets_go(&key, of, uid);
+    assert!(!is_asked(&labelled, &deleted), "this process lets it go");
+    assert!(memory.keeps(&key, uid), "nothing was seen of it");
+    assert!(is_asked(&labelled, &deleted));
+    memory.lets_go(&key, of, uid);
+    memory.release_observed(&key, uid);
+    assert!(!memory.keeps(&key, uid), "it was seen without");
 }

@@ -9,7 +9,8 @@ use crate::fixtures::{FINALIZER, Spec, job, orphan, pod, untracked};
 
 #[track_caller]
 fn check(pod: &ObjectBuilder, job: Option<&ObjectBuilder>, expected: &str) {
-    let observed = OrphanPod { pod: pod.build(), job: job.map(ObjectBuilder::build), is_job_cached: true };
+    let observed =
+        OrphanPod { pod: pod.build(), job: job.map(ObjectBuilder::build), is_cached: true, is_job_cached: true };
     assert_eq!(plan_orphan(&observed).to_string(), expected);
 }
 
@@ -34,4 +35,21 @@ fn a_finalizer_goes_when_no_job_will_count_the_pod() {
     check(&of("batch/v1", "CronJob"), None, "nothing (not a Job's)");
     check(&of("example/v1", "Job"), None, "nothing (not a Job's)");
     check(&of("batch/v1", "Job"), None, "let go (its Job is gone)");
+}
+
+#[test]
+fn a_pod_that_no_watch_shows_stays_its_jobs_only_where_the_job_selects_it() {
+    #[track_caller]
+    fn check(pod: &ObjectBuilder, job: &ObjectBuilder, expected: &str) {
+        let observed = OrphanPod { pod: pod.build(), job: Some(job.build()), is_cached: false, is_job_cached: true };
+        assert_eq!(plan_orphan(&observed).to_string(), expected);
+    }
+    let stripped = pod("a", "Running").set(&["metadata", "labels"], json!({}));
+    check(&pod("a", "Running"), &job(1, 1), "nothing (its Job goes on)");
+    check(&stripped, &job(1, 1), "release (its Job does not select it)");
+    let deleted = job(1, 1).terminating();
+    check(&stripped, &deleted, "let go (its Job is being deleted and does not select it)");
+    let unreadable = json!({ "matchExpressions": [{ "key": "job", "operator": "Like" }] });
+    check(&stripped, &job(1, 1).with("selector", unreadable), "nothing (its Job goes on)");
+    check(&stripped, &job(1, 1).condition("Complete", "True", "", ""), "let go (its Job is finished)");
 }

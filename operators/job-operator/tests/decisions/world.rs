@@ -374,7 +374,8 @@ impl World {
     fn release_orphans(&mut self) {
         let job = self.job();
         for pod in self.pods() {
-            let observed = OrphanPod { pod: Arc::clone(&pod), job: Some(Arc::clone(&job)), is_job_cached: true };
+            let observed =
+                OrphanPod { pod: Arc::clone(&pod), job: Some(Arc::clone(&job)), is_cached: true, is_job_cached: true };
             if let OrphanPlan::Release(_) = plan_orphan(&observed) {
                 self.release(pod.metadata.name()).expect("nothing ends here");
             }

@@ -34,6 +34,19 @@ pub(crate) enum Extent {
     Cluster,
     /// The namespaces of these objects; all of it where they are many.
     Namespaces,
+    /// The same without the informer's selectors, beside [`Self::Cluster`] in one cache.
+    WholeNamespaces,
+}
+
+impl Extent {
+    /// The parts of the cache that it fills: those of two extents are not the same.
+    fn numbers(self) -> impl Iterator<Item = Part> {
+        let taken = match self {
+            Self::Cluster | Self::Namespaces => 0,
+            Self::WholeNamespaces => 1,
+        };
+        Part::all().skip(taken)
+    }
 }
 
 /// What is known of one resource that is followed on demand; cheap to clone.
@@ -77,7 +90,7 @@ impl Demand {
     /// The namespaces to be followed; the empty one stands for all.
     fn wanted(&self, parts: &Parts) -> BTreeSet<Text> {
         let needed = self.0.need.namespaces();
-        let is_split = self.0.extent == Extent::Namespaces && !parts.are_too_many(needed.len());
+        let is_split = self.0.extent != Extent::Cluster && !parts.are_too_many(needed.len());
         if is_split || needed.is_empty() { needed } else { BTreeSet::from([Text::default()]) }
     }
 
@@ -86,8 +99,10 @@ impl Demand {
         let (parts, need) = (self.parts(), &self.0.need);
         match (self.0.extent, key.namespace()) {
             (Extent::Cluster, _) => !need.is_there() || parts.have_listed(&Text::default()),
-            (Extent::Namespaces, "") => need.namespaces().iter().all(|namespace| parts.have_listed(namespace)),
-            (Extent::Namespaces, namespace) => {
+            (Extent::Namespaces | Extent::WholeNamespaces, "") => {
+                need.namespaces().iter().all(|namespace| parts.have_listed(namespace))
+            }
+            (Extent::Namespaces | Extent::WholeNamespaces, namespace) => {
                 let namespace = Text::new(namespace);
                 !need.is_of(&namespace) || parts.have_listed(&namespace)
             }
@@ -102,6 +117,15 @@ impl Demand {
                 _ = changed.changed() => {}
                 _ = needed.changed() => {}
             }
+        }
+    }
+
+    /// What is followed for it of an informer that follows this.
+    pub(super) fn source(&self, whole: &Source) -> Source {
+        let source = whole.within(&Text::default());
+        match self.0.extent {
+            Extent::Cluster | Extent::Namespaces => source,
+            Extent::WholeNamespaces => source.without_selectors(),
         }
     }
 
@@ -156,7 +180,7 @@ impl<T: Object> Follower<T> {
             self.cached.cache.forget_part(stopped);
         }
         for namespace in &wanted {
-            let Some(number) = parts.free_number(namespace) else { continue };
+            let Some(number) = parts.free_number(namespace, self.demand.0.extent.numbers()) else { continue };
             let source = self.source.within(namespace);
             let (sink, follow) = self.part(number, &source);
             let collection = Collection::new(&source, follow);

@@ -1,7 +1,8 @@
-//! What a test says shall happen to requests: refused, their answer lost, or held for a while.
+//! What a test says shall happen to requests: refused, changed, their answer lost, or held for a while.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::request::Call;
@@ -30,6 +31,7 @@ pub(super) enum Action {
     Answer { code: u16, reason: String, message: String },
     Lose,
     Hold(watch::Receiver<bool>),
+    Change(fn(&mut Value)),
 }
 
 #[expect(clippy::return_self_not_must_use, reason = "a rule holds whether or not a test looks at it again")]
@@ -57,6 +59,11 @@ impl Rule {
     /// Does what is asked for and loses the answer.
     pub fn lose(self) -> Self {
         self.with(Action::Lose)
+    }
+
+    /// Changes what is sent, as a webhook does, and does that.
+    pub fn change(self, change: fn(&mut Value)) -> Self {
+        self.with(Action::Change(change))
     }
 
     /// Holds requests back until [`Self::release`], and then does what they ask for.
@@ -108,7 +115,7 @@ impl Action {
     /// Waits where it holds, and gives the refusal where it refuses.
     pub(super) async fn before(&self, call: &Call) -> Result<(), Refusal> {
         match self {
-            Self::Pass | Self::Lose => Ok(()),
+            Self::Pass | Self::Lose | Self::Change(_) => Ok(()),
             Self::Answer { code, reason, message } => Err(call.refusal(*code, reason, message)),
             Self::Hold(released) => {
                 // A rule lives as long as its server, and so longer than any request.

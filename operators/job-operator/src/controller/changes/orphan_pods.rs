@@ -2,10 +2,12 @@
 //!
 //! Left out: whether a Job counts them all the same, which a sync finds out ([`crate::observe`]).
 
+use shared::api::object::Key;
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 
+use crate::apply::memory::Memory;
 use crate::objects::Job;
 use crate::objects::pod::Pod;
 use crate::observe::Caches;
@@ -22,6 +24,19 @@ impl Caches {
 
     fn orphans_of(&self, job: &Job) -> Vec<Effect> {
         self.claims.owned(job).iter().filter_map(|pod| orphan(pod)).collect()
+    }
+
+    /// A pod that has vanished with its finalizer, where nothing explains that: it may be there without its label.
+    pub fn vanished<'a>(&self, change: Change<'a, Pod>, memory: &Memory) -> Option<&'a Key> {
+        let Change::Deleted(pod) = change else { return None };
+        let is_explained = match self.counting_job(pod) {
+            // Of its namespace everything is followed.
+            Some(job) if job.selects_unlabelled() => true,
+            Some(job) => memory.is_letting_go(&job.metadata.key, pod.metadata.uid),
+            // It was looked at when its Job ended, and was there for as long as it had the finalizer.
+            None => pod.metadata.is_being_deleted(),
+        };
+        (pod.has_tracking_finalizer() && !is_explained).then_some(&pod.metadata.key)
     }
 
     /// Whether nobody counts a pod that has changed. Its Job may be gone, or not listed yet, which its sync finds out.

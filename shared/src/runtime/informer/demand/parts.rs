@@ -97,9 +97,9 @@ impl Parts {
     }
 
     /// A number for a part that is to be started; none if it runs already, or too many do.
-    pub(super) fn free_number(&self, namespace: &Text) -> Option<Part> {
+    pub(super) fn free_number(&self, namespace: &Text, mut numbers: impl Iterator<Item = Part>) -> Option<Part> {
         let is_used = |number: &Part| self.running.values().any(|part| part.number == *number);
-        if self.running.contains_key(namespace) { None } else { Part::all().find(|number| !is_used(number)) }
+        if self.running.contains_key(namespace) { None } else { numbers.find(|number| !is_used(number)) }
     }
 
     pub(super) fn start(

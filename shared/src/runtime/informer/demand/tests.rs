@@ -12,7 +12,7 @@ use crate::api::object::Meta;
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Cache, Change};
 use crate::runtime::consistency::{Consistency, Demands};
-use crate::runtime::informer::InformerBuilder;
+use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::testing::apiserver::{Connection, Server};
 use crate::testing::running::test;
 use crate::testing::{ObjectBuilder, pod};
@@ -44,22 +44,13 @@ impl Scene {
             server.add(&pod_at(name));
         }
         let mut informer = InformerBuilder::<Pod>::new().build();
-        let changes = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&changes);
-        informer.on_change(move |change| {
-            let mark = match change {
-                Change::Added(_) => "+",
-                Change::Updated { .. } => "~",
-                Change::Deleted(_) => "-",
-            };
-            seen.lock().unwrap().push(format!("{mark}{}", change.latest().metadata.key));
-        });
+        let changes = noting(&mut informer);
         let demand = Demand::new("pods".to_owned(), &need, extent);
         let (cache, watched, demands) = (informer.cache(), Watched::default(), Demands::default());
         demands.add(demand.clone());
         let client = server.client(&Connection::default());
         let consistency = Arc::new(Consistency::with_demands(client.clone(), watched.clone(), demands));
-        let (run, start) = informer.run_on_demand(demand.clone(), client, watched, Metrics::new("test"));
+        let (run, start) = informer.run_on_demand(vec![demand.clone()], &client, &watched, &Metrics::new("test"));
         start();
         let task = tokio::spawn(async move { run.await.expect("nothing panics") }).abort_handle();
         Self { server, need, demand, cache, changes, consistency, task }
@@ -91,6 +82,21 @@ impl Scene {
         let Some(behind) = self.consistency.behind(&Key::new(namespace, "web")) else { return };
         timeout(Duration::from_mins(1), behind.caught_up()).await.expect("it is listed in time");
     }
+}
+
+/// The changes that its handlers are told of.
+fn noting(informer: &mut Informer<Pod>) -> Arc<Mutex<Vec<String>>> {
+    let changes = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&changes);
+    informer.on_change(move |change| {
+        let mark = match change {
+            Change::Added(_) => "+",
+            Change::Updated { .. } => "~",
+            Change::Deleted(_) => "-",
+        };
+        seen.lock().unwrap().push(format!("{mark}{}", change.latest().metadata.key));
+    });
+    changes
 }
 
 impl Drop for Scene {
@@ -169,6 +175,87 @@ fn many_namespaces_are_followed_by_one_watch_and_few_again_by_their_own() {
         scene.ready("").await;
         assert_eq!(scene.demand.collections().len(), 1, "one watch has taken over from the others");
         drop(more);
+    });
+}
+
+/// Pods with the label `job`, and in the namespaces of `whole` all.
+struct Both {
+    server: Server,
+    need: Need,
+    whole: Need,
+    cache: Arc<Cache<Pod>>,
+    changes: Arc<Mutex<Vec<String>>>,
+    consistency: Arc<Consistency>,
+    task: AbortHandle,
+}
+
+impl Both {
+    fn new() -> Self {
+        let (server, need, whole) = (Server::new(), Need::default(), Need::default());
+        let mut informer = InformerBuilder::<Pod>::new().labels("job").build();
+        let changes = noting(&mut informer);
+        let (cache, watched, demands) = (informer.cache(), Watched::default(), Demands::default());
+        let of = |need, extent| Demand::new("pods".to_owned(), need, extent);
+        let both = vec![of(&need, Extent::Cluster), of(&whole, Extent::WholeNamespaces)];
+        for demand in &both {
+            demands.add(demand.clone());
+        }
+        let client = server.client(&Connection::default());
+        let consistency = Arc::new(Consistency::with_demands(client.clone(), watched.clone(), demands));
+        let (run, start) = informer.run_on_demand(both, &client, &watched, &Metrics::new("test"));
+        start();
+        let task = tokio::spawn(async move { run.await.expect("nothing panics") }).abort_handle();
+        Self { server, need, whole, cache, changes, consistency, task }
+    }
+
+    /// What has changed since the last look, once all is quiet; and what the cache has.
+    async fn seen(&self) -> (String, String) {
+        sleep(Duration::from_millis(10)).await;
+        let mut changes = std::mem::take(&mut *self.changes.lock().unwrap());
+        // Of two watches either may be first.
+        changes.sort_unstable();
+        let pods: Vec<_> = self.cache.all().iter().map(|pod| pod.metadata.key.to_string()).collect();
+        (changes.join(" "), pods.join(" "))
+    }
+
+    fn set_label(&self, pod: &str, labels: serde_json::Value) {
+        self.server.change("pods", pod, |pod| pod["metadata"]["labels"] = labels);
+    }
+}
+
+impl Drop for Both {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[test]
+fn whole_namespaces_beside_selected_objects_fill_one_cache_and_tell_each_change_once() {
+    test(async {
+        let both = Both::new();
+        for (key, label) in [("a/in", "job"), ("a/out", "app"), ("b/in", "job"), ("b/out", "app")] {
+            both.server.add(&pod_at(key).label(label, "x"));
+        }
+        let _need = both.need.hold("a");
+        let seen = |changes: &str, pods: &str| (changes.to_owned(), pods.to_owned());
+        assert_eq!(both.seen().await, seen("+a/in +b/in", "a/in b/in"));
+        let whole = both.whole.hold("a");
+        let waits = |namespace| both.consistency.behind(&Key::new(namespace, "web")).is_some();
+        assert!(waits("a") && !waits("b"), "of `b` all that is needed is listed");
+        assert_eq!(both.seen().await, seen("+a/out", "a/in a/out b/in"));
+        assert!(!waits("a"));
+
+        both.set_label("a/in", serde_json::json!({}));
+        both.set_label("b/in", serde_json::json!({}));
+        assert_eq!(both.seen().await, seen("-b/in ~a/in", "a/in a/out"));
+        both.set_label("a/in", serde_json::json!({ "job": "x" }));
+        both.server.add(&pod_at("a/new").label("job", "x"));
+        assert_eq!(both.seen().await, seen("+a/new ~a/in", "a/in a/new a/out"));
+        both.server.delete("pods", "a/new");
+        assert_eq!(both.seen().await, seen("-a/new", "a/in a/out"));
+        drop(whole);
+        sleep(LINGER + Duration::from_secs(1)).await;
+        assert_eq!(both.seen().await, seen("", "a/in"), "what is selected is followed on");
     });
 }
 
