@@ -2,6 +2,7 @@
 # conformance.sh on a real node of this machine, which pulls no images: what the tests run in their pods is built here, of
 # upstream's agnhost, of busybox and of this machine's own programs.
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
+#   FOCUS=... for the tests with names that match this regular expression
 # Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, dash, netcat-openbsd, curl, wget, util-linux.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -74,5 +75,5 @@ load_images() (
 start "$@"
 load_images
 step "the tests have their images"
-scripts/conformance.sh
+scripts/conformance.sh ${FOCUS:+"$FOCUS"}
 step "all passed"

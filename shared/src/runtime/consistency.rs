@@ -52,7 +52,7 @@ pub struct Follow {
 }
 
 /// The version of an object in a cache; none if it isn't there.
-type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
+pub(crate) type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
 
 /// One write of an object, as the server answered it.
 #[derive(Clone, Copy)]

@@ -26,7 +26,7 @@ use crate::api::resource::Resource;
 use crate::api::url::with_query;
 use crate::runtime::cache::{Cache, Change, IndexId, IndexValue, Indices, Part, Progress};
 use crate::runtime::client::{Accept, Client};
-use crate::runtime::consistency::{Follow, Watched};
+use crate::runtime::consistency::{Follow, VersionOf, Watched};
 use crate::runtime::metrics::Metrics;
 pub(crate) use catch_up::{Collection, Followed};
 use demand::Follower;
@@ -66,13 +66,24 @@ pub(crate) struct Source {
     pub(crate) accept: Accept,
     pub(crate) field_selector: Cow<'static, str>,
     pub(crate) label_selector: Cow<'static, str>,
+    /// Narrows the watch, and not the list.
+    pub(crate) watch_fields: Cow<'static, str>,
     pub(crate) health: Arc<Health>,
 }
 
 impl Source {
-    /// The path of what is followed, with these parameters and the selectors.
+    /// The path of what is listed, with these parameters and the selectors.
     fn path(&self, query: &[(&str, &str)]) -> String {
-        let selectors = [("fieldSelector", &*self.field_selector), ("labelSelector", &*self.label_selector)];
+        self.path_of(&self.field_selector, query)
+    }
+
+    /// The path of what is watched after the list.
+    fn watch_path(&self, query: &[(&str, &str)]) -> String {
+        if self.watch_fields.is_empty() { self.path(query) } else { self.path_of(&self.watch_fields, query) }
+    }
+
+    fn path_of(&self, field_selector: &str, query: &[(&str, &str)]) -> String {
+        let selectors = [("fieldSelector", field_selector), ("labelSelector", &*self.label_selector)];
         let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
         with_query(&self.resource.collection_path(&self.namespace), &pairs)
     }
@@ -86,6 +97,7 @@ impl Source {
             accept: self.accept,
             field_selector: self.field_selector.clone(),
             label_selector: self.label_selector.clone(),
+            watch_fields: self.watch_fields.clone(),
             health: Arc::new(Health::new(self.resource.to_string())),
         }
     }
@@ -93,6 +105,10 @@ impl Source {
     /// To follow how far a cache has come that this fills.
     fn follow<T: Object>(&self, progress: watch::Receiver<Progress>, cache: &Arc<Cache<T>>) -> Follow {
         let cache = Arc::clone(cache);
+        self.follow_as(progress, Arc::new(move |key| cache.get(key).map(|object| object.meta().resource_version)))
+    }
+
+    fn follow_as(&self, progress: watch::Receiver<Progress>, version_of: VersionOf) -> Follow {
         Follow {
             resource: self.resource.clone(),
             namespace: self.namespace.clone(),
@@ -100,7 +116,7 @@ impl Source {
             label_selector: self.label_selector.clone(),
             progress,
             health: Arc::clone(&self.health),
-            version_of: Arc::new(move |key| cache.get(key).map(|object| object.meta().resource_version)),
+            version_of,
         }
     }
 }
@@ -269,8 +285,16 @@ impl<T: Object> InformerBuilder<T> {
         let Self { resource, accept, field_selector, label_selector, indices } = self;
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
-        let namespace = Text::default();
-        let source = Source { resource, namespace, streams_list: true, accept, field_selector, label_selector, health };
+        let source = Source {
+            resource,
+            namespace: Text::default(),
+            streams_list: true,
+            accept,
+            field_selector,
+            label_selector,
+            watch_fields: Cow::Borrowed(""),
+            health,
+        };
         Informer { source, cache, handlers: Handlers::default() }
     }
 }

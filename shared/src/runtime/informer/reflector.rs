@@ -186,7 +186,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         } else {
             query.push(("resourceVersion", &version));
         }
-        let path = self.source.path(&query);
+        let path = if initial { self.source.path(&query) } else { self.source.watch_path(&query) };
         let stream = tokio::select! {
             stream = self.client.stream(&path, self.source.accept) => stream,
             // Nothing may come for long where the server has not reached our version.
