@@ -8,7 +8,7 @@
 //! waited for; otherwise its version is reached by the next bookmark, which comes within a minute, so a cache with
 //! selectors is not listed anew before that.
 //! Left out: deletions whose answer has no version, because the object is gone at once. Deleting it again changes
-//! nothing, and who must not count it waits by [`crate::runtime::expectations`].
+//! nothing, and a controller that must not count it uses [`crate::runtime::expectations`].
 //!
 //! Upstream: KEP-5647, pkg/controller/util/consistency.
 

@@ -52,7 +52,7 @@ pub trait Sink<T>: Send + Sync + 'static {
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
     /// After a reset: the version of the list, and its number.
     fn listed(&self, _version: ResourceVersion, _list: u64) {}
-    /// Everything up to this version has been told.
+    /// All changes up to this version have been passed on.
     fn advance(&self, _version: ResourceVersion) {}
 }
 
@@ -141,7 +141,7 @@ impl<T> Default for Handlers<T> {
     }
 }
 
-/// A cache, and what is told of its changes once work has started. Until then nobody would do anything about them, and
+/// A cache, and the handlers of its changes once work has started. Until then nobody would do anything about them, and
 /// what they are worth is in the cache.
 struct Cached<T> {
     cache: Arc<Cache<T>>,
@@ -305,7 +305,7 @@ impl<T: Object> Informer<T> {
         Arc::clone(&self.cache)
     }
 
-    /// Adds a handler of changes. When work starts it is told of all that is there.
+    /// Adds a handler of changes. When work starts it gets all objects that are there, as added.
     pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
         self.handlers.of_all.push(Box::new(handler));
     }
@@ -334,7 +334,7 @@ impl<T: Object> Informer<T> {
         self.on_change_at_any_time(move |change| need.note(&change, &needs));
     }
 
-    /// Adds a handler of changes that is told of them on a standby too: of those that say more than what is there.
+    /// Adds a handler of changes that runs on a standby too, for what a later look at the cache would not show.
     pub fn on_change_at_any_time(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
         self.handlers.at_any_time.push(Box::new(handler));
     }

@@ -1,6 +1,6 @@
 //! Informers without a cache, started and stopped while the operator runs.
 //!
-//! For who keeps what is watched in a structure of its own, and learns only by discovery which kinds there are.
+//! For an operator that keeps objects in a structure of its own, and learns the kinds by discovery.
 //! Left out: handlers and read-your-writes, which need a cache.
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub struct Feeder {
 }
 
 impl Feeder {
-    /// `broken` is told when following something has panicked: what is kept of it may be half of a change, and nobody
+    /// `broken` receives an error when following a resource has panicked: its objects may be half changed, and nobody
     /// else would ever notice that it stands still.
     pub(crate) fn new(client: Client, metrics: Metrics, broken: UnboundedSender<anyhow::Error>) -> Self {
         Self { client, metrics, feeds: Arc::default(), broken }
