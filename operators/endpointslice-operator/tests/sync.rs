@@ -293,6 +293,45 @@ fn a_pod_without_an_ip_or_that_has_ended_leaves_and_one_on_its_way_out_stays() {
     });
 }
 
+/// The zones for which endpoints are meant.
+fn hints(server: &Server) -> BTreeSet<String> {
+    let slices = server.list("endpointslices");
+    let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap_or_default());
+    endpoints.map(|endpoint| endpoint["hints"]["forZones"][0]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn hints_are_for_the_zones_of_the_nodes_that_are_there_when_a_service_comes_again() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        for zones in [["a", "b"], ["c", "d"]] {
+            for (n, zone) in (1..).zip(zones) {
+                let node = object("v1", "Node", &format!("node-{zone}")).label("topology.kubernetes.io/zone", zone);
+                let ready = json!([{ "type": "Ready", "status": "True" }]);
+                server.add(&node.set(&["status"], json!({ "conditions": ready, "allocatable": { "cpu": "1" } })));
+                add_pod(&server, n);
+                server.change("pods", &format!("default/web-{n}"), |pod| {
+                    pod["spec"]["nodeName"] = format!("node-{zone}").into();
+                });
+            }
+            add_service(&server);
+            server.change("services", SERVICE, |service| {
+                service["metadata"]["annotations"] = json!({ "service.kubernetes.io/topology-mode": "Auto" });
+            });
+            server.delete("nodes", "node");
+            running.pass(SECONDS).await;
+            assert_eq!(hints(&server), zones.map(str::to_owned).into());
+            server.delete("services", SERVICE);
+            running.pass(Duration::from_mins(7)).await;
+            for (n, zone) in (1..).zip(zones) {
+                server.delete("nodes", &format!("node-{zone}"));
+                server.delete("pods", &format!("default/web-{n}"));
+            }
+        }
+    });
+}
+
 /// As upstream's, which makes a new slice for the endpoints of the one that it does not manage any more.
 #[test]
 fn a_slice_that_loses_its_label_is_left_alone_and_replaced() {
