@@ -15,7 +15,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::api::object::Object;
-use crate::runtime::cache::Cache;
+use crate::runtime::cache::{Cache, Part};
 
 /// The instant at which tests take place: 2026-01-01T12:00:00Z.
 pub const NOW: Timestamp = Timestamp::constant(1_767_268_800, 0);
@@ -27,10 +27,10 @@ pub fn ago(seconds: i64) -> Timestamp {
 
 /// Puts an object into a cache, as its informer would.
 pub fn store<T: Object>(cache: &Cache<T>, object: &Arc<T>) {
-    cache.apply(object, |_| ());
+    cache.apply(Part::default(), object, |_| ());
 }
 
 /// Takes an object out of a cache, as its informer would.
 pub fn forget<T: Object>(cache: &Cache<T>, object: &Arc<T>) {
-    cache.delete(object, |_| ());
+    cache.delete(Part::default(), object, |_| ());
 }

@@ -1,6 +1,6 @@
 //! What is read for one round: the namespace, what is served, the pods' grace, and what remains of a kind.
 //!
-//! All of it is read live but whether the namespace exists at all, which the cache knows.
+//! All of it is read live but whether the namespace is being deleted, which the cache knows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::objects::{Item, LiveNamespace, Namespace, Pod};
 
 /// The caches that a sync reads.
 pub struct Caches {
-    /// The metadata of all namespaces.
+    /// The metadata of the namespaces that are being deleted.
     pub namespaces: Arc<Cache<Namespace>>,
 }
 
@@ -47,11 +47,12 @@ pub struct Served {
 impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
-        let namespaces = InformerBuilder::new().metadata_only().build();
+        // The apiserver sets the phase in the write that sets the deletionTimestamp.
+        let namespaces = InformerBuilder::new().metadata_only().fields("status.phase=Terminating").build();
         (Self { namespaces: namespaces.cache() }, Informers { namespaces })
     }
 
-    /// Observes one namespace; none if it is gone.
+    /// Observes one namespace; none if it is gone, or nobody deletes it.
     ///
     /// # Errors
     /// When the apiserver does not say what the namespace is like.

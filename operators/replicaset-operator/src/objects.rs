@@ -27,6 +27,7 @@ impl ReplicaOwner for ReplicaSet {
     // Upstream's gate DeploymentReplicaSetTerminatingReplicas, on since 1.35.
     const COUNTS_TERMINATING: bool = true;
     const RANKS_RELATED: bool = true;
+    const ARE_COMMON: bool = true;
 
     fn spec(&self) -> &ReplicaSpec {
         &self.spec

@@ -27,6 +27,7 @@ impl ReplicaOwner for ReplicationController {
     const COUNTS_TERMINATING: bool = false;
     // Upstream looks for `ReplicationController`s under the same controller and never finds any.
     const RANKS_RELATED: bool = false;
+    const ARE_COMMON: bool = false;
 
     fn spec(&self) -> &ReplicaSpec {
         &self.spec

@@ -18,6 +18,9 @@ use serde::{Deserialize, Deserializer};
 use crate::api::object::Object;
 use crate::api::time::Time;
 
+/// The field selector of pods that have not ended: those whose [`Phase`] is not terminal.
+pub const LIVE: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
 /// `status.phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum Phase {

@@ -11,6 +11,7 @@ use crate::api::intern::Text;
 use crate::api::labels::Labels;
 use crate::api::object::null_as_default;
 
+pub mod query;
 mod validation;
 
 /// A selector as the API serves it; `{}` matches everything.

@@ -28,6 +28,8 @@ pub trait ReplicaOwner: Kind {
     const COUNTS_TERMINATING: bool;
     /// Whether of its surplus those pods go first that share a node with others of owners under the same controller.
     const RANKS_RELATED: bool;
+    /// Whether most namespaces have one, so that one watch follows the pods of all.
+    const ARE_COMMON: bool;
 
     /// What it asks for.
     fn spec(&self) -> &ReplicaSpec;

@@ -1,9 +1,9 @@
 //! What an operator knows of one resource: every object by key, and named indices that spare scans.
 //!
 //! Only [`crate::runtime::informer`] writes here. Left out: deep copies (objects are shared and never changed), and lookups by
-//! predicate over everything: who needs one needs an index.
+//! predicate over everything: a caller that needs one adds an index.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, hash_map};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
@@ -80,8 +80,51 @@ pub struct Progress {
     pub list: u64,
 }
 
+/// One of the lists and watches that fill a cache together: each sees some of the objects, and several may see the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part(u8);
+
+impl Part {
+    /// How many parts a cache can have.
+    pub(crate) const MAX: u8 = 32;
+
+    /// All numbers of parts.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..Self::MAX).map(Self)
+    }
+
+    fn bit(self) -> u32 {
+        1 << self.0
+    }
+}
+
+/// An object, and the parts that see it: it is gone when none does.
+struct Entry<T> {
+    object: Arc<T>,
+    parts: u32,
+}
+
+impl Progress {
+    /// Notes that everything up to this version has been seen.
+    pub(crate) fn advance(progress: &watch::Sender<Self>, seen: ResourceVersion) {
+        progress.send_if_modified(|progress| {
+            let newer = seen > progress.resource_version;
+            if newer {
+                progress.resource_version = seen;
+            }
+            newer
+        });
+    }
+
+    /// Notes that a whole list is in. Its version counts even where it is lower than what was seen before: an etcd
+    /// that was restored from a backup starts again from an old one.
+    pub(crate) fn listed(progress: &watch::Sender<Self>, version: ResourceVersion, list: u64) {
+        progress.send_replace(Self { synced: true, resource_version: version, list });
+    }
+}
+
 struct State<T> {
-    objects: HashMap<Key, Arc<T>>,
+    objects: HashMap<Key, Entry<T>>,
     index_fns: Vec<IndexFn<T>>,
     indices: Vec<HashMap<IndexValue, BTreeMap<Key, Arc<T>>>>,
 }
@@ -141,7 +184,7 @@ impl<T: Object> Cache<T> {
 
     /// The object of this key.
     pub fn get(&self, key: &Key) -> Option<Arc<T>> {
-        self.read().objects.get(key).cloned()
+        self.read().objects.get(key).map(|entry| Arc::clone(&entry.object))
     }
 
     /// The object of this namespace and name, if it has this uid: how a controller reference is resolved.
@@ -165,7 +208,7 @@ impl<T: Object> Cache<T> {
     }
 
     /// The objects whose controller is `owner`, by key; `index` is [`Indices::add_controller`]'s. An object of another
-    /// namespace is not among them, whatever its reference says: who may write there could otherwise make it count here.
+    /// namespace is not among them, whatever its reference says: otherwise a user of that namespace could make it count here.
     ///
     /// Upstream: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
     pub fn controlled_by<O: Kind>(&self, index: IndexId, owner: &O) -> Vec<Arc<T>> {
@@ -188,7 +231,7 @@ impl<T: Object> Cache<T> {
 
     /// All objects, by key.
     pub fn all(&self) -> Vec<Arc<T>> {
-        let mut objects: Vec<Arc<T>> = self.read().objects.values().cloned().collect();
+        let mut objects: Vec<Arc<T>> = self.read().objects.values().map(|entry| Arc::clone(&entry.object)).collect();
         objects.sort_unstable_by(|a, b| a.meta().key.cmp(&b.meta().key));
         objects
     }
@@ -203,7 +246,7 @@ impl<T: Object> Cache<T> {
         self.len() == 0
     }
 
-    /// How far the cache has come.
+    /// How far the cache has come; of one that is followed on demand each part tells for itself.
     pub fn progress(&self) -> Progress {
         *self.progress.borrow()
     }
@@ -213,31 +256,24 @@ impl<T: Object> Cache<T> {
         self.progress.subscribe()
     }
 
-    /// Notes that everything up to this version has been seen.
-    pub(crate) fn advance(&self, seen: ResourceVersion) {
-        self.progress.send_if_modified(|progress| {
-            let newer = seen > progress.resource_version;
-            if newer {
-                progress.resource_version = seen;
-            }
-            newer
-        });
-    }
-
-    /// Notes that a whole list is in. Its version counts even where it is lower than what was seen before: an etcd
-    /// that was restored from a backup starts again from an old one.
-    pub(crate) fn listed(&self, version: ResourceVersion, list: u64) {
-        self.progress.send_replace(Progress { synced: true, resource_version: version, list });
+    /// To note progress.
+    pub(crate) fn progress_sender(&self) -> watch::Sender<Progress> {
+        self.progress.clone()
     }
 
     /// Stores a new state of an object and tells what changed. An object of another uid under the same key was
-    /// deleted and made anew: that is two changes. A state older than the one that is known came late, and is no news.
-    pub(crate) fn apply(&self, new: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
+    /// deleted and made anew: that is two changes. A state that another part has told of, or one older than that which
+    /// is known, is no news.
+    pub(crate) fn apply(&self, part: Part, new: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
         let mut state = self.write();
-        if state.objects.get(&new.meta().key).is_some_and(|known| is_older_state(new.as_ref(), known.as_ref())) {
-            return;
+        if let Some(known) = state.objects.get_mut(&new.meta().key) {
+            let was_told = known.parts != part.bit() && is_same_state(new.as_ref(), known.object.as_ref());
+            if was_told || is_older_state(new.as_ref(), known.object.as_ref()) {
+                known.parts |= part.bit();
+                return;
+            }
         }
-        let old = state.insert(new);
+        let old = state.insert(new, part.bit());
         drop(state);
         match old {
             None => changed(Change::Added(new)),
@@ -249,21 +285,26 @@ impl<T: Object> Cache<T> {
         }
     }
 
-    /// Removes an object and tells so, unless another object of the same name has taken its place.
-    pub(crate) fn delete(&self, last: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
+    /// Removes an object and tells so, unless another part still sees it, or another object of the same name has taken
+    /// its place.
+    pub(crate) fn delete(&self, part: Part, last: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
         let mut state = self.write();
-        let known = state.objects.get(&last.meta().key).is_some_and(|known| known.meta().uid == last.meta().uid);
-        if known {
+        let Some(known) = state.objects.get_mut(&last.meta().key) else { return };
+        if known.object.meta().uid != last.meta().uid {
+            return;
+        }
+        known.parts &= !part.bit();
+        if known.parts == 0 {
             state.remove(&last.meta().key);
             drop(state);
             changed(Change::Deleted(last));
         }
     }
 
-    /// Makes `live` all there is, in one step, and then tells every difference: deletions first.
+    /// Makes `live` all that this part sees, in one step, and then tells every difference: deletions first.
     ///
     /// Upstream: `Replace`, staging/src/k8s.io/client-go/tools/cache/the_real_fifo.go.
-    pub(crate) fn reset(&self, live: Vec<Arc<T>>, mut changed: impl FnMut(Change<'_, T>)) {
+    pub(crate) fn reset(&self, part: Part, live: Vec<Arc<T>>, mut changed: impl FnMut(Change<'_, T>)) {
         let mut state = self.write();
         let mut before = std::mem::take(&mut state.objects);
         for buckets in &mut state.indices {
@@ -272,17 +313,24 @@ impl<T: Object> Cache<T> {
         let mut updates = Vec::new();
         for object in live {
             let old = before.remove(&object.meta().key);
+            let parts = part.bit() | old.as_ref().map_or(0, |entry| entry.parts);
             // An unchanged object keeps its place in memory.
-            let (object, old) = match old {
+            let (object, old) = match old.map(|entry| entry.object) {
                 Some(old) if is_same_state(old.as_ref(), object.as_ref()) => (old, None),
                 Some(old) => (object, Some(Some(old))),
                 None => (object, Some(None)),
             };
-            state.insert(&object);
+            state.insert(&object, parts);
             updates.extend(old.map(|old| (old, object)));
         }
+        let mut gone = Vec::new();
+        for Entry { object, parts } in before.into_values() {
+            match parts & !part.bit() {
+                0 => gone.push(object),
+                others => drop(state.insert(&object, others)),
+            }
+        }
         drop(state);
-        let mut gone: Vec<Arc<T>> = before.into_values().collect();
         gone.sort_unstable_by(|a, b| a.meta().key.cmp(&b.meta().key));
         for object in &gone {
             changed(Change::Deleted(object));
@@ -298,6 +346,20 @@ impl<T: Object> Cache<T> {
             }
         }
     }
+
+    /// Forgets what only this part has seen, and tells nobody: it is not gone, only not followed any more.
+    pub(crate) fn forget_part(&self, part: Part) {
+        let mut state = self.write();
+        let unseen = |(key, entry): (&Key, &mut Entry<T>)| {
+            entry.parts &= !part.bit();
+            (entry.parts == 0).then(|| key.clone())
+        };
+        let forgotten: Vec<Key> = state.objects.iter_mut().filter_map(unseen).collect();
+        for key in forgotten {
+            state.remove(&key);
+        }
+        state.objects.shrink_to_fit();
+    }
 }
 
 fn is_same_state<T: Object>(a: &T, b: &T) -> bool {
@@ -311,9 +373,19 @@ fn is_older_state<T: Object>(a: &T, b: &T) -> bool {
 }
 
 impl<T: Object> State<T> {
-    fn insert(&mut self, object: &Arc<T>) -> Option<Arc<T>> {
-        let key = object.meta().key.clone();
-        let old = self.objects.insert(key, Arc::clone(object));
+    /// Notes an object that these parts see, besides those that saw it before. Gives its former state.
+    fn insert(&mut self, object: &Arc<T>, parts: u32) -> Option<Arc<T>> {
+        let (key, entry) = (object.meta().key.clone(), Entry { object: Arc::clone(object), parts });
+        let old = match self.objects.entry(key) {
+            hash_map::Entry::Vacant(vacant) => {
+                vacant.insert(entry);
+                None
+            }
+            hash_map::Entry::Occupied(mut known) => {
+                let parts = parts | known.get().parts;
+                Some(known.insert(Entry { parts, ..entry }).object)
+            }
+        };
         if let Some(old) = &old {
             self.unindex(old);
         }
@@ -327,7 +399,7 @@ impl<T: Object> State<T> {
 
     fn remove(&mut self, key: &Key) {
         if let Some(old) = self.objects.remove(key) {
-            self.unindex(&old);
+            self.unindex(&old.object);
         }
     }
 
@@ -372,6 +444,8 @@ mod tests {
         Arc::new(serde_json::from_str(&json).unwrap())
     }
 
+    const WHOLE: Part = Part(0);
+
     fn uid_text(uid: u8) -> String {
         format!("00000000-0000-4000-8000-0000000000{uid:02x}")
     }
@@ -393,14 +467,22 @@ mod tests {
     fn a_reset_tells_each_difference_once_and_deletions_first() {
         let cache = Cache::new(Indices::default());
         let mut changes = Vec::new();
-        cache.reset(vec![thing("a", 1, 1, None), thing("b", 2, 1, None), thing("c", 3, 1, None)], log(&mut changes));
+        cache.reset(
+            WHOLE,
+            vec![thing("a", 1, 1, None), thing("b", 2, 1, None), thing("c", 3, 1, None)],
+            log(&mut changes),
+        );
         changes.clear();
         // `a` is unchanged, `b` changed, `c` is gone and came back as another object, `d` is new.
         let b = thing("b", 2, 5, None);
-        cache.reset(vec![thing("a", 1, 1, None), b, thing("c", 9, 6, None), thing("d", 4, 7, None)], log(&mut changes));
+        cache.reset(
+            WHOLE,
+            vec![thing("a", 1, 1, None), b, thing("c", 9, 6, None), thing("d", 4, 7, None)],
+            log(&mut changes),
+        );
         assert_eq!(changes, ["b@1->5", "-c@1", "+c@6", "+d@7"]);
         changes.clear();
-        cache.reset(vec![thing("d", 4, 7, None)], log(&mut changes));
+        cache.reset(WHOLE, vec![thing("d", 4, 7, None)], log(&mut changes));
         assert_eq!(changes, ["-a@1", "-b@5", "-c@6"]);
     }
 
@@ -409,9 +491,9 @@ mod tests {
         let cache = Cache::new(Indices::default());
         let mut changes = Vec::new();
         let first = thing("a", 1, 1, None);
-        cache.apply(&first, log(&mut changes));
-        cache.apply(&thing("a", 2, 2, None), log(&mut changes));
-        cache.delete(&first, log(&mut changes));
+        cache.apply(WHOLE, &first, log(&mut changes));
+        cache.apply(WHOLE, &thing("a", 2, 2, None), log(&mut changes));
+        cache.delete(WHOLE, &first, log(&mut changes));
         assert_eq!(changes, ["+a@1", "-a@1", "+a@2"]);
         assert_eq!(cache.len(), 1);
     }
@@ -421,29 +503,64 @@ mod tests {
         let cache = Cache::new(Indices::default());
         let mut changes = Vec::new();
         for version in [5, 3, 5, 6] {
-            cache.apply(&thing("a", 1, version, None), log(&mut changes));
+            cache.apply(WHOLE, &thing("a", 1, version, None), log(&mut changes));
         }
         // An etcd that was restored from a backup.
-        cache.reset(vec![thing("a", 1, 2, None)], log(&mut changes));
+        cache.reset(WHOLE, vec![thing("a", 1, 2, None)], log(&mut changes));
         assert_eq!(changes, ["+a@5", "a@5->5", "a@5->6", "a@6->2"]);
+    }
+
+    #[test]
+    fn what_several_parts_see_is_told_once_and_is_gone_when_none_sees_it() {
+        let cache = Cache::new(Indices::default());
+        let mut changes = Vec::new();
+        let other = Part(1);
+        cache.reset(WHOLE, vec![thing("a", 1, 1, None), thing("b", 2, 1, None)], log(&mut changes));
+        cache.reset(other, vec![thing("b", 2, 1, None), thing("c", 3, 1, None)], log(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), ["+a@1", "+b@1", "+c@1"]);
+        for part in [WHOLE, other] {
+            cache.apply(part, &thing("b", 2, 4, None), log(&mut changes));
+        }
+        assert_eq!(std::mem::take(&mut changes), ["b@1->4"]);
+        cache.delete(WHOLE, &thing("b", 2, 5, None), log(&mut changes));
+        cache.reset(WHOLE, vec![], log(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), ["-a@1"], "the other part still sees `b`");
+        cache.delete(other, &thing("b", 2, 5, None), log(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), ["-b@5"]);
+    }
+
+    #[test]
+    fn what_only_a_part_has_seen_that_is_not_followed_any_more_is_forgotten_silently() {
+        let cache = Cache::new(Indices::default());
+        let mut changes = Vec::new();
+        cache.reset(WHOLE, vec![thing("a", 1, 1, None)], log(&mut changes));
+        cache.reset(Part(1), vec![thing("a", 1, 1, None), thing("b", 2, 1, None)], log(&mut changes));
+        changes.clear();
+        cache.forget_part(Part(1));
+        assert_eq!(cache.all().iter().map(|thing| thing.metadata.name()).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(changes, [""; 0]);
+        cache.reset(Part(1), vec![thing("b", 2, 1, None)], log(&mut changes));
+        assert_eq!(changes, ["+b@1"]);
     }
 
     proptest! {
         /// Whatever happened, an index gives what a scan over all objects gives.
         #[test]
-        fn indices_agree_with_a_scan(steps in proptest::collection::vec((0_u8..6, 0_u8..4, 0_u8..3, 0_u8..8), 1..60)) {
+        fn indices_agree_with_a_scan(steps in proptest::collection::vec((0_u8..6, 0_u8..4, 0_u8..3, 0_u8..9, 0_u8..2), 1..60)) {
             let mut indices = Indices::default();
             let by_controller = indices.add_controller();
             let cache = Cache::<Thing>::new(indices);
-            for (version, (name, uid, owner, action)) in (1_u64..).zip(steps) {
+            for (version, (name, uid, owner, action, part)) in (1_u64..).zip(steps) {
+                let part = Part(part);
                 let owner = (owner > 0).then_some(100 + owner);
                 let object = thing(&format!("n{name}"), uid, version, owner);
                 match action {
-                    0..=4 => cache.apply(&object, |_| {}),
-                    5..=6 => cache.delete(&object, |_| {}),
+                    0..=4 => cache.apply(part, &object, |_| {}),
+                    5..=6 => cache.delete(part, &object, |_| {}),
+                    7 => cache.forget_part(part),
                     _ => {
                         let keep = cache.all().into_iter().step_by(2).collect();
-                        cache.reset(keep, |_| {});
+                        cache.reset(part, keep, |_| {});
                     }
                 }
             }

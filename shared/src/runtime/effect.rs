@@ -75,7 +75,7 @@ mod tests {
     use crate::api::object::{Meta, ResourceVersion};
     use crate::api::resource::PODS;
     use crate::runtime::client::{Client, ClientOptions};
-    use crate::runtime::consistency::{Consistency, Watched};
+    use crate::runtime::consistency::{Consistency, Watched, Write};
     use crate::runtime::informer::InformerBuilder;
     use crate::runtime::queue::Backoff;
     use crate::testing::{NOW, pod, uid};
@@ -96,7 +96,8 @@ mod tests {
         let (pods, watched) = (InformerBuilder::<Pod>::new().build(), Watched::default());
         watched.add(pods.follow());
         let control = Control::new(client.clone(), Arc::new(Consistency::new(client, watched)));
-        control.consistency().record(&web(), uid("web"), &PODS, ResourceVersion(7));
+        let (version, created_with) = (ResourceVersion(7), None);
+        control.consistency().record(&web(), uid("web"), &PODS, Write { object: &web(), version, created_with });
         let expectations = Arc::new(Expectations::new());
         expectations.expect(&web(), 1, [uid("a")], NOW);
         let queue = Queue::new("test", Backoff::default(), None);

@@ -7,6 +7,7 @@
 //! wake-up here.
 
 mod catch_up;
+mod demand;
 mod feed;
 mod reflector;
 
@@ -16,16 +17,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::api::intern::Text;
 use crate::api::object::{Key, Kind, Object, ResourceVersion};
 use crate::api::resource::Resource;
 use crate::api::url::with_query;
-use crate::runtime::cache::{Cache, Change, IndexId, IndexValue, Indices};
+use crate::runtime::cache::{Cache, Change, IndexId, IndexValue, Indices, Part, Progress};
 use crate::runtime::client::{Accept, Client};
-use crate::runtime::consistency::Follow;
+use crate::runtime::consistency::{Follow, VersionOf, Watched};
+use crate::runtime::metrics::Metrics;
 pub(crate) use catch_up::{Collection, Followed};
+use demand::Follower;
+pub(crate) use demand::{Demand, Extent};
+pub use demand::{Need, Needed};
 pub use feed::{Feeder, Running};
 
 /// Told of each change after the cache has it, from the start of work on, and then of all that is there as added; it only
@@ -46,25 +52,72 @@ pub trait Sink<T>: Send + Sync + 'static {
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
     /// After a reset: the version of the list, and its number.
     fn listed(&self, _version: ResourceVersion, _list: u64) {}
-    /// Everything up to this version has been told.
+    /// All changes up to this version have been passed on.
     fn advance(&self, _version: ResourceVersion) {}
 }
 
 /// What is followed.
 pub(crate) struct Source {
     pub(crate) resource: Resource,
+    /// Empty for all namespaces.
+    pub(crate) namespace: Text,
+    /// Whether to ask for a streamed list. The apiserver sorts all objects of the resource for one, whatever the selectors.
+    pub(crate) streams_list: bool,
     pub(crate) accept: Accept,
     pub(crate) field_selector: Cow<'static, str>,
     pub(crate) label_selector: Cow<'static, str>,
+    /// Narrows the watch, and not the list.
+    pub(crate) watch_fields: Cow<'static, str>,
     pub(crate) health: Arc<Health>,
 }
 
 impl Source {
-    /// The path of what is followed, with these parameters and the selectors.
+    /// The path of what is listed, with these parameters and the selectors.
     fn path(&self, query: &[(&str, &str)]) -> String {
-        let selectors = [("fieldSelector", &*self.field_selector), ("labelSelector", &*self.label_selector)];
+        self.path_of(&self.field_selector, query)
+    }
+
+    /// The path of what is watched after the list.
+    fn watch_path(&self, query: &[(&str, &str)]) -> String {
+        if self.watch_fields.is_empty() { self.path(query) } else { self.path_of(&self.watch_fields, query) }
+    }
+
+    fn path_of(&self, field_selector: &str, query: &[(&str, &str)]) -> String {
+        let selectors = [("fieldSelector", field_selector), ("labelSelector", &*self.label_selector)];
         let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
-        with_query(&self.resource.collection_path(""), &pairs)
+        with_query(&self.resource.collection_path(&self.namespace), &pairs)
+    }
+
+    /// The same of one namespace, which is listed in pages.
+    fn within(&self, namespace: &Text) -> Self {
+        Self {
+            resource: self.resource.clone(),
+            namespace: namespace.clone(),
+            streams_list: false,
+            accept: self.accept,
+            field_selector: self.field_selector.clone(),
+            label_selector: self.label_selector.clone(),
+            watch_fields: self.watch_fields.clone(),
+            health: Arc::new(Health::new(self.resource.to_string())),
+        }
+    }
+
+    /// To follow how far a cache has come that this fills.
+    fn follow<T: Object>(&self, progress: watch::Receiver<Progress>, cache: &Arc<Cache<T>>) -> Follow {
+        let cache = Arc::clone(cache);
+        self.follow_as(progress, Arc::new(move |key| cache.get(key).map(|object| object.meta().resource_version)))
+    }
+
+    fn follow_as(&self, progress: watch::Receiver<Progress>, version_of: VersionOf) -> Follow {
+        Follow {
+            resource: self.resource.clone(),
+            namespace: self.namespace.clone(),
+            field_selector: self.field_selector.clone(),
+            label_selector: self.label_selector.clone(),
+            progress,
+            health: Arc::clone(&self.health),
+            version_of,
+        }
     }
 }
 
@@ -88,7 +141,7 @@ impl<T> Default for Handlers<T> {
     }
 }
 
-/// A cache, and what is told of its changes once work has started. Until then nobody would do anything about them, and
+/// A cache, and the handlers of its changes once work has started. Until then nobody would do anything about them, and
 /// what they are worth is in the cache.
 struct Cached<T> {
     cache: Arc<Cache<T>>,
@@ -114,33 +167,46 @@ impl<T: Object> Cached<T> {
     }
 }
 
-impl<T: Object> Sink<T> for Arc<Cached<T>> {
+/// One list and watch that fills a cache, alone or with others.
+struct PartSink<T> {
+    cached: Arc<Cached<T>>,
+    part: Part,
+    progress: watch::Sender<Progress>,
+    /// What it is followed for; none if for ever.
+    demand: Option<Demand>,
+}
+
+impl<T: Object> Sink<T> for PartSink<T> {
     fn apply(&self, object: Arc<T>) {
-        self.cache.apply(&object, |change| self.notify(change));
+        self.cached.cache.apply(self.part, &object, |change| self.cached.notify(change));
     }
 
     fn delete(&self, last: Arc<T>) {
-        self.cache.delete(&last, |change| self.notify(change));
+        self.cached.cache.delete(self.part, &last, |change| self.cached.notify(change));
     }
 
     fn delete_unread(&self, key: &Key) {
-        if let Some(last) = self.cache.get(key) {
-            self.cache.delete(&last, |change| self.notify(change));
+        if let Some(last) = self.cached.cache.get(key) {
+            self.delete(last);
         }
     }
 
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>) {
-        let kept = unreadable.keys().filter_map(|key| self.cache.get(key));
+        let Cached { cache, .. } = &*self.cached;
+        let kept = unreadable.keys().filter_map(|key| cache.get(key));
         let live = live.into_iter().chain(kept).collect();
-        self.cache.reset(live, |change| self.notify(change));
+        cache.reset(self.part, live, |change| self.cached.notify(change));
     }
 
     fn listed(&self, version: ResourceVersion, list: u64) {
-        self.cache.listed(version, list);
+        Progress::listed(&self.progress, version, list);
+        if let Some(demand) = &self.demand {
+            demand.has_changed();
+        }
     }
 
     fn advance(&self, version: ResourceVersion) {
-        self.cache.advance(version);
+        Progress::advance(&self.progress, version);
     }
 }
 
@@ -219,7 +285,16 @@ impl<T: Object> InformerBuilder<T> {
         let Self { resource, accept, field_selector, label_selector, indices } = self;
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
-        let source = Source { resource, accept, field_selector, label_selector, health };
+        let source = Source {
+            resource,
+            namespace: Text::default(),
+            streams_list: true,
+            accept,
+            field_selector,
+            label_selector,
+            watch_fields: Cow::Borrowed(""),
+            health,
+        };
         Informer { source, cache, handlers: Handlers::default() }
     }
 }
@@ -230,7 +305,7 @@ impl<T: Object> Informer<T> {
         Arc::clone(&self.cache)
     }
 
-    /// Adds a handler of changes. When work starts it is told of all that is there.
+    /// Adds a handler of changes. When work starts it gets all objects that are there, as added.
     pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
         self.handlers.of_all.push(Box::new(handler));
     }
@@ -242,17 +317,24 @@ impl<T: Object> Informer<T> {
 
     /// To follow how far the cache has come.
     pub fn follow(&self) -> Follow {
-        let Source { resource, field_selector, label_selector, .. } = &self.source;
-        Follow {
-            resource: resource.clone(),
-            field_selector: field_selector.clone(),
-            label_selector: label_selector.clone(),
-            progress: self.cache.subscribe(),
-            health: self.health(),
-        }
+        self.source.follow(self.cache.subscribe(), &self.cache)
     }
 
-    /// Adds a handler of changes that is told of them on a standby too: of those that say more than what is there.
+    /// What these objects need, those of them that `needs` picks: see [`crate::runtime::run::Setup::watch_while`].
+    pub fn need(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
+        let need = Need::default();
+        self.adds_to(&need, needs);
+        need
+    }
+
+    /// Counts these objects to a need that others have too.
+    pub fn adds_to(&mut self, need: &Need, needs: impl Fn(&T) -> bool + Send + Sync + 'static) {
+        let need = need.clone();
+        // A standby follows what it will need at once.
+        self.on_change_at_any_time(move |change| need.note(&change, &needs));
+    }
+
+    /// Adds a handler of changes that runs on a standby too, for what a later look at the cache would not show.
     pub fn on_change_at_any_time(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
         self.handlers.at_any_time.push(Box::new(handler));
     }
@@ -269,13 +351,29 @@ impl<T: Object> Informer<T> {
 
     /// Follows the resource for as long as the future is polled; the other part is called once, when work starts.
     pub fn run(self, client: Client) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
-        let (source, cached) = self.asleep();
-        (reflector::run(source, Arc::clone(&cached), client), move || cached.start())
+        let (source, sink) = self.asleep();
+        let cached = Arc::clone(&sink.cached);
+        (reflector::run(source, sink, client), move || cached.start())
     }
 
-    fn asleep(self) -> (Source, Arc<Cached<T>>) {
+    /// As [`Self::run`], while something needs it.
+    pub(crate) fn run_on_demand(
+        self,
+        demand: Demand,
+        client: Client,
+        watched: Watched,
+        metrics: Metrics,
+    ) -> (impl Future<Output = anyhow::Result<()>> + Send, impl FnOnce() + Send) {
+        let (source, PartSink { cached, .. }) = self.asleep();
+        let started = Arc::clone(&cached);
+        (Follower { demand, source, cached, client, watched, metrics }.run(), move || started.start())
+    }
+
+    fn asleep(self) -> (Source, PartSink<T>) {
         let Self { source, cache, handlers } = self;
-        (source, Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) }))
+        let progress = cache.progress_sender();
+        let cached = Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) });
+        (source, PartSink { cached, part: Part::default(), progress, demand: None })
     }
 }
 
@@ -476,20 +574,20 @@ mod tests {
         informer.on_later_change(tell(&told, "later"));
         let ever = Arc::new(Mutex::new(Vec::new()));
         informer.on_change_at_any_time(tell(&ever, "ever"));
-        let (_, cached) = informer.asleep();
-        cached.apply(at("gone", 1));
-        cached.apply(at("a", 1));
-        cached.apply(at("a", 2));
-        cached.delete(at("gone", 1));
+        let (_, sink) = informer.asleep();
+        sink.apply(at("gone", 1));
+        sink.apply(at("a", 1));
+        sink.apply(at("a", 2));
+        sink.delete(at("gone", 1));
         assert_eq!(*told.lock().unwrap(), [""; 0]);
         let before = ["ever: gone added", "ever: a added", "ever: a updated", "ever: gone deleted"];
         assert_eq!(*ever.lock().unwrap(), before);
-        cached.start();
+        sink.cached.start();
         assert_eq!(*ever.lock().unwrap(), before, "it knows of them");
         assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["all: a added"]);
-        cached.apply(at("a", 3));
-        cached.apply(at("b", 1));
-        cached.delete(at("a", 3));
+        sink.apply(at("a", 3));
+        sink.apply(at("b", 1));
+        sink.delete(at("a", 3));
         assert_eq!(
             *told.lock().unwrap(),
             [

@@ -25,14 +25,14 @@ use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::{Consistency, Follow, Watched};
+use crate::runtime::consistency::{Consistency, Demands, Follow, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::effect::Effects;
 use crate::runtime::events::{Events, Recorder};
 use crate::runtime::expectations::Expectations;
 use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
-use crate::runtime::informer::{Feeder, Followed, Informer};
+use crate::runtime::informer::{Demand, Extent, Feeder, Followed, Informer, Need};
 use crate::runtime::leader::{Election, Elector, Lost, Term};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::{Backoff, Queue};
@@ -83,6 +83,7 @@ pub struct Setup {
     on_restore: Vec<OnRestore>,
     queues: Vec<Queue>,
     watched: Watched,
+    demands: Demands,
     consistency: BTreeMap<&'static str, Arc<Consistency>>,
     expectations: BTreeMap<&'static str, Arc<Expectations>>,
     starters: Vec<Starter>,
@@ -115,6 +116,7 @@ impl Setup {
             on_restore: Vec::new(),
             queues: Vec::new(),
             watched: Watched::default(),
+            demands: Demands::default(),
             consistency: BTreeMap::new(),
             expectations: BTreeMap::new(),
             starters: vec![Box::new(events.starter())],
@@ -137,7 +139,10 @@ impl Setup {
     }
 
     fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
-        let none = || Arc::new(Consistency::new(self.client.clone(), self.watched.clone()));
+        let none = || {
+            let (client, watched) = (self.client.clone(), self.watched.clone());
+            Arc::new(Consistency::with_demands(client, watched, self.demands.clone()))
+        };
         Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
     }
 
@@ -197,6 +202,30 @@ impl Setup {
         self.followed.add(informer.collection());
         let (following, starter) = informer.run(self.client.clone());
         self.informers.push(Box::pin(following.map(Ok)));
+        self.at_start(starter);
+    }
+
+    /// Follows all of a resource while an object needs it, on every replica, and some minutes longer. A key is not synced
+    /// while something is needed that was not listed yet.
+    pub fn watch_while<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
+        self.watch_on_demand(informer, need, Extent::Cluster);
+    }
+
+    /// As [`Self::watch_while`], in the namespaces of the objects that need it; a key of one of them waits for that
+    /// namespace only.
+    pub fn watch_beside<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
+        self.watch_on_demand(informer, need, Extent::Namespaces);
+    }
+
+    fn watch_on_demand<T: Object>(&mut self, informer: Informer<T>, need: &Need, extent: Extent) {
+        let demand = Demand::new(informer.health().resource.clone(), need, extent);
+        let (checked, check) = (demand.clone(), format!("informer-sync/{}", demand.resource()));
+        self.checks.add(&[Probe::Readyz], check, move || checked.check());
+        self.demands.add(demand.clone());
+        self.followed.add_demand(demand.clone());
+        let (client, watched, metrics) = (self.client.clone(), self.watched.clone(), self.metrics.clone());
+        let (following, starter) = informer.run_on_demand(demand, client, watched, metrics);
+        self.informers.push(Box::pin(following));
         self.at_start(starter);
     }
 
@@ -267,7 +296,7 @@ fn synced(follow: &Follow) -> Result<(), String> {
     Err(health.failing().unwrap_or_else(|| "not listed yet".to_owned()))
 }
 
-/// Runs the operator until it is told to stop; the process's exit code says how it ended.
+/// Runs the operator until a signal stops it; the process's exit code says how it ended.
 pub fn main<O: Operator>() -> ExitCode {
     let flags = match flags::parse::<O::Flags>(O::NAMES.operator, std::env::args_os()) {
         Ok(flags) => flags,
@@ -365,7 +394,7 @@ async fn serve(
     Ok(Server::start(&shared.serving, site, &setup.client).await?)
 }
 
-/// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
+/// Follows and leads until a signal comes, another process leads, or a resource cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let tried = elector.as_ref().map(Elector::tried);
@@ -514,7 +543,7 @@ async fn lead(
     end(elector).await
 }
 
-/// Waits for the workers, and drops what has not ended in time: who leads next works alone.
+/// Waits for the workers, and drops what has not ended in time: the next leader works alone.
 async fn ended<T>(mut working: AbortOnDropHandle<T>, limit: Duration) {
     if timeout(limit, &mut working).await.is_err() {
         tracing::warn!(?limit, "workers have not ended in time");

@@ -47,7 +47,7 @@ impl From<Requeue> for Finish {
 
 /// What syncs the keys of one queue.
 pub trait Controller: Send + Sync + 'static {
-    /// Brings the world one step closer to what the object of this key asks for. The key is all it is told.
+    /// Brings the cluster one step closer to what the object of this key asks for. It gets nothing but the key.
     fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
 
     /// Told when a key is held because a cache has not seen its own writes, with that cache's resource.
@@ -55,7 +55,7 @@ pub trait Controller: Send + Sync + 'static {
 }
 
 /// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended. A key whose own writes
-/// the caches have not seen yet is held until they have.
+/// the caches have not seen yet, or that reads what is not listed yet, is held until then.
 pub async fn run<C: Controller>(
     controller: Arc<C>,
     queue: Queue,
@@ -81,7 +81,10 @@ async fn work<C: Controller>(
 ) {
     while let Some(key) = queue.next().await {
         if let Some(behind) = consistency.behind(&key) {
-            for (resource, what) in behind.resources() {
+            for resource in behind.unlisted() {
+                tracing::debug!(%key, resource, "held until the resource is listed");
+            }
+            for (resource, what) in behind.writes() {
                 tracing::debug!(%key, resource, what, "held until the cache has seen its own write");
                 controller.held(resource);
             }

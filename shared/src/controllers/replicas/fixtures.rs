@@ -23,6 +23,7 @@ crate::view!(Set, REPLICA_SETS);
 impl ReplicaOwner for Set {
     const COUNTS_TERMINATING: bool = true;
     const RANKS_RELATED: bool = true;
+    const ARE_COMMON: bool = true;
     fn spec(&self) -> &ReplicaSpec {
         &self.spec
     }

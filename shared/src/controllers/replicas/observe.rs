@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::ReplicaOwner;
 use super::pod::Pod;
 use crate::api::object::Key;
-use crate::api::pod::PodView;
+use crate::api::pod::{LIVE, PodView};
 use crate::controllers::claims::Claims;
 use crate::runtime::cache::{Cache, IndexId, IndexValue};
 use crate::runtime::expectations::{Expectations, Outstanding};
@@ -19,7 +19,7 @@ use crate::runtime::informer::{Informer, InformerBuilder};
 pub struct Caches<T> {
     /// The owners.
     pub owners: Arc<Cache<T>>,
-    /// The pods of all owners, and everybody else's.
+    /// The pods of all owners, and everybody else's; not those that have ended, which no owner counts.
     pub pods: Arc<Cache<Pod>>,
     /// Whose a pod is, or may become.
     pub claims: Claims<T, Pod>,
@@ -35,7 +35,7 @@ pub(super) struct Informers<T> {
 /// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed<T> {
-    /// Who keeps the pods.
+    /// The object that keeps the pods.
     pub owner: Arc<T>,
     /// The pods whose controller it is, and those of its namespace that have none.
     pub pods: Vec<Arc<Pod>>,
@@ -48,7 +48,7 @@ pub struct Observed<T> {
 impl<T: ReplicaOwner> Caches<T> {
     /// Empty caches, and the informers that fill them.
     pub(super) fn new() -> (Self, Informers<T>) {
-        let (mut owners, pods) = (InformerBuilder::<T>::new(), InformerBuilder::<Pod>::new());
+        let (mut owners, pods) = (InformerBuilder::<T>::new(), InformerBuilder::<Pod>::new().fields(LIVE));
         let owners_by_controller = owners.index_by_controller();
         let (claims, owners, pods) = Claims::new(owners, pods);
         let caches = Self { owners: owners.cache(), pods: pods.cache(), claims, owners_by_controller };

@@ -17,8 +17,8 @@ use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
 use crate::runtime::worker::Requeue;
 
-/// Declares that owners and pods are followed and that what changes them fills `queue`; gives what a sync reads and
-/// what it writes with.
+/// Declares that owners are followed, and pods while there is an owner; that what changes them fills `queue`. Gives what
+/// a sync reads and what it writes with.
 pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>, Writer) {
     let (caches, Informers { mut owners, mut pods }) = Caches::new();
     let caches = Arc::new(caches);
@@ -33,8 +33,13 @@ pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<
     let effects = setup.effects(queue);
     owners.on_change(effects.of(&caches, Caches::owner_changed));
     pods.on_change(effects.of(&caches, Caches::pod_changed));
+    let need = owners.need(|_| true);
     setup.watch(owners);
-    setup.watch(pods);
+    if T::ARE_COMMON {
+        setup.watch_while(pods, &need);
+    } else {
+        setup.watch_beside(pods, &need);
+    }
     (caches, writer)
 }
 

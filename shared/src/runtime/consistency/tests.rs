@@ -17,6 +17,8 @@ struct Scene {
     consistency: Arc<Consistency>,
     progress: watch::Sender<Progress>,
     health: Arc<Health>,
+    /// The versions of what the cache has.
+    cache: Arc<Mutex<HashMap<Key, ResourceVersion>>>,
 }
 
 impl Scene {
@@ -34,20 +36,41 @@ impl Scene {
         let config = kube::Config::new(format!("http://{host}").parse().unwrap());
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let (progress, health) = (watch::Sender::default(), Arc::new(Health::new("pods".to_owned())));
+        let cache = Arc::<Mutex<HashMap<Key, ResourceVersion>>>::default();
+        let cached = Arc::clone(&cache);
         let followed = Watched::default();
         let consistency = Arc::new(Consistency::new(client, followed.clone()));
         followed.add(Follow {
             resource: PODS,
+            namespace: Text::default(),
             field_selector: "".into(),
             label_selector: label_selector.into(),
             progress: progress.subscribe(),
             health: Arc::clone(&health),
+            version_of: Arc::new(move |key| cached.lock().unwrap().get(key).copied()),
         });
-        Self { consistency, progress, health }
+        Self { consistency, progress, health, cache }
     }
 
+    /// A pod was made for this key.
     fn wrote(&self, name: &str, owner: &str, version: u64) {
-        self.consistency.record(&key(name), Uid::parse(owner), &PODS, ResourceVersion(version));
+        self.created(name, owner, version, &Labels::default());
+    }
+
+    fn created(&self, name: &str, owner: &str, version: u64, labels: &Labels) {
+        let (object, version) = (&key("pod"), ResourceVersion(version));
+        let write = Write { object, version, created_with: Some(labels) };
+        self.consistency.record(&key(name), Uid::parse(owner), &PODS, write);
+    }
+
+    /// A pod was changed for `web`.
+    fn changed(&self, pod: &str, version: u64) {
+        let write = Write { object: &key(pod), version: ResourceVersion(version), created_with: None };
+        self.consistency.record(&key("web"), Uid::parse(A), &PODS, write);
+    }
+
+    fn has(&self, pod: &str, version: u64) {
+        self.cache.lock().unwrap().insert(key(pod), ResourceVersion(version));
     }
 
     fn lost(&self, name: &str, owner: &str) {
@@ -65,7 +88,7 @@ impl Scene {
     /// What the key waits for; empty for nothing.
     fn waits(&self, name: &str) -> String {
         let Some(behind) = self.consistency.behind(&key(name)) else { return String::new() };
-        behind.resources().map(|(resource, what)| format!("{resource} {what}")).collect::<Vec<_>>().join(", ")
+        behind.writes().map(|(resource, what)| format!("{resource} {what}")).collect::<Vec<_>>().join(", ")
     }
 
     fn waiting(&self, name: &str) -> impl Future<Output = ()> + Send + use<> {
@@ -98,7 +121,8 @@ async fn a_key_waits_for_the_newest_of_its_writes() {
 #[tokio::test]
 async fn what_nobody_follows_is_waited_for_by_nobody() {
     let scene = Scene::new("");
-    scene.consistency.record(&key("web"), Uid::parse(A), &crate::api::resource::JOBS, ResourceVersion(7));
+    let write = Write { object: &key("job"), version: ResourceVersion(7), created_with: None };
+    scene.consistency.record(&key("web"), Uid::parse(A), &crate::api::resource::JOBS, write);
     scene.consistency.lost(&key("web"), Uid::parse(A), &crate::api::resource::JOBS);
     assert_eq!(scene.waits("web"), "");
 }
@@ -151,12 +175,47 @@ async fn many_stalled_keys_wish_for_one_list_and_lists_take_a_tenth_of_the_time(
 #[tokio::test(start_paused = true)]
 async fn what_a_selector_hides_waits_for_a_bookmark_and_lists_nothing() {
     let scene = Scene::new("app=web");
-    scene.wrote("web", A, 7);
+    scene.has("a", 5);
+    scene.changed("a", 7);
     let wait = tokio::spawn(scene.waiting("web"));
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(scene.health.wanted_list(), 0);
     scene.sees(9);
     wait.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_of_what_has_left_the_selector_is_waited_for_no_longer() {
+    let scene = Scene::new("app=web");
+    scene.has("a", 5);
+    scene.has("b", 5);
+    scene.changed("a", 7);
+    scene.changed("b", 8);
+    assert_eq!(scene.waits("web"), "pods version 8");
+    scene.cache.lock().unwrap().remove(&key("a"));
+    assert_eq!(scene.waits("web"), "pods version 8", "b may be older than what was written");
+    scene.has("b", 8);
+    assert_eq!(scene.waits("web"), "");
+}
+
+#[tokio::test]
+async fn what_is_created_outside_the_selector_is_waited_for_by_nobody() {
+    let scene = Scene::new("app=web");
+    scene.created("web", A, 7, &Labels::new([("app", "db")]));
+    assert_eq!(scene.waits("web"), "");
+    scene.created("web", A, 8, &Labels::new([("app", "web")]));
+    scene.changed("a", 9);
+    assert_eq!(scene.waits("web"), "pods version 9", "the creation will be seen, and must be");
+}
+
+#[tokio::test]
+async fn what_is_not_followed_any_more_is_waited_for_no_longer() {
+    let Scene { consistency, progress, .. } = Scene::new("");
+    let write = Write { object: &key("a"), version: ResourceVersion(7), created_with: None };
+    consistency.record(&key("web"), Uid::parse(A), &PODS, write);
+    assert!(consistency.behind(&key("web")).is_some());
+    drop(progress);
+    assert!(consistency.behind(&key("web")).is_none());
 }
 
 fn pod(owner: &str, version: u64) -> Value {

@@ -19,6 +19,7 @@ use crate::api::owner::{Claim, Owner, adopt_patch, release_patch};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
+use crate::runtime::consistency::Write;
 
 /// Writes for one key, and reads as its [`Control`] does.
 #[derive(Clone, Copy)]
@@ -37,11 +38,14 @@ impl Deref for KeyControl<'_> {
 
 impl KeyControl<'_> {
     fn noted(&self, resource: &Resource, result: Result<Written, ApiError>) -> Result<Written, ApiError> {
-        result.inspect(|written| self.record(resource, written.metadata.resource_version))
+        result.inspect(|Written { metadata }| {
+            let write = Write { object: &metadata.key, version: metadata.resource_version, created_with: None };
+            self.record(resource, write);
+        })
     }
 
-    fn record(&self, resource: &Resource, version: ResourceVersion) {
-        self.control.consistency.record(self.key, self.uid, resource, version);
+    fn record(&self, resource: &Resource, write: Write<'_>) {
+        self.control.consistency.record(self.key, self.uid, resource, write);
     }
 
     /// POST of an object's JSON into a namespace (`""` for a cluster-scoped one).
@@ -51,7 +55,10 @@ impl KeyControl<'_> {
         if created.as_ref().is_err_and(ApiError::is_outcome_unknown) && !has_name(&body) {
             self.control.consistency.lost(self.key, self.uid, resource);
         }
-        self.noted(resource, created)
+        created.inspect(|Written { metadata }| {
+            let (object, version) = (&metadata.key, metadata.resource_version);
+            self.record(resource, Write { object, version, created_with: Some(&metadata.labels) });
+        })
     }
 
     /// DELETE of one object.
@@ -66,7 +73,7 @@ impl KeyControl<'_> {
         // What stays for a while is answered with its new version, what is gone at once often without any.
         let version = deleted.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         if let Some(version) = version.and_then(|version| version.parse().ok()) {
-            self.record(resource, ResourceVersion(version));
+            self.record(resource, Write { object: key, version: ResourceVersion(version), created_with: None });
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use futures::future::{join, join_all};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Feeder, Source};
+use super::{Demand, Feeder, Source};
 use crate::api::object::ResourceVersion;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
@@ -27,6 +27,7 @@ const FEEDS_MAX: Duration = Duration::from_secs(10);
 #[derive(Clone, Default)]
 pub(crate) struct Followed {
     caches: Vec<Collection>,
+    demands: Vec<Demand>,
     feeders: Vec<Feeder>,
 }
 
@@ -35,8 +36,18 @@ impl Followed {
         self.caches.push(cache);
     }
 
+    pub(crate) fn add_demand(&mut self, demand: Demand) {
+        self.demands.push(demand);
+    }
+
     pub(crate) fn add_feeder(&mut self, feeder: Feeder) {
         self.feeders.push(feeder);
+    }
+
+    /// Those that are followed at the moment and whose first list is in.
+    fn caches(&self) -> impl Iterator<Item = Collection> {
+        let demanded = self.demands.iter().flat_map(Demand::collections).filter(Collection::is_listed);
+        self.caches.iter().cloned().chain(demanded)
     }
 
     fn feeds(&self) -> Vec<Collection> {
@@ -45,8 +56,10 @@ impl Followed {
 
     /// Ends when everything that was listed knows what the apiserver had at this moment.
     pub(crate) async fn catch_up(&self, client: &Client, moment: Instant) {
-        let feeds = self.feeds();
-        let caches = join_all(self.caches.iter().map(|cache| cache.catch_up(client, moment)));
+        // Keys wait for these by themselves.
+        self.demands.iter().for_each(Demand::restart_first_lists);
+        let (caches, feeds): (Vec<_>, Vec<_>) = (self.caches().collect(), self.feeds());
+        let caches = join_all(caches.iter().map(|cache| cache.catch_up(client, moment)));
         let feeds = join_all(feeds.iter().map(|feed| async move {
             if timeout(FEEDS_MAX, feed.catch_up(client, moment)).await.is_err() {
                 tracing::warn!(resource = feed.resource(), "cannot be listed in time; work begins without");
@@ -70,7 +83,7 @@ impl Followed {
     /// None where no collection could be read.
     async fn compare(&self, client: &Client) -> Option<bool> {
         let mut failed = false;
-        for collection in self.caches.iter().cloned().chain(self.feeds()) {
+        for collection in self.caches().chain(self.feeds()) {
             let known = collection.follow.progress.borrow().resource_version;
             if known == ResourceVersion::default() {
                 continue;
@@ -93,7 +106,9 @@ impl Followed {
         for feed in self.feeds() {
             feed.follow.health.relist_now();
         }
-        join_all(self.caches.iter().map(Collection::relist)).await;
+        self.demands.iter().for_each(Demand::restart_first_lists);
+        let caches: Vec<Collection> = self.caches().collect();
+        join_all(caches.iter().map(Collection::relist)).await;
     }
 }
 
@@ -115,10 +130,19 @@ impl Collection {
         &self.follow.health.resource
     }
 
+    pub(super) fn is_listed(&self) -> bool {
+        self.follow.progress.borrow().synced
+    }
+
+    /// Why it cannot be listed or watched at the moment.
+    pub(super) fn failing(&self) -> Option<String> {
+        self.follow.health.failing()
+    }
+
     /// Ends when the cache knows what the apiserver had at this moment. One that was never listed is not waited for.
     async fn catch_up(&self, client: &Client, moment: Instant) {
         let mut backoff = BACKOFF_FIRST;
-        while self.follow.progress.borrow().synced && self.follow.health.listed_from() < Some(moment) {
+        while self.is_listed() && self.follow.is_running() && self.follow.health.listed_from() < Some(moment) {
             match self.reach_server(client).await {
                 Ok(()) => return,
                 Err(error) => {

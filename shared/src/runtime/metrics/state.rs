@@ -2,6 +2,7 @@
 //!
 //! Left out: history. A gauge shows the moment of the scrape.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,26 +68,40 @@ impl Collector for State {
         let help = "How many seconds has the longest running processor for workqueue been running";
         family(&mut encoder, ("workqueue_longest_running_processor_seconds", help, "name"), longest)?;
 
-        let synced = informers.iter().map(|informer| {
-            (informer.health.resource.as_str(), ConstGauge::new(i64::from(informer.progress.borrow().synced)))
-        });
-        let help = "Whether the informer's cache holds the whole resource: 1, or 0";
+        let resources = by_resource(informers);
+        let synced =
+            resources.iter().map(|(resource, followed)| (*resource, ConstGauge::new(i64::from(followed.synced))));
+        let help = "Whether the informer's cache holds all of the resource that is needed: 1, or 0";
         family(&mut encoder, ("informer_synced", help, "resource"), synced)?;
-        let unreadable = informers.iter().map(|informer| {
-            let health = &informer.health;
-            (health.resource.as_str(), ConstCounter::new(health.decode_errors()))
-        });
+        let unreadable =
+            resources.iter().map(|(resource, followed)| (*resource, ConstCounter::new(followed.decode_errors)));
         let help = "Number of objects and events that this build could not read";
         family(&mut encoder, ("informer_decode_errors", help, "resource"), unreadable)?;
-        let lists = informers.iter().map(|informer| {
-            let health = &informer.health;
-            (health.resource.as_str(), ConstCounter::new(health.lists()))
-        });
+        let lists = resources.iter().map(|(resource, followed)| (*resource, ConstCounter::new(followed.lists)));
         let help = "Number of times the whole resource was listed, the first one included";
         family(&mut encoder, ("informer_relists", help, "resource"), lists)?;
         let panics = panics.iter().map(|(name, panics)| (*name, ConstCounter::new(count(panics))));
         family(&mut encoder, ("worker_panics", "Number of syncs that panicked", "name"), panics)
     }
+}
+
+/// What the informers of one resource tell together.
+struct Followed {
+    synced: bool,
+    decode_errors: u64,
+    lists: u64,
+}
+
+fn by_resource(informers: &[Follow]) -> BTreeMap<&str, Followed> {
+    let mut resources = BTreeMap::new();
+    for Follow { health, progress, .. } in informers {
+        let none = || Followed { synced: true, decode_errors: 0, lists: 0 };
+        let followed = resources.entry(health.resource.as_str()).or_insert_with(none);
+        followed.synced &= progress.borrow().synced;
+        followed.decode_errors += health.decode_errors();
+        followed.lists += health.lists();
+    }
+    resources
 }
 
 fn seconds(duration: Duration) -> ConstGauge<f64> {

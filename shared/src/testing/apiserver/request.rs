@@ -10,7 +10,9 @@ use http::request::Parts;
 use serde_json::{Value, json};
 
 use super::store::{Refusal, text};
+use crate::api::labels::Labels;
 use crate::api::resource::Resource;
+use crate::api::selector::query;
 
 /// One request.
 pub(super) struct Call {
@@ -31,7 +33,7 @@ pub(super) struct Call {
 pub(super) struct Filter {
     pub(super) namespace: String,
     fields: Vec<Requirement>,
-    labels: Vec<Requirement>,
+    labels: String,
 }
 
 /// `a=b` or `a!=b`.
@@ -143,20 +145,19 @@ fn verb(method: &str, name: &str, query: &BTreeMap<String, String>) -> Option<&'
 
 impl Filter {
     fn read(namespace: &str, query: &BTreeMap<String, String>) -> Self {
-        let requirements = |name| {
-            let selector: &str = query.get(name).map_or("", String::as_str);
-            selector.split(',').filter(|part| !part.is_empty()).map(Requirement::read).collect()
-        };
-        let (fields, labels) = (requirements("fieldSelector"), requirements("labelSelector"));
+        let fields: &str = query.get("fieldSelector").map_or("", String::as_str);
+        let fields = fields.split(',').filter(|part| !part.is_empty()).map(Requirement::read).collect();
+        let labels = query.get("labelSelector").cloned().unwrap_or_default();
         Self { namespace: namespace.to_owned(), fields, labels }
     }
 
     pub(super) fn matches(&self, object: &Value) -> bool {
         let field = |path: &str| text(object, &format!("/{}", path.replace('.', "/"))).to_owned();
-        let label = |key: &str| object["metadata"]["labels"][key].as_str().unwrap_or_default().to_owned();
+        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+        let labels = Labels::new(labels.map(|(key, value)| (key, value.as_str().unwrap_or_default())));
         (self.namespace.is_empty() || object["metadata"]["namespace"] == *self.namespace)
             && self.fields.iter().all(|wanted| (field(&wanted.name) == wanted.value) == wanted.is_equal)
-            && self.labels.iter().all(|wanted| (label(&wanted.name) == wanted.value) == wanted.is_equal)
+            && query::matches(&self.labels, &labels)
     }
 }
 

@@ -96,7 +96,7 @@ impl Watch {
         let mut is_heard = !self.lines.is_closed();
         for change in store.history.iter().skip(from).filter(|change| change.id.resource == self.resource) {
             is_heard &= match self.kind(change) {
-                Some(kind) => self.line(kind, &change.after),
+                Some(kind) => self.line(kind, &shown(change, kind)),
                 None => self.bookmark(change.version, false),
             };
         }
@@ -131,5 +131,19 @@ impl Watch {
         let status =
             json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version" });
         self.line("ERROR", &status);
+    }
+}
+
+/// What a watch tells of a change: of an object that matches no more its former content, and its new version.
+///
+/// Upstream: `convertToWatchEvent`, `staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go`.
+fn shown(change: &Change, kind: &str) -> Value {
+    match &change.before {
+        Some(before) if kind == "DELETED" && !change.is_deleted => {
+            let mut left = before.clone();
+            left["metadata"]["resourceVersion"] = change.after["metadata"]["resourceVersion"].clone();
+            left
+        }
+        _ => change.after.clone(),
     }
 }

@@ -1,13 +1,13 @@
 use super::*;
 use crate::controllers::replicas::fixtures::{Set, selecting, set};
-use crate::testing::{ObjectBuilder, pod};
+use crate::testing::{ObjectBuilder, pod, store};
 use serde_json::json;
 
 /// Caches of these owners.
 fn caches(owners: &[&Arc<Set>]) -> Caches<Set> {
     let (caches, _) = Caches::new();
     for owner in owners {
-        caches.owners.apply(owner, |_| ());
+        store(&caches.owners, owner);
     }
     caches
 }

@@ -13,7 +13,7 @@ use crate::api::object::{Meta, NoAnnotations, Object};
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Change, Progress};
 use crate::runtime::client::ClientOptions;
-use crate::runtime::informer::{Cached, InformerBuilder};
+use crate::runtime::informer::{InformerBuilder, PartSink};
 use crate::runtime::serving::loopback;
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ impl Object for Thing {
 }
 
 struct Scene {
-    reflector: Reflector<Thing, Arc<Cached<Thing>>>,
+    reflector: Reflector<Thing, PartSink<Thing>>,
     listing: Option<Listed<Thing>>,
     changes: Arc<Mutex<Vec<String>>>,
 }
@@ -64,7 +64,7 @@ impl Scene {
             seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
         });
         let (source, sink) = informer.asleep();
-        sink.start();
+        sink.cached.start();
         Self { reflector: Reflector::new(source, sink, client), listing: Some(Listed::new()), changes }
     }
 
@@ -90,7 +90,7 @@ impl Scene {
     #[track_caller]
     fn check(&mut self, changes: &[&str], version: u64) {
         assert_eq!(std::mem::take(&mut *self.changes.lock().unwrap()), changes);
-        assert_eq!(self.reflector.sink.cache.progress().resource_version, ResourceVersion(version));
+        assert_eq!(self.reflector.sink.cached.cache.progress().resource_version, ResourceVersion(version));
     }
 }
 
@@ -117,7 +117,7 @@ async fn a_streamed_list_is_one_reset_when_its_end_is_marked() {
     scene.bookmark(9, true);
     scene.check(&["+a@3", "+b@2"], 9);
     assert_eq!(
-        scene.reflector.sink.cache.progress(),
+        scene.reflector.sink.cached.cache.progress(),
         Progress { synced: true, resource_version: ResourceVersion(9), list: 0 }
     );
 }
@@ -166,7 +166,7 @@ async fn what_cannot_be_read_in_a_list_is_not_taken_for_deleted() {
     scene.object("ADDED", "a", 7, "");
     scene.bookmark(8, true);
     scene.check(&["-b@2"], 8);
-    assert!(scene.reflector.sink.cache.get(&Key::new("ns", "a")).is_some());
+    assert!(scene.reflector.sink.cached.cache.get(&Key::new("ns", "a")).is_some());
 }
 
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
     })
     .await;
     let Scene { reflector, .. } = scene;
-    let (health, mut progress) = (Arc::clone(&reflector.source.health), reflector.sink.cache.subscribe());
+    let (health, mut progress) = (Arc::clone(&reflector.source.health), reflector.sink.cached.cache.subscribe());
     tokio::spawn(run(reflector.source, reflector.sink, reflector.client));
     soon(async {
         while health.failing().is_none() {

@@ -1,0 +1,197 @@
+//! Watches on demand: a resource is followed only while an object that needs it is there.
+//!
+//! A key whose sync would read such a cache waits until its first list is in ([`Demand::listed_for`]). What is not needed
+//! any more is followed a while longer, for a need often comes back.
+//! Left out: which objects need what, which each operator's wiring says
+//! ([`Setup::watch_while`](crate::runtime::run::Setup::watch_while)).
+
+mod need;
+mod parts;
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::anyhow;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Cached, Collection, PartSink, Source, reflector};
+use crate::api::intern::Text;
+use crate::api::object::{Key, Object};
+use crate::runtime::cache::Part;
+use crate::runtime::client::Client;
+use crate::runtime::consistency::{Follow, Watched};
+use crate::runtime::metrics::Metrics;
+pub use need::{Need, Needed};
+use parts::Parts;
+
+/// How much of a resource is followed for the objects that need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it.
+    Cluster,
+    /// The namespaces of these objects; all of it where they are many.
+    Namespaces,
+}
+
+/// What is known of one resource that is followed on demand; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Demand(Arc<State>);
+
+struct State {
+    resource: String,
+    need: Need,
+    extent: Extent,
+    parts: Mutex<Parts>,
+    /// Counts the first lists that came in, and those that were begun anew.
+    changed: watch::Sender<u64>,
+}
+
+impl Demand {
+    pub(crate) fn new(resource: String, need: &Need, extent: Extent) -> Self {
+        let (need, parts, changed) = (need.clone(), Mutex::default(), watch::Sender::default());
+        Self(Arc::new(State { resource, need, extent, parts, changed }))
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.0.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes those that wait for a list.
+    pub(super) fn has_changed(&self) {
+        self.0.changed.send_modify(|changes| *changes += 1);
+    }
+
+    /// The resource as upstream prints it, such as `replicasets.apps`.
+    pub(crate) fn resource(&self) -> &str {
+        &self.0.resource
+    }
+
+    /// What is followed at the moment.
+    pub(crate) fn collections(&self) -> Vec<Collection> {
+        self.parts().collections().cloned().collect()
+    }
+
+    /// The namespaces to be followed; the empty one stands for all.
+    fn wanted(&self, parts: &Parts) -> BTreeSet<Text> {
+        let needed = self.0.need.namespaces();
+        let is_split = self.0.extent == Extent::Namespaces && !parts.are_too_many(needed.len());
+        if is_split || needed.is_empty() { needed } else { BTreeSet::from([Text::default()]) }
+    }
+
+    /// Whether a sync of this key may read the cache: all that the key's namespace needs was listed.
+    pub(crate) fn is_listed_for(&self, key: &Key) -> bool {
+        let (parts, need) = (self.parts(), &self.0.need);
+        match (self.0.extent, key.namespace()) {
+            (Extent::Cluster, _) => !need.is_there() || parts.have_listed(&Text::default()),
+            (Extent::Namespaces, "") => need.namespaces().iter().all(|namespace| parts.have_listed(namespace)),
+            (Extent::Namespaces, namespace) => {
+                let namespace = Text::new(namespace);
+                !need.is_of(&namespace) || parts.have_listed(&namespace)
+            }
+        }
+    }
+
+    /// Ends when a sync of this key may read the cache.
+    pub(crate) async fn listed_for(&self, key: &Key) {
+        let (mut changed, mut needed) = (self.0.changed.subscribe(), self.0.need.subscribe());
+        while !self.is_listed_for(key) {
+            tokio::select! {
+                _ = changed.changed() => {}
+                _ = needed.changed() => {}
+            }
+        }
+    }
+
+    /// Why something that is needed is not listed yet.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let parts = self.parts();
+        let wanted = self.wanted(&parts);
+        let Some(missing) = wanted.iter().find(|namespace| !parts.have_listed(namespace)) else { return Ok(()) };
+        Err(parts.failing(missing).unwrap_or_else(|| "not listed yet".to_owned()))
+    }
+
+    /// Begins the first lists anew that are not in yet: they may lack what was written since they began.
+    pub(crate) fn restart_first_lists(&self) {
+        self.parts().abandon_first_lists();
+        self.has_changed();
+    }
+}
+
+/// Follows what is needed.
+pub(super) struct Follower<T> {
+    pub(super) demand: Demand,
+    pub(super) source: Source,
+    pub(super) cached: Arc<Cached<T>>,
+    pub(super) client: Client,
+    pub(super) watched: Watched,
+    pub(super) metrics: Metrics,
+}
+
+impl<T: Object> Follower<T> {
+    /// Ends only with an error, when what follows a part has panicked.
+    pub(super) async fn run(self) -> anyhow::Result<()> {
+        let mut tasks = JoinSet::new();
+        let (mut needed, mut changed) = (self.demand.0.need.subscribe(), self.demand.0.changed.subscribe());
+        loop {
+            needed.mark_unchanged();
+            changed.mark_unchanged();
+            let due = self.adjust(&mut tasks);
+            tokio::select! {
+                _ = needed.changed() => {}
+                _ = changed.changed() => {}
+                () = reached(due) => {}
+                Some(ended) = tasks.join_next() => self.check(ended)?,
+            }
+        }
+    }
+
+    /// Starts what is needed and is not followed, and stops what was not needed for long. Gives when to look again.
+    fn adjust(&self, tasks: &mut JoinSet<()>) -> Option<Instant> {
+        let mut parts = self.demand.parts();
+        let (wanted, now) = (self.demand.wanted(&parts), Instant::now());
+        for stopped in parts.stop_idle(&wanted, now) {
+            self.cached.cache.forget_part(stopped);
+        }
+        for namespace in &wanted {
+            let Some(number) = parts.free_number(namespace) else { continue };
+            let source = self.source.within(namespace);
+            let (sink, follow) = self.part(number, &source);
+            let collection = Collection::new(&source, follow);
+            let task = tasks.spawn(reflector::run(source, sink, self.client.clone()));
+            parts.start(namespace.clone(), number, collection, task, now);
+        }
+        parts.next_stop()
+    }
+
+    fn part(&self, number: Part, source: &Source) -> (PartSink<T>, Follow) {
+        let progress = watch::Sender::default();
+        let follow = source.follow(progress.subscribe(), &self.cached.cache);
+        self.watched.add(follow.clone());
+        self.metrics.watch_informer(follow.clone());
+        let demand = Some(self.demand.clone());
+        (PartSink { cached: Arc::clone(&self.cached), part: number, progress, demand }, follow)
+    }
+
+    fn check(&self, ended: Result<(), JoinError>) -> anyhow::Result<()> {
+        match ended {
+            Err(error) if error.is_panic() => {
+                Err(anyhow!(error).context(format!("what follows {} has panicked", self.demand.resource())))
+            }
+            // It was stopped.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+async fn reached(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Which parts of a resource are followed at the moment, when one is let go, and whether it was let go too soon.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::api::intern::Text;
+use crate::runtime::cache::Part;
+use crate::runtime::informer::Collection;
+
+/// How long a part is followed that nobody needs. Twice as long, if it was needed again soon after it was let go: a
+/// first list costs the apiserver more than a watch.
+const LINGER_FIRST: Duration = Duration::from_mins(5);
+const LINGER_MAX: Duration = Duration::from_mins(80);
+/// From how many namespaces on one watch of all is cheaper, and below how many it is not any more.
+const NAMESPACES_MAX: usize = 16;
+const NAMESPACES_AGAIN: usize = 8;
+
+/// By namespace; the empty one stands for all.
+#[derive(Default)]
+pub(super) struct Parts {
+    running: BTreeMap<Text, Running>,
+    stopped: HashMap<Text, Stopped>,
+}
+
+struct Running {
+    number: Part,
+    collection: Collection,
+    task: AbortHandle,
+    linger: Duration,
+    idle_since: Option<Instant>,
+}
+
+struct Stopped {
+    at: Instant,
+    linger: Duration,
+}
+
+impl Running {
+    fn is_listed(&self) -> bool {
+        self.collection.is_listed()
+    }
+
+    fn stops_at(&self) -> Option<Instant> {
+        Some(self.idle_since? + self.linger)
+    }
+}
+
+impl Parts {
+    /// The parts that see a namespace.
+    fn of(&self, namespace: &Text) -> impl Iterator<Item = &Running> {
+        let all = Some(Text::default()).filter(|all| all != namespace);
+        [self.running.get(namespace), all.and_then(|all| self.running.get(&all))].into_iter().flatten()
+    }
+
+    pub(super) fn collections(&self) -> impl Iterator<Item = &Collection> {
+        self.running.values().map(|part| &part.collection)
+    }
+
+    /// Whether a first list of this namespace is in.
+    pub(super) fn have_listed(&self, namespace: &Text) -> bool {
+        self.of(namespace).any(Running::is_listed)
+    }
+
+    /// Why this namespace cannot be listed.
+    pub(super) fn failing(&self, namespace: &Text) -> Option<String> {
+        self.of(namespace).find_map(|part| part.collection.failing())
+    }
+
+    /// Whether so many namespaces are followed by one watch of all.
+    pub(super) fn are_too_many(&self, namespaces: usize) -> bool {
+        let is_one = self.running.contains_key(&Text::default());
+        namespaces > if is_one { NAMESPACES_AGAIN } else { NAMESPACES_MAX }
+    }
+
+    /// Stops what was not needed for long, and what is seen by a watch of all. Gives what they were in the cache.
+    pub(super) fn stop_idle(&mut self, wanted: &BTreeSet<Text>, now: Instant) -> Vec<Part> {
+        let is_one = wanted.contains(&Text::default()) && self.have_listed(&Text::default());
+        self.stopped.retain(|_, stopped| now < stopped.at + stopped.linger);
+        let mut numbers = Vec::new();
+        self.running.retain(|namespace, part| {
+            part.idle_since = if wanted.contains(namespace) { None } else { part.idle_since.or(Some(now)) };
+            let is_superseded = is_one && !wanted.contains(namespace);
+            let is_due = part.stops_at().is_some_and(|at| at <= now);
+            if is_due {
+                self.stopped.insert(namespace.clone(), Stopped { at: now, linger: part.linger });
+            }
+            if is_due || is_superseded {
+                part.task.abort();
+                numbers.push(part.number);
+            }
+            !is_due && !is_superseded
+        });
+        numbers
+    }
+
+    /// A number for a part that is to be started; none if it runs already, or too many do.
+    pub(super) fn free_number(&self, namespace: &Text) -> Option<Part> {
+        let is_used = |number: &Part| self.running.values().any(|part| part.number == *number);
+        if self.running.contains_key(namespace) { None } else { Part::all().find(|number| !is_used(number)) }
+    }
+
+    pub(super) fn start(
+        &mut self,
+        namespace: Text,
+        number: Part,
+        collection: Collection,
+        task: AbortHandle,
+        now: Instant,
+    ) {
+        let again = self.stopped.remove(&namespace).filter(|stopped| now < stopped.at + stopped.linger);
+        let linger = again.map_or(LINGER_FIRST, |stopped| (stopped.linger * 2).min(LINGER_MAX));
+        self.running.insert(namespace, Running { number, collection, task, linger, idle_since: None });
+    }
+
+    /// When the next part is to be stopped, should nobody need it again.
+    pub(super) fn next_stop(&self) -> Option<Instant> {
+        self.running.values().filter_map(Running::stops_at).min()
+    }
+
+    /// Stops what is not listed yet, to be started again.
+    pub(super) fn abandon_first_lists(&mut self) {
+        self.running.retain(|_, part| {
+            if !part.is_listed() {
+                part.task.abort();
+            }
+            part.is_listed()
+        });
+    }
+}

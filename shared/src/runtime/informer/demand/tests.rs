@@ -1,0 +1,249 @@
+//! What is followed when, and which keys wait for it, on the scripted apiserver and in paused time.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use serde::Deserialize;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::*;
+use crate::api::object::Meta;
+use crate::api::resource::PODS;
+use crate::runtime::cache::{Cache, Change};
+use crate::runtime::consistency::{Consistency, Demands};
+use crate::runtime::informer::InformerBuilder;
+use crate::testing::apiserver::{Connection, Server};
+use crate::testing::running::test;
+use crate::testing::{ObjectBuilder, pod};
+
+#[derive(Debug, Deserialize)]
+struct Pod {
+    metadata: Meta,
+}
+
+crate::view!(Pod, PODS);
+
+const LINGER: Duration = Duration::from_mins(5);
+
+/// Pods, followed while something needs them.
+struct Scene {
+    server: Server,
+    need: Need,
+    demand: Demand,
+    cache: Arc<Cache<Pod>>,
+    changes: Arc<Mutex<Vec<String>>>,
+    consistency: Arc<Consistency>,
+    task: AbortHandle,
+}
+
+impl Scene {
+    fn new(extent: Extent) -> Self {
+        let (server, need) = (Server::new(), Need::default());
+        for name in ["a/1", "b/1", "b/2"] {
+            server.add(&pod_at(name));
+        }
+        let mut informer = InformerBuilder::<Pod>::new().build();
+        let changes = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&changes);
+        informer.on_change(move |change| {
+            let mark = match change {
+                Change::Added(_) => "+",
+                Change::Updated { .. } => "~",
+                Change::Deleted(_) => "-",
+            };
+            seen.lock().unwrap().push(format!("{mark}{}", change.latest().metadata.key));
+        });
+        let demand = Demand::new("pods".to_owned(), &need, extent);
+        let (cache, watched, demands) = (informer.cache(), Watched::default(), Demands::default());
+        demands.add(demand.clone());
+        let client = server.client(&Connection::default());
+        let consistency = Arc::new(Consistency::with_demands(client.clone(), watched.clone(), demands));
+        let (run, start) = informer.run_on_demand(demand.clone(), client, watched, Metrics::new("test"));
+        start();
+        let task = tokio::spawn(async move { run.await.expect("nothing panics") }).abort_handle();
+        Self { server, need, demand, cache, changes, consistency, task }
+    }
+
+    /// The requests for pods since the last look, once all is quiet.
+    async fn asked(&self, before: &mut usize) -> Vec<String> {
+        sleep(Duration::from_millis(10)).await;
+        let requests = self.server.requests();
+        let new = requests[*before..].to_vec();
+        *before = requests.len();
+        new
+    }
+
+    fn pods(&self) -> Vec<String> {
+        self.cache.all().iter().map(|pod| pod.metadata.key.to_string()).collect()
+    }
+
+    fn changes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.changes.lock().unwrap())
+    }
+
+    fn waits(&self, namespace: &str) -> bool {
+        self.consistency.behind(&Key::new(namespace, "web")).is_some()
+    }
+
+    /// Ends when a key of this namespace may be synced.
+    async fn ready(&self, namespace: &str) {
+        let Some(behind) = self.consistency.behind(&Key::new(namespace, "web")) else { return };
+        timeout(Duration::from_mins(1), behind.caught_up()).await.expect("it is listed in time");
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn pod_at(key: &str) -> ObjectBuilder {
+    let (namespace, name) = key.split_once('/').expect("a namespace and a name");
+    pod(name).namespace(namespace)
+}
+
+#[test]
+fn nothing_is_followed_that_nobody_needs_and_what_is_needed_is_listed_in_pages_once() {
+    test(async {
+        let (scene, mut asked) = (Scene::new(Extent::Cluster), 0);
+        assert_eq!(scene.asked(&mut asked).await, [""; 0]);
+        assert!(!scene.waits("a"), "its sync reads no pods");
+        let first = scene.need.hold("a");
+        assert!(scene.waits("a"), "nothing is listed yet");
+        scene.ready("a").await;
+        assert_eq!(scene.pods(), ["a/1", "b/1", "b/2"]);
+        assert_eq!(scene.changes(), ["+a/1", "+b/1", "+b/2"]);
+        let second = scene.need.hold("b");
+        drop(first);
+        assert!(!scene.waits("b"));
+        assert_eq!(scene.asked(&mut asked).await, ["list pods", "watch pods"]);
+        drop(second);
+        sleep(LINGER.saturating_sub(Duration::from_secs(1))).await;
+        assert_eq!(scene.pods().len(), 3);
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!((scene.pods().len(), scene.changes().len()), (0, 0), "they are not gone, only unknown");
+        assert_eq!(scene.demand.collections().len(), 0);
+    });
+}
+
+#[test]
+fn each_namespace_is_followed_for_itself_and_keeps_no_other_waiting() {
+    test(async {
+        let (scene, mut asked) = (Scene::new(Extent::Namespaces), 0);
+        let refused = scene.server.on("list", "pods").answer(500, "InternalError", "no").once();
+        let _a = scene.need.hold("a");
+        assert_eq!(scene.asked(&mut asked).await, ["list pods a/"]);
+        assert_eq!(refused.count(), 1);
+        assert!(scene.demand.check().unwrap_err().contains("no"));
+        let _b = scene.need.hold("b");
+        scene.ready("b").await;
+        assert!(scene.waits("a") && !scene.waits("b") && !scene.waits("c") && scene.waits(""));
+        assert_eq!(scene.asked(&mut asked).await, ["list pods b/", "watch pods b/"]);
+        scene.ready("a").await;
+        assert!(!scene.waits("") && scene.demand.check().is_ok());
+        scene.server.add(&pod_at("c/1"));
+        scene.server.add(&pod_at("a/2"));
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(scene.pods(), ["a/1", "a/2", "b/1", "b/2"]);
+    });
+}
+
+#[test]
+fn many_namespaces_are_followed_by_one_watch_and_few_again_by_their_own() {
+    test(async {
+        let (scene, mut asked) = (Scene::new(Extent::Namespaces), 0);
+        let mut held: Vec<Needed> = (0..16).map(|n| scene.need.hold(&format!("n{n}"))).collect();
+        held.push(scene.need.hold("a"));
+        scene.ready("").await;
+        assert_eq!(scene.asked(&mut asked).await, ["list pods", "watch pods"]);
+        held.drain(..9);
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(scene.asked(&mut asked).await.len(), 16, "eight namespaces, each listed and watched");
+        assert_eq!(scene.changes(), ["+a/1", "+b/1", "+b/2"], "what is known already is no news");
+        sleep(LINGER + Duration::from_secs(1)).await;
+        assert_eq!(scene.pods(), ["a/1"], "nobody follows the others any more");
+        assert!(!scene.waits(""));
+        let more: Vec<Needed> = (0..9).map(|n| scene.need.hold(&format!("m{n}"))).collect();
+        scene.ready("").await;
+        assert_eq!(scene.demand.collections().len(), 1, "one watch has taken over from the others");
+        drop(more);
+    });
+}
+
+#[test]
+fn a_need_that_comes_back_soon_is_kept_for_longer() {
+    test(async {
+        let scene = Scene::new(Extent::Cluster);
+        for linger in [LINGER, LINGER * 2, LINGER * 4] {
+            let need = scene.need.hold("a");
+            scene.ready("a").await;
+            drop(need);
+            sleep(linger.saturating_sub(Duration::from_secs(1))).await;
+            assert_eq!(scene.demand.collections().len(), 1, "{linger:?}");
+            sleep(Duration::from_secs(2)).await;
+            assert_eq!(scene.demand.collections().len(), 0, "{linger:?}");
+        }
+        sleep(LINGER * 5).await;
+        let need = scene.need.hold("a");
+        scene.ready("a").await;
+        drop(need);
+        sleep(LINGER + Duration::from_secs(1)).await;
+        assert_eq!(scene.demand.collections().len(), 0, "after a long rest it starts over");
+    });
+}
+
+#[test]
+fn a_first_list_that_began_before_a_moment_is_begun_anew() {
+    test(async {
+        let (scene, mut asked) = (Scene::new(Extent::Cluster), 0);
+        let held = scene.server.on("list", "pods").hold().once();
+        let _need = scene.need.hold("a");
+        held.arrived().await;
+        scene.demand.restart_first_lists();
+        scene.ready("a").await;
+        assert_eq!(scene.asked(&mut asked).await, ["list pods", "list pods", "watch pods"]);
+        scene.demand.restart_first_lists();
+        assert_eq!(scene.asked(&mut asked).await, [""; 0], "what is listed goes on");
+    });
+}
+
+#[test]
+fn a_need_that_ends_while_a_key_waits_lets_it_go() {
+    test(async {
+        let scene = Scene::new(Extent::Cluster);
+        scene.server.on("list", "pods").answer(403, "Forbidden", "no");
+        let need = scene.need.hold("a");
+        let behind = scene.consistency.behind(&Key::new("a", "web")).expect("nothing is listed");
+        assert_eq!(behind.unlisted().collect::<Vec<_>>(), ["pods"]);
+        let mut wait = Box::pin(behind.caught_up());
+        sleep(Duration::from_secs(100)).await;
+        assert!((&mut wait).now_or_never().is_none());
+        drop(need);
+        wait.await;
+        assert!(!scene.waits("a"));
+    });
+}
+
+#[test]
+fn objects_count_as_long_as_they_are_picked() {
+    let need = Need::default();
+    let at = |name: &str, phase: &str| {
+        let pod: Arc<Pod> = pod_at(name).label("phase", phase).build();
+        pod
+    };
+    let (idle, busy) = (at("a/1", "idle"), at("a/1", "busy"));
+    let note = |change| need.note(&change, |pod: &Pod| pod.metadata.labels.get("phase") == Some("busy"));
+    note(Change::Added(&idle));
+    assert!(!need.is_there());
+    note(Change::Updated { old: &idle, new: &busy });
+    let other = at("a/2", "busy");
+    note(Change::Added(&other));
+    note(Change::Updated { old: &busy, new: &busy });
+    assert!(need.is_of(&Text::new("a")) && !need.is_of(&Text::new("b")));
+    note(Change::Deleted(&other));
+    assert!(need.is_there());
+    note(Change::Updated { old: &busy, new: &idle });
+    assert!(!need.is_there());
+}
