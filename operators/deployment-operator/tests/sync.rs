@@ -18,16 +18,17 @@ fn template(image: &str) -> Value {
 }
 
 fn add(server: &Server) {
-    add_with(server, json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } }), 600);
+    let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } });
+    add_with(server, &rolling, 600);
 }
 
 /// Without a deadline, and so without a condition Progressing: its message is of the old ReplicaSet where a kill comes right
 /// after the creation of the new one, as upstream's.
 fn add_recreating(server: &Server) {
-    add_with(server, json!({ "type": "Recreate" }), i32::MAX);
+    add_with(server, &json!({ "type": "Recreate" }), i32::MAX);
 }
 
-fn add_with(server: &Server, strategy: Value, deadline: i32) {
+fn add_with(server: &Server, strategy: &Value, deadline: i32) {
     let spec = json!({
         "replicas": 2, "selector": { "matchLabels": { "app": "web" } }, "template": template("old"),
         "strategy": strategy, "revisionHistoryLimit": 0, "progressDeadlineSeconds": deadline,
