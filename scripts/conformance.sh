@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Upstream's own e2e tests of the controllers that the operators replace, as Kubernetes v1.36.3 has them, on the cluster of
-# $KUBECONFIG: real nodes that have or pull the images of registry.k8s.io. Needs Go and kubectl.
+# $KUBECONFIG: real nodes that have or pull the images of registry.k8s.io. Needs Rust, Go and kubectl.
 #   conformance.sh [FOCUS]    a regular expression of test names; if not given, all of these controllers' tests
 # Left out is what needs more than nodes (a private registry, a cloud's load balancer), and features that are off by
 # default. The logs stay in dist/conformance.
@@ -8,20 +8,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${KUBECONFIG:?names the cluster}"
-version=v1.36.3
-program=${XDG_CACHE_HOME:-$HOME/.cache}/kubernetes-operators/$version/bin/e2e.test
 logs=dist/conformance
 others='private image|load-balancer|OffByDefault'
 
-if ! [ -x "$program" ]; then
-  echo "building $program (once; minutes)"
-  mkdir -p "${program%/*}"
-  flags="-s -w -X k8s.io/component-base/version.gitVersion=$version"
-  flags+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
-  CGO_ENABLED=0 go test -C e2e/tools/kubernetes -c -vet=off -buildvcs=false -ldflags "$flags" -o "$program.partial" \
-    k8s.io/kubernetes/test/e2e
-  mv "$program.partial" "$program"
-fi
+program=$(cargo run --locked --quiet --profile e2e --package e2e -- tools e2e.test)
 
 # tests NAME FOCUS SKIP: all tests of that focus, one after the other.
 tests() {

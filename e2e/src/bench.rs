@@ -3,6 +3,7 @@
 //! Figures mean something only as ratios within one run: machines differ, and this one's other load counts for all alike.
 //! Left out: verdicts. What is to be reached stands in the report next to what was measured.
 
+mod apiserver;
 mod audit;
 mod contestant;
 pub mod memory;
@@ -14,10 +15,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use crate::cluster::{Cluster, ClusterOptions};
+use crate::operator::OperatorSpec;
 use crate::progress::Progress;
 pub use contestant::Contestant;
-use contestant::{Running, start_operators};
-use steps::{About, Bench, Measured, batch, garbage, services, workloads};
+use contestant::{Programs, Running};
+use steps::{About, Bench, Measured, all, batch, garbage, services, workloads};
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -30,16 +32,19 @@ pub enum Set {
     Services,
     /// What goes with its owner or its namespace.
     Garbage,
+    /// All operators, at work on Deployments and at rest.
+    All,
 }
 
 impl Set {
-    fn about(self, options: &BenchOptions) -> About {
-        match self {
+    fn about(self, options: &BenchOptions) -> Result<About> {
+        Ok(match self {
             Self::Workloads => workloads::about(options),
             Self::Batch => batch::about(options),
             Self::Services => services::about(options),
             Self::Garbage => garbage::about(options),
-        }
+            Self::All => all::about(options)?,
+        })
     }
 
     /// Takes all steps in turn.
@@ -49,6 +54,7 @@ impl Set {
             Self::Batch => batch::run(bench).await,
             Self::Services => services::run(bench).await,
             Self::Garbage => garbage::run(bench).await,
+            Self::All => all::run(bench).await,
         }
     }
 }
@@ -59,12 +65,14 @@ pub struct BenchOptions {
     /// Which steps.
     #[arg(long, value_enum, default_value_t = Set::Workloads)]
     pub set: Set,
-    /// The folder with the operators' release binaries.
-    #[arg(long, default_value = "dist/bin")]
-    pub bin: PathBuf,
-    /// The folder with the operators' manifests.
-    #[arg(long, default_value = "manifests")]
-    pub manifests: PathBuf,
+    #[command(flatten)]
+    pub programs: Programs,
+    /// Whether every operator runs from the program of all, so that they share its pages.
+    #[arg(long)]
+    pub one_program: bool,
+    /// Whether the contestants elect leaders; unless given, only where all operators are measured.
+    #[arg(long, action = clap::ArgAction::Set)]
+    pub leader_elect: Option<bool>,
     /// How many times each contestant runs all steps.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
@@ -84,14 +92,23 @@ pub struct BenchOptions {
     pub batch: batch::Sizes,
     #[command(flatten)]
     pub garbage: garbage::Sizes,
+    #[command(flatten)]
+    pub all: all::Sizes,
     /// Where the report goes; by default a page of the set's own in docs.
     #[arg(long)]
     pub output: Option<PathBuf>,
 }
 
+impl BenchOptions {
+    /// Whether the contestants hold Leases.
+    fn is_leader_elected(&self) -> bool {
+        self.leader_elect.unwrap_or(self.set == Set::All)
+    }
+}
+
 /// Measures, and writes the report.
 pub async fn run(options: &BenchOptions) -> Result<()> {
-    let about = options.set.about(options);
+    let about = options.set.about(options)?;
     let mut measured = Vec::new();
     for round in 0..options.rounds {
         for contestant in Contestant::ALL {
@@ -111,9 +128,17 @@ async fn run_steps(options: &BenchOptions, about: &About, contestant: Contestant
     // Every pod has a place: a node of kwok takes what it is given.
     let nodes = about.most_pods / 500 + 10;
     let cluster = Cluster::start(ClusterOptions { nodes, audit: true, ..ClusterOptions::default() }).await?;
-    let helpers = start_operators(about.helpers, options, &cluster).await?;
-    let running = Running::start(contestant, about.operators, options, &cluster).await?;
-    let mut bench = Bench::new(options, about, &cluster, running).await?;
+    let mut helpers = Vec::new();
+    for name in about.helpers {
+        let spec = options.programs.install(name, options.one_program, &cluster).await?;
+        let mut helper = cluster.start_operator(&OperatorSpec { leader_elect: false, ..spec }).await?;
+        // Its watches are open, and not counted as the contestant's.
+        helper.wait_ready().await?;
+        helpers.push(helper);
+    }
+    let others = apiserver::counts(&cluster.client().await?).await?.watches;
+    let running = Running::start(contestant, &about.operators, options, &cluster).await?;
+    let mut bench = Bench::new(options, about, &cluster, running, others).await?;
     options.set.run(&mut bench).await.with_context(|| format!("under {contestant}"))?;
     drop(helpers);
     Ok(bench.into_measured())

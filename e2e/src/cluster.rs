@@ -18,6 +18,7 @@ use kube::Client;
 use tokio::time::{Instant, sleep};
 
 use crate::guard::Guard;
+use crate::operator::wait_ok;
 use crate::pki::Pki;
 use crate::process::{Process, log_tail};
 use crate::progress::Progress;
@@ -212,6 +213,13 @@ impl Cluster {
         local.parts.add_tools(Tools::find(&[Tool::KubeControllerManager], &mut Progress::default()).await?);
         local.parts.set_controller_manager(controller_manager);
         self.run(Part::ControllerManager)
+    }
+
+    /// Waits until kube-controller-manager is healthy: it has no other word for being ready.
+    pub async fn wait_controller_manager(&self) -> Result<()> {
+        wait_ok(self.local()?.parts.controller_manager_port(), "/healthz", || self.check_parts())
+            .await
+            .context("kube-controller-manager is not healthy")
     }
 
     /// Stops kube-controller-manager as a rollout would, by SIGTERM.

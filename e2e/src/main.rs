@@ -1,5 +1,5 @@
 //! The command line of the local cluster: `run` shows the operators at work, `bench` measures them, `cluster` is only
-//! the cluster, `tools` only finds or builds its programs.
+//! the cluster, `tools` only finds or builds programs of upstream's.
 //! Left out: building the operators. `make run` does that first.
 
 mod run;
@@ -37,8 +37,12 @@ enum Command {
         #[arg(long, default_value = "*")]
         controllers: String,
     },
-    /// Finds the programs of the cluster, and builds those that are missing.
-    Tools,
+    /// Finds programs of upstream's, builds those that are missing, and prints where they are.
+    Tools {
+        /// Which ones.
+        #[arg(value_enum, default_values_t = Tool::OF_A_CLUSTER)]
+        programs: Vec<Tool>,
+    },
     /// The same work under kube-controller-manager and under the operators, measured side by side.
     Bench(BenchOptions),
     /// What all operators need together, each in its own program and all in one; as a table.
@@ -60,7 +64,7 @@ async fn execute(command: Command) -> Result<()> {
     match command {
         Command::Run(flags) => run::run(&flags).await,
         Command::Cluster { nodes, controllers } => cluster(nodes, controllers).await,
-        Command::Tools => tools().await,
+        Command::Tools { programs } => tools(&programs).await,
         Command::Bench(options) => bench::run(&options).await,
         Command::Memory(options) => print(&memory::run(&options).await?),
     }
@@ -89,10 +93,10 @@ async fn cluster(nodes: u32, controllers: String) -> Result<()> {
     run::stay(&cluster, &mut []).await
 }
 
-async fn tools() -> Result<()> {
-    let tools = Tools::find(&Tool::ALL, &mut Progress::default()).await?;
-    for tool in Tool::ALL {
-        print(&format!("{}\n", tools.path(tool).display()))?;
+async fn tools(programs: &[Tool]) -> Result<()> {
+    let tools = Tools::find(programs, &mut Progress::default()).await?;
+    for tool in programs {
+        print(&format!("{}\n", tools.path(*tool).display()))?;
     }
     Ok(())
 }

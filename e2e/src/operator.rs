@@ -54,14 +54,6 @@ pub fn upstream_controller(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
-/// The ServiceAccount by which that controller writes.
-pub fn upstream_account(operator: &str) -> String {
-    match operator {
-        "garbage-collector-operator" => "generic-garbage-collector".to_owned(),
-        _ => upstream_controller(operator),
-    }
-}
-
 /// Whom an operator's manifests let it be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
@@ -225,35 +217,43 @@ impl Operator {
 
     /// Waits until `/readyz` says so.
     pub async fn wait_ready(&mut self) -> Result<()> {
-        let client = self.http_client(None)?;
-        let end = Instant::now() + DEADLINE;
-        loop {
-            self.process.check_running()?;
-            let answer = get(&client, "/readyz").await;
-            if matches!(&answer, Ok((StatusCode::OK, _))) {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                bail!("{} is not ready: {answer:?}; its log ends:\n{}", self.name, self.log_tail(15));
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
+        let (name, log) = (self.name.clone(), self.process.log().to_owned());
+        wait_ok(self.port, "/readyz", || self.process.check_running())
+            .await
+            .with_context(|| format!("{name} is not ready; its log ends:\n{}", log_tail(&log, 15)))
     }
 
     /// Asks it for `path` (`/metrics`, `/debug/…`), with a token where the path wants one.
     pub async fn get(&self, path: &str, token: Option<&str>) -> Result<(StatusCode, String)> {
-        get(&self.http_client(token)?, path).await
+        get(&http_client(self.port, token)?, path).await
     }
+}
 
-    /// Its certificate is its own, signed by nobody.
-    fn http_client(&self, token: Option<&str>) -> Result<Client> {
-        let url = format!("https://127.0.0.1:{}", self.port).parse().context("an operator's address")?;
-        let mut config = kube::Config::new(url);
-        config.accept_invalid_certs = true;
-        config.default_retry = false;
-        config.auth_info.token = token.map(|token| token.to_owned().into());
-        Client::try_from(config).context("make a client for an operator")
+/// Waits until the process that serves at `port`, and that `check_running` looks after, answers `path` with a 200.
+pub(crate) async fn wait_ok(port: u16, path: &str, mut check_running: impl FnMut() -> Result<()>) -> Result<()> {
+    let client = http_client(port, None)?;
+    let end = Instant::now() + DEADLINE;
+    loop {
+        check_running()?;
+        let answer = get(&client, path).await;
+        if matches!(&answer, Ok((StatusCode::OK, _))) {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            bail!("{path} still answers {answer:?}");
+        }
+        sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// A client of what serves on this machine with a certificate of its own, signed by nobody.
+fn http_client(port: u16, token: Option<&str>) -> Result<Client> {
+    let url = format!("https://127.0.0.1:{port}").parse().context("an operator's address")?;
+    let mut config = kube::Config::new(url);
+    config.accept_invalid_certs = true;
+    config.default_retry = false;
+    config.auth_info.token = token.map(|token| token.to_owned().into());
+    Client::try_from(config).context("make a client for an operator")
 }
 
 async fn get(client: &Client, path: &str) -> Result<(StatusCode, String)> {

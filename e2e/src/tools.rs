@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use tokio::time::sleep;
 
 use crate::progress::Progress;
@@ -18,8 +19,8 @@ use crate::progress::Progress;
 /// The Kubernetes version this project follows.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
-/// A program that the local cluster consists of, or that it is looked at with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A program that the local cluster consists of, or that a cluster is looked at or tested with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Tool {
     Etcd,
     KubeApiserver,
@@ -27,12 +28,12 @@ pub enum Tool {
     KubeControllerManager,
     Kwok,
     Kubectl,
+    /// Upstream's own e2e tests.
+    #[value(name = "e2e.test")]
+    E2eTest,
 }
 
 impl Tool {
-    pub const ALL: [Self; 6] =
-        [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::KubeControllerManager, Self::Kwok, Self::Kubectl];
-
     /// What every local cluster needs. kube-controller-manager is built only where it takes part.
     pub const OF_A_CLUSTER: [Self; 5] =
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
@@ -45,16 +46,20 @@ impl Tool {
             Self::KubeControllerManager => "kube-controller-manager",
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
+            Self::E2eTest => "e2e.test",
         }
     }
 
     /// What makes it print its version.
     fn version_args(self) -> &'static [&'static str] {
         match self {
-            Self::Etcd | Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager | Self::Kwok => {
-                &["--version"]
-            }
             Self::Kubectl => &["version", "--client"],
+            Self::Etcd
+            | Self::KubeApiserver
+            | Self::KubeScheduler
+            | Self::KubeControllerManager
+            | Self::Kwok
+            | Self::E2eTest => &["--version"],
         }
     }
 
@@ -65,6 +70,7 @@ impl Tool {
             Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
             Self::Kwok => "kwok version v0.8.",
             Self::Kubectl => "Client Version: v1.",
+            Self::E2eTest => "v1.36.",
         }
     }
 
@@ -168,6 +174,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_program_is_asked_for_by_its_own_name() {
+        for tool in Tool::value_variants() {
+            assert_eq!(Tool::from_str(tool.name(), false), Ok(*tool));
+        }
+    }
+
+    #[test]
     fn only_the_reference_versions_are_accepted() {
         assert!(Tool::Etcd.accepts_version("etcd Version: 3.6.16\nGit SHA: x"));
         assert!(!Tool::Etcd.accepts_version("etcd Version: 3.5.9"));
@@ -175,6 +188,7 @@ mod tests {
         assert!(!Tool::KubeScheduler.accepts_version("Kubernetes v1.35.0"));
         assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!Tool::Kwok.accepts_version(""));
+        assert!(Tool::E2eTest.accepts_version("v1.36.3"));
         assert!(Tool::Kubectl.accepts_version("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
     }
 }

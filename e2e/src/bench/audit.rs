@@ -1,7 +1,7 @@
 //! What the apiserver's audit log tells: who asked for what, how often, and how long after what caused it.
 //! Left out: reads of the log while requests are under way; a step is over before it is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
@@ -65,6 +65,16 @@ pub(super) fn since(log: &Path, position: u64) -> Result<Vec<Request>> {
 /// Who lists and watches for all controllers of kube-controller-manager. It writes as well, but nothing that a controller
 /// decides, such as tokens of the controllers' own accounts.
 const SHARED_READER: &str = "system:kube-controller-manager";
+
+/// Where the accounts of operators and of kube-controller-manager's controllers are.
+const ACCOUNTS: &str = "system:serviceaccount:kube-system:";
+
+/// The accounts by which a contestant asks: all there are but those of `helpers`.
+pub(super) fn accounts(requests: &[Request], helpers: &[&str]) -> Vec<String> {
+    let users: BTreeSet<&str> = requests.iter().map(|request| request.user.username.as_str()).collect();
+    let is_theirs = |user: &&str| user.strip_prefix(ACCOUNTS).is_some_and(|account| !helpers.contains(&account));
+    users.into_iter().filter(is_theirs).map(str::to_owned).collect()
+}
 
 /// The verbs that change nothing.
 pub(super) const READS: [&str; 3] = ["get", "list", "watch"];
@@ -168,6 +178,15 @@ mod tests {
         let counts: Vec<(String, u64)> = by_verb(&requests, &users).into_iter().collect();
         assert_eq!(counts, [("create", 2), ("create event", 1), ("watch", 1)].map(|(verb, n)| (verb.to_owned(), n)));
         assert_eq!(reactions(&requests, &users), [Duration::from_millis(750)]);
+    }
+
+    #[test]
+    fn whoever_asks_by_an_account_is_the_contestant_but_for_helpers() {
+        let request = |user: &str| request("create", user, "pods", "p", 1);
+        let requests =
+            ["job-operator", "job-operator", "replicaset-operator"].map(|name| request(&format!("{ACCOUNTS}{name}")));
+        let requests: Vec<Request> = requests.into_iter().chain([request("kwok"), request(SHARED_READER)]).collect();
+        assert_eq!(accounts(&requests, &["replicaset-operator"]), [format!("{ACCOUNTS}job-operator")]);
     }
 
     #[test]

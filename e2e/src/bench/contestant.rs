@@ -1,13 +1,15 @@
 //! Who is measured: how each is started, stopped and weighed.
 //! Left out: what it has to do, which is [`super::steps`]'.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::BenchOptions;
 use crate::cluster::{Cluster, ControllerManager, Part};
-use crate::operator::{Operator, OperatorSpec, upstream_account, upstream_controller};
+use crate::operator::{ALL_IN_ONE, Operator, OperatorSpec, upstream_controller};
 use crate::usage::Usage;
 
 /// Who is measured.
@@ -24,11 +26,16 @@ pub enum Contestant {
 impl Contestant {
     pub(super) const ALL: [Self; 3] = [Self::Operators, Self::Unthrottled, Self::Throttled];
 
-    fn controller_manager(self, operators: &[&str]) -> ControllerManager {
-        let flags = match self {
+    fn controller_manager(self, operators: &[String], leader_elect: bool) -> ControllerManager {
+        let mut flags = match self {
             Self::Throttled => vec!["--kube-api-qps=20".to_owned(), "--kube-api-burst=30".to_owned()],
             Self::Unthrottled | Self::Operators => Vec::new(),
         };
+        if leader_elect {
+            // Without the gate it would keep its Lease when it is stopped, and wait for that when it starts again.
+            let gate = "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true";
+            flags.extend(["--leader-elect=true", gate].map(str::to_owned));
+        }
         let controllers: Vec<String> = operators.iter().map(|operator| upstream_controller(operator)).collect();
         ControllerManager { controllers: controllers.join(","), flags }
     }
@@ -44,36 +51,39 @@ impl fmt::Display for Contestant {
     }
 }
 
-/// Starts operators, which run until they are dropped.
-pub(super) async fn start_operators(
-    names: &[&str],
-    options: &BenchOptions,
-    cluster: &Cluster,
-) -> Result<Vec<Operator>> {
-    let mut operators = Vec::new();
-    for name in names {
-        operators.push(cluster.start_operator(&spec(name, options, cluster).await?).await?);
-    }
-    Ok(operators)
+/// Where what is measured comes from.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Programs {
+    /// The folder with the release binaries: the operators', and that of all.
+    #[arg(long, default_value = "dist/bin")]
+    pub bin: PathBuf,
+    /// The folder with the operators' manifests.
+    #[arg(long, default_value = "manifests")]
+    pub manifests: PathBuf,
 }
 
-async fn spec(name: &str, options: &BenchOptions, cluster: &Cluster) -> Result<OperatorSpec> {
-    let account = cluster.install(&options.manifests.join(name)).await?;
-    let binary = std::path::absolute(options.bin.join(name)).context("find the operators")?;
-    Ok(OperatorSpec { leader_elect: false, ..OperatorSpec::new(name, binary, &account) })
+impl Programs {
+    /// Installs an operator, and says how it is run: by its own program or by that of all.
+    pub(super) async fn install(&self, name: &str, one_program: bool, cluster: &Cluster) -> Result<OperatorSpec> {
+        let account = cluster.install(&self.manifests.join(name)).await?;
+        let program = self.bin.join(if one_program { ALL_IN_ONE } else { name });
+        let program = std::path::absolute(program).context("find the operators")?;
+        Ok(OperatorSpec::new(name, program, &account))
+    }
 }
 
 /// A contestant, at work or stopped.
 pub(super) struct Running {
     contestant: Contestant,
     /// Those that do the work, or whose controllers of kube-controller-manager do it.
-    names: &'static [&'static str],
-    specs: Vec<OperatorSpec>,
+    names: Vec<String>,
+    leader_elect: bool,
     processes: Processes,
 }
 
 enum Processes {
-    Stopped,
+    /// With the operators there are, which can start again as they were.
+    Stopped(Vec<Operator>),
     Operators(Vec<Operator>),
     ControllerManager,
 }
@@ -82,30 +92,35 @@ impl Running {
     /// Starts it. That it serves is for the steps to see.
     pub(super) async fn start(
         contestant: Contestant,
-        names: &'static [&'static str],
+        names: &[String],
         options: &BenchOptions,
         cluster: &Cluster,
     ) -> Result<Self> {
-        let mut specs = Vec::new();
-        if contestant == Contestant::Operators {
-            for name in names {
-                specs.push(spec(name, options, cluster).await?);
+        let leader_elect = options.is_leader_elected();
+        let processes = Processes::Stopped(Vec::new());
+        let mut running = Self { contestant, names: names.to_vec(), leader_elect, processes };
+        match contestant {
+            Contestant::Operators => {
+                let mut operators = Vec::new();
+                for name in names {
+                    let spec = options.programs.install(name, options.one_program, cluster).await?;
+                    operators.push(cluster.start_operator(&OperatorSpec { leader_elect, ..spec }).await?);
+                }
+                running.processes = Processes::Operators(operators);
             }
+            Contestant::Unthrottled | Contestant::Throttled => running.begin(cluster).await?,
         }
-        let mut running = Self { contestant, names, specs, processes: Processes::Stopped };
-        running.begin(cluster).await?;
         Ok(running)
     }
 
-    /// Starts the processes.
+    /// Starts the processes that were stopped.
     pub(super) async fn begin(&mut self, cluster: &Cluster) -> Result<()> {
         match self.contestant {
             Contestant::Operators => {
-                let mut operators = Vec::new();
-                for spec in &self.specs {
-                    operators.push(cluster.start_operator(spec).await?);
+                if let Processes::Stopped(operators) = &mut self.processes {
+                    operators.iter_mut().try_for_each(Operator::restart)?;
+                    self.processes = Processes::Operators(std::mem::take(operators));
                 }
-                self.processes = Processes::Operators(operators);
                 Ok(())
             }
             Contestant::Unthrottled | Contestant::Throttled => self.begin_as(self.contestant, cluster).await,
@@ -122,41 +137,56 @@ impl Running {
     }
 
     async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
-        cluster.start_controller_manager(contestant.controller_manager(self.names)).await?;
+        cluster.start_controller_manager(contestant.controller_manager(&self.names, self.leader_elect)).await?;
         self.processes = Processes::ControllerManager;
         Ok(())
     }
 
     /// Stops the processes.
     pub(super) async fn stop(&mut self, cluster: &Cluster) -> Result<()> {
-        match std::mem::replace(&mut self.processes, Processes::Stopped) {
-            Processes::Stopped => Ok(()),
+        match &mut self.processes {
+            Processes::Stopped(_) => {}
             Processes::Operators(operators) => {
-                for mut operator in operators {
+                for operator in &mut *operators {
                     operator.terminate().await?;
+                }
+                self.processes = Processes::Stopped(std::mem::take(operators));
+            }
+            Processes::ControllerManager => {
+                cluster.stop_controller_manager().await?;
+                self.processes = Processes::Stopped(Vec::new());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until each of its processes says that it is ready. kube-controller-manager says so once its controllers run,
+    /// whatever they have read by then.
+    pub(super) async fn wait_ready(&mut self, cluster: &Cluster) -> Result<()> {
+        match &mut self.processes {
+            Processes::Stopped(_) => bail!("{} does not run", self.contestant),
+            Processes::Operators(operators) => {
+                for operator in operators {
+                    operator.wait_ready().await?;
                 }
                 Ok(())
             }
-            Processes::ControllerManager => cluster.stop_controller_manager().await,
+            Processes::ControllerManager => cluster.wait_controller_manager().await,
         }
     }
 
-    /// What all its processes together have used. Those that have not started have used nothing.
-    pub(super) fn usage(&self, cluster: &Cluster) -> Result<Usage> {
+    /// What each of its processes has used, by name. Those that have not started have used nothing.
+    pub(super) fn usage(&self, cluster: &Cluster) -> Result<BTreeMap<String, Usage>> {
         match &self.processes {
-            Processes::Stopped => Ok(Usage::default()),
-            Processes::Operators(operators) => operators.iter().map(Operator::usage).sum(),
-            Processes::ControllerManager => cluster.usage(Part::ControllerManager),
+            Processes::Stopped(_) => Ok(BTreeMap::new()),
+            Processes::Operators(operators) => {
+                operators.iter().map(|operator| Ok((operator.name().to_owned(), operator.usage()?))).collect()
+            }
+            Processes::ControllerManager => {
+                let part = Part::ControllerManager;
+                Ok(BTreeMap::from([(part.name().to_owned(), cluster.usage(part)?)]))
+            }
         }
-    }
-
-    /// The users that write for it.
-    pub(super) fn users(&self) -> Vec<String> {
-        let name = |operator: &&str| match self.contestant {
-            Contestant::Operators => (*operator).to_owned(),
-            Contestant::Unthrottled | Contestant::Throttled => upstream_account(operator),
-        };
-        self.names.iter().map(name).map(|name| format!("system:serviceaccount:kube-system:{name}")).collect()
     }
 
     pub(super) fn contestant(&self) -> Contestant {

@@ -3,7 +3,6 @@
 //! Pages that several processes map count once in the sum of their PSS, so that is what is compared.
 //! Left out: kube-controller-manager, and any work but following: the other sets measure that.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -12,9 +11,10 @@ use kube::Api;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use super::contestant::Programs;
 use crate::apply::apply;
 use crate::cluster::{Cluster, ClusterOptions};
-use crate::operator::{self, ALL_IN_ONE, Operator, OperatorSpec};
+use crate::operator::{self, Operator};
 use crate::progress::Progress;
 use crate::usage::Usage;
 
@@ -26,12 +26,8 @@ const PODS_OF_EACH: i32 = 500;
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MemoryOptions {
-    /// The folder with the release binaries: the operators', and that of all.
-    #[arg(long, default_value = "dist/bin")]
-    pub bin: PathBuf,
-    /// The folder with the operators' manifests.
-    #[arg(long, default_value = "manifests")]
-    pub manifests: PathBuf,
+    #[command(flatten)]
+    pub programs: Programs,
     /// How many Deployments of 500 pods there are in the end.
     #[arg(long, default_value_t = 20)]
     pub deployments: i32,
@@ -53,24 +49,17 @@ async fn rows(options: &MemoryOptions, label: &str, is_all_in_one: bool) -> Resu
     let pods = options.deployments * PODS_OF_EACH;
     let nodes = u32::try_from(pods / 500 + 10).context("too many pods")?;
     let cluster = Cluster::start(ClusterOptions { nodes, ..ClusterOptions::default() }).await?;
-    let operators = start(options, &cluster, is_all_in_one).await?;
+    let mut operators = Vec::new();
+    for name in operator::all()? {
+        let spec = options.programs.install(&name, is_all_in_one, &cluster).await?;
+        let mut operator = cluster.start_operator(&spec).await?;
+        operator.wait_ready().await?;
+        operators.push(operator);
+    }
     let idle = at_rest(&operators).await?;
     create(&cluster, options.deployments).await?;
     let busy = at_rest(&operators).await?;
     Ok(row(label, 0, operators.len(), idle) + &row(label, pods, operators.len(), busy))
-}
-
-async fn start(options: &MemoryOptions, cluster: &Cluster, is_all_in_one: bool) -> Result<Vec<Operator>> {
-    let mut operators = Vec::new();
-    for name in operator::all()? {
-        let account = cluster.install(&options.manifests.join(&name)).await?;
-        let program = options.bin.join(if is_all_in_one { ALL_IN_ONE } else { &name });
-        let program = std::path::absolute(program).context("find the operators")?;
-        let mut operator = cluster.start_operator(&OperatorSpec::new(&name, program, &account)).await?;
-        operator.wait_ready().await?;
-        operators.push(operator);
-    }
-    Ok(operators)
 }
 
 async fn at_rest(operators: &[Operator]) -> Result<Usage> {

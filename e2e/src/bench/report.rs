@@ -1,6 +1,9 @@
 //! The report: medians, ratios, and what was to be reached.
 //! Left out: prose about causes, which a person adds below the tables; a new run leaves it alone.
 
+mod overview;
+
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -12,9 +15,13 @@ use super::BenchOptions;
 use super::audit::READS;
 use super::contestant::Contestant;
 use super::steps::{About, Figures, Measured};
+use crate::usage::Usage;
 
 /// What stands below this line is written by people.
 const NOTES: &str = "## Notes";
+
+/// How many operators a sentence can name.
+const MOST_NAMED: usize = 4;
 
 /// Writes the report, keeping the notes of the one before.
 pub(super) fn write(options: &BenchOptions, about: &About, measured: &[Measured]) -> Result<()> {
@@ -26,7 +33,7 @@ pub(super) fn write(options: &BenchOptions, about: &About, measured: &[Measured]
 }
 
 fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String {
-    let About { operators, controllers, reaction, steps, command, .. } = about;
+    let About { operators, controllers, reaction, steps, command, targets, .. } = about;
     let mut text = format!(
         "# Benchmarks\n\n\
          The same steps under kube-controller-manager v1.36.3 (only {controllers}) and under\n\
@@ -35,8 +42,12 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
          Machine: {}. Date: {}. Command: `{command}`.\n\n\
          CPU, memory and requests are the controllers' own. They have acted once before the first step; a restart begins with\n\
          the start of their processes. The apiserver's CPU is also etcd's, whoever it was for. Peak is the most that was ever\n\
-         resident since their start; anonymous is what belonged to no file when the step ended. Reads include those that\n\
-         kube-controller-manager makes for all its controllers together; a watch counts when it ends.\nReaction is {}.\n\n\
+         resident since their start, summed over the processes. Resident and anonymous are of the end of the step: resident\n\
+         is kube-controller-manager's memory, and the operators' with what several share in proportion (PSS); anonymous is\n\
+         what of it belonged to no file. Watches are those open at the end. Sent is what the apiserver sent to whoever\n\
+         read, as events of watches, as lists of the whole cluster and as single objects. Reads include those that\n\
+         kube-controller-manager makes for all its controllers together; a watch counts there when it ends.\n\
+         Reaction is {}. {}\n\n\
          Steps: {steps}.\n",
         together(operators),
         options.rounds,
@@ -44,19 +55,35 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
         machine(),
         today(),
         reaction.as_ref().map_or("not measured here", |reaction| reaction.is),
+        how(options),
     );
+    if let Some(targets) = targets {
+        overview::reached(&mut text, targets, measured);
+    }
     for step in in_order(measured) {
         table(&mut text, step, measured);
         per_pod(&mut text, step, measured);
     }
+    if let Some(targets) = targets {
+        overview::each(&mut text, targets, measured);
+    }
     text
 }
 
-fn together(operators: &[&str]) -> String {
+fn together(operators: &[String]) -> String {
     match operators {
-        [one] => (*one).to_owned(),
-        several => format!("{} together", several.join(" and ")),
+        [] => String::new(),
+        [one] => one.clone(),
+        several if several.len() > MOST_NAMED => format!("the {} operators of the last table together", several.len()),
+        [first @ .., last] => format!("{} and {last} together", first.join(", ")),
     }
+}
+
+/// How the contestants run, where that is a choice.
+fn how(options: &BenchOptions) -> String {
+    let leases = if options.is_leader_elected() { "All elect leaders" } else { "Nobody elects leaders" };
+    let program = if options.one_program { "; every operator runs from the program of all" } else { "" };
+    format!("{leases}{program}.")
 }
 
 /// The steps, each once.
@@ -94,8 +121,8 @@ fn table(text: &mut String, step: &str, measured: &[Measured]) {
     let rows = medians(step, measured);
     let (first, rest) = step.split_at(1);
     let _ = writeln!(text, "\n## {}{rest}\n", first.to_uppercase());
-    text.push_str("| | seconds | CPU s | apiserver CPU s | peak MiB | anonymous MiB | reaction p50/p99 ms | writes | events | reads |\n");
-    text.push_str("|---|---|---|---|---|---|---|---|---|---|\n");
+    text.push_str("| | seconds | CPU s | apiserver CPU s | peak MiB | resident MiB | anonymous MiB | watches | sent MiB | reaction p50/p99 ms | writes | events | reads |\n");
+    text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (contestant, figures) in &rows {
         let _ = writeln!(text, "| {contestant} | {} |", cells(figures).join(" | "));
     }
@@ -123,8 +150,11 @@ fn cells(figures: &Figures) -> Vec<String> {
         format!("{:.2}", figures.took.as_secs_f64()),
         format!("{:.2}", figures.cpu.as_secs_f64()),
         format!("{:.2}", figures.apiserver_cpu.as_secs_f64()),
-        mib(figures.peak_bytes),
-        mib(figures.anonymous_bytes),
+        mib(whole(figures.peak_bytes)),
+        mib(whole(figures.resident_bytes)),
+        mib(whole(figures.anonymous_bytes)),
+        figures.watches.to_string(),
+        mib(figures.sent_bytes),
         format!("{}/{}", percentile(50), percentile(99)),
         writes.to_string(),
         events.to_string(),
@@ -133,7 +163,6 @@ fn cells(figures: &Figures) -> Vec<String> {
 }
 
 fn ratios(us: &Figures, other: &Figures) -> Vec<String> {
-    let ratio = |a: f64, b: f64| if b > 0.0 { format!("{:.2}", a / b) } else { "–".to_owned() };
     let bytes = |a: u64, b: u64| ratio(whole(a), whole(b));
     let ((our_writes, our_events, our_reads), (writes, events, reads)) =
         (totals(&us.requests), totals(&other.requests));
@@ -142,12 +171,19 @@ fn ratios(us: &Figures, other: &Figures) -> Vec<String> {
         ratio(us.cpu.as_secs_f64(), other.cpu.as_secs_f64()),
         ratio(us.apiserver_cpu.as_secs_f64(), other.apiserver_cpu.as_secs_f64()),
         bytes(us.peak_bytes, other.peak_bytes),
+        bytes(us.resident_bytes, other.resident_bytes),
         bytes(us.anonymous_bytes, other.anonymous_bytes),
+        ratio(us.watches, other.watches),
+        ratio(us.sent_bytes, other.sent_bytes),
         String::new(),
         bytes(our_writes, writes),
         bytes(our_events, events),
         bytes(our_reads, reads),
     ]
+}
+
+fn ratio(a: f64, b: f64) -> String {
+    if b > 0.0 { format!("{:.2}", a / b) } else { "–".to_owned() }
 }
 
 /// Writes, events and reads.
@@ -159,31 +195,49 @@ fn totals(requests: &BTreeMap<String, u64>) -> (u64, u64, u64) {
 
 /// Each figure's own median; the requests and reactions of the middle round.
 fn median(all: &[&Figures]) -> Option<Figures> {
-    fn middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
-        values.sort_unstable();
-        values.get(values.len() / 2).copied()
-    }
-    let took: Duration = middle(all.iter().map(|one| one.took).collect())?;
+    let took: Duration = middle(all.iter().map(|one| one.took))?;
     let shown = all.iter().find(|one| one.took == took)?;
     Some(Figures {
         took,
-        cpu: middle(all.iter().map(|one| one.cpu).collect())?,
-        apiserver_cpu: middle(all.iter().map(|one| one.apiserver_cpu).collect())?,
-        peak_bytes: middle(all.iter().map(|one| one.peak_bytes).collect())?,
-        anonymous_bytes: middle(all.iter().map(|one| one.anonymous_bytes).collect())?,
+        cpu: middle(all.iter().map(|one| one.cpu))?,
+        apiserver_cpu: middle(all.iter().map(|one| one.apiserver_cpu))?,
+        peak_bytes: middle(all.iter().map(|one| one.peak_bytes))?,
+        resident_bytes: middle(all.iter().map(|one| one.resident_bytes))?,
+        anonymous_bytes: middle(all.iter().map(|one| one.anonymous_bytes))?,
+        watches: middle(all.iter().map(|one| one.watches))?,
+        sent_bytes: middle(all.iter().map(|one| one.sent_bytes))?,
+        each: shown.each.keys().filter_map(|name| Some((name.clone(), median_of(name, all)?))).collect(),
         requests: shown.requests.clone(),
         reactions: shown.reactions.clone(),
         pods: shown.pods,
     })
 }
 
-fn mib(bytes: u64) -> String {
-    format!("{:.1}", whole(bytes) / f64::from(1_u32 << 20))
+/// What one process used, each figure's own median.
+fn median_of(name: &str, all: &[&Figures]) -> Option<Usage> {
+    let used: Vec<Usage> = all.iter().filter_map(|one| one.each.get(name).copied()).collect();
+    Some(Usage {
+        pss: middle(used.iter().map(|one| one.pss))?,
+        rss: middle(used.iter().map(|one| one.rss))?,
+        anonymous: middle(used.iter().map(|one| one.anonymous))?,
+        peak_rss: middle(used.iter().map(|one| one.peak_rss))?,
+        cpu: middle(used.iter().map(|one| one.cpu))?,
+    })
+}
+
+fn middle<T: PartialOrd + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+    values.get(values.len() / 2).copied()
+}
+
+fn mib(bytes: f64) -> String {
+    format!("{:.1}", bytes / f64::from(1_u32 << 20))
 }
 
 /// Exact up to 2^53, which is more than any figure here.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "there is no other way from u64 to f64")]
-fn whole(value: u64) -> f64 {
+pub(super) fn whole(value: u64) -> f64 {
     value as f64
 }
 
@@ -214,7 +268,11 @@ mod tests {
             cpu: took,
             apiserver_cpu: took * 3,
             peak_bytes: 3 << 20,
+            resident_bytes: 2 << 20,
             anonymous_bytes: 1 << 20,
+            watches: 12.0,
+            sent_bytes: 524_288.0,
+            each: BTreeMap::from([("job-operator".to_owned(), Usage { cpu: took, pss: 2 << 20, ..Usage::default() })]),
             requests,
             reactions: vec![took],
             pods: Some(2),
@@ -237,7 +295,12 @@ mod tests {
         let mut text = String::new();
         table(&mut text, "roll it", &measured);
         per_pod(&mut text, "roll it", &measured);
-        assert!(text.contains("| operators | 2.00 | 2.00 | 6.00 | 3.0 | 1.0 | 2000.0/2000.0 | 5 | 7 | 2 |"), "{text}");
+        assert!(
+            text.contains(
+                "| operators | 2.00 | 2.00 | 6.00 | 3.0 | 2.0 | 1.0 | 12 | 0.5 | 2000.0/2000.0 | 5 | 7 | 2 |"
+            ),
+            "{text}"
+        );
         assert!(
             text.contains("| ratio to kube-controller-manager at 2000 qps | 0.50 | 0.50 | 0.50 | 1.00 |"),
             "{text}"

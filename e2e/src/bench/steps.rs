@@ -2,6 +2,7 @@
 //! page says of it, and its steps in turn, with what is made ready before and cleared away after them unmeasured.
 //! Left out: medians and ratios, which are the report's.
 
+pub(super) mod all;
 pub(super) mod batch;
 pub(super) mod garbage;
 pub(super) mod services;
@@ -15,7 +16,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -24,14 +26,17 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::BenchOptions;
+use super::apiserver;
 use super::audit::{self, Request};
 use super::contestant::{Contestant, Running};
+use crate::apply::apply;
 use crate::cluster::{Cluster, Part};
 use crate::progress::Progress;
+use crate::usage::Usage;
 
 const NAMESPACE: &str = "bench";
-/// The throttled kube-controller-manager needs minutes for a step.
-const DEADLINE: Duration = Duration::from_secs(900);
+/// The throttled kube-controller-manager needs a quarter of an hour for a step.
+const DEADLINE: Duration = Duration::from_secs(1800);
 /// How often a step is looked at: short beside any step, long beside what a look costs the apiserver.
 const LOOK: Duration = Duration::from_millis(100);
 /// How many requests prepare a step at a time.
@@ -42,7 +47,7 @@ const PROBE: &str = "probe";
 /// A set of steps: whose work it is, and what its page says.
 pub(super) struct About {
     /// The operators that do the work.
-    pub(super) operators: &'static [&'static str],
+    pub(super) operators: Vec<String>,
     /// The operators that do for every contestant what is not measured.
     pub(super) helpers: &'static [&'static str],
     /// Whose work it is upstream.
@@ -55,7 +60,23 @@ pub(super) struct About {
     /// Where the page is.
     pub(super) page: &'static str,
     /// How to measure it again.
-    pub(super) command: &'static str,
+    pub(super) command: String,
+    /// What is to be reached, where the page shows that and what each operator costs.
+    pub(super) targets: Option<Targets>,
+}
+
+/// What is to be reached beside kube-controller-manager at 2,000 qps.
+pub(super) struct Targets {
+    pub(super) ratios: &'static [Target],
+    /// What one operator may cost, in the words of the page.
+    pub(super) each: &'static str,
+}
+
+/// A ratio to be reached.
+pub(super) struct Target {
+    pub(super) what: &'static str,
+    pub(super) wanted: &'static str,
+    pub(super) figure: fn(&Figures) -> f64,
 }
 
 /// How soon a contestant does something about what happens.
@@ -81,7 +102,15 @@ pub(super) struct Figures {
     /// What the apiserver and etcd have used meanwhile, whoever it was for.
     pub(super) apiserver_cpu: Duration,
     pub(super) peak_bytes: u64,
+    /// At its end: the operators' pages, those that several share in proportion, or all of kube-controller-manager's.
+    pub(super) resident_bytes: u64,
     pub(super) anonymous_bytes: u64,
+    /// How many watches the contestant had open at its end.
+    pub(super) watches: f64,
+    /// What the apiserver has sent meanwhile, whoever it was for.
+    pub(super) sent_bytes: f64,
+    /// What of it each process has used, by name.
+    pub(super) each: BTreeMap<String, Usage>,
     pub(super) requests: BTreeMap<String, u64>,
     /// Sorted.
     pub(super) reactions: Vec<Duration>,
@@ -92,11 +121,13 @@ pub(super) struct Figures {
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [took, cpu, apiserver_cpu] = [self.took, self.cpu, self.apiserver_cpu].map(|it| it.as_secs_f64());
-        let (peak, anonymous) = (self.peak_bytes >> 20, self.anonymous_bytes >> 20);
+        let [peak, resident, anonymous] =
+            [self.peak_bytes, self.resident_bytes, self.anonymous_bytes].map(|it| it >> 20);
         write!(
             f,
-            "{took:.2} s, {cpu:.2} s CPU ({apiserver_cpu:.2} s the apiserver's), peak {peak} MiB, anonymous {anonymous} MiB, {:?}",
-            self.requests
+            "{took:.2} s, {cpu:.2} s CPU ({apiserver_cpu:.2} s the apiserver's), peak {peak} MiB, resident {resident} MiB, \
+             anonymous {anonymous} MiB, {} watches, {:?}",
+            self.watches, self.requests
         )
     }
 }
@@ -108,6 +139,8 @@ pub(super) struct Bench<'a> {
     cluster: &'a Cluster,
     client: Client,
     running: Running,
+    /// How many watches others have open.
+    others: f64,
     measured: Vec<Measured>,
 }
 
@@ -117,9 +150,10 @@ impl<'a> Bench<'a> {
         about: &'a About,
         cluster: &'a Cluster,
         running: Running,
+        others: f64,
     ) -> Result<Self> {
         let client = cluster.client().await?;
-        Ok(Self { options, about, cluster, client, running, measured: Vec::new() })
+        Ok(Self { options, about, cluster, client, running, others, measured: Vec::new() })
     }
 
     pub(super) fn into_measured(self) -> Vec<Measured> {
@@ -146,6 +180,7 @@ impl<'a> Bench<'a> {
     }
 
     async fn figures(&mut self, work: impl AsyncFnOnce(&mut Self) -> Result<()>) -> Result<Figures> {
+        let counts_before = apiserver::counts(&self.client).await?;
         let before = self.running.usage(self.cluster)?;
         let apiserver_before = self.apiserver_cpu()?;
         let position = audit::position(self.cluster.audit_log()?)?;
@@ -155,13 +190,23 @@ impl<'a> Bench<'a> {
         let after = self.running.usage(self.cluster)?;
         let apiserver_after = self.apiserver_cpu()?;
         let requests = audit::since(self.cluster.audit_log()?, position)?;
-        let users = self.running.users();
+        let counts_after = apiserver::counts(&self.client).await?;
+        let users = audit::accounts(&requests, self.about.helpers);
+        let each = spent(&before, after);
+        let total: Usage = each.values().copied().sum();
         Ok(Figures {
             took,
-            cpu: after.cpu.saturating_sub(before.cpu),
+            cpu: total.cpu,
             apiserver_cpu: apiserver_after.saturating_sub(apiserver_before),
-            peak_bytes: after.peak_rss,
-            anonymous_bytes: after.anonymous,
+            peak_bytes: total.peak_rss,
+            resident_bytes: match self.running.contestant() {
+                Contestant::Operators => total.pss,
+                Contestant::Unthrottled | Contestant::Throttled => total.rss,
+            },
+            anonymous_bytes: total.anonymous,
+            watches: (counts_after.watches - self.others).max(0.0),
+            sent_bytes: counts_after.sent_bytes - counts_before.sent_bytes,
+            each,
             requests: audit::by_verb(&requests, &users),
             reactions: self
                 .about
@@ -186,6 +231,18 @@ impl<'a> Bench<'a> {
         self.running.begin(self.cluster).await
     }
 
+    /// Waits until all of the contestant's processes are ready, and each Lease has somebody.
+    async fn wait_ready(&mut self) -> Result<()> {
+        self.running.wait_ready(self.cluster).await?;
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-system");
+        self.wait_until("led", async || {
+            let all = leases.list(&ListParams::default()).await?;
+            let holder = |lease: Lease| lease.spec?.holder_identity.filter(|holder| !holder.is_empty());
+            Ok(all.items.into_iter().all(|lease| holder(lease).is_some()))
+        })
+        .await
+    }
+
     /// Stops the contestant.
     async fn stop(&mut self) -> Result<()> {
         self.running.stop(self.cluster).await
@@ -204,11 +261,11 @@ impl<'a> Bench<'a> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
-    /// Pods need a ServiceAccount, and nobody here makes one.
+    /// Pods need a ServiceAccount, and not every contestant makes one.
     async fn create_namespace(&self) -> Result<()> {
         create::<Namespace>(&Api::all(self.client.clone()), json!({"metadata": {"name": NAMESPACE}})).await?;
-        create::<ServiceAccount>(&self.api(), json!({"metadata": {"name": "default"}})).await?;
-        Ok(())
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        apply(&self.client, NAMESPACE, &account).await.map(drop)
     }
 
     /// Deletes what there is of a kind. Nobody here collects garbage unless that is measured, so nothing may wait for it.
@@ -225,19 +282,20 @@ impl<'a> Bench<'a> {
         self.wait_none::<Pod>().await
     }
 
-    /// Asking for all of them again and again would be work that counts in the time.
-    async fn is_none<K>(&self) -> Result<bool>
+    /// How many there are of a kind. Asking for all of them again and again would be work that counts in the time.
+    async fn count<K>(&self) -> Result<i64>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        Ok(self.api::<K>().list_metadata(&ListParams::default().limit(1)).await?.items.is_empty())
+        let first = self.api::<K>().list_metadata(&ListParams::default().limit(1)).await?;
+        Ok(i64::try_from(first.items.len())?.saturating_add(first.metadata.remaining_item_count.unwrap_or(0)))
     }
 
     async fn wait_none<K>(&self) -> Result<()>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        self.wait_until("gone", async || self.is_none::<K>().await).await
+        self.wait_until("gone", async || Ok(self.count::<K>().await? == 0)).await
     }
 
     async fn wait_until(&self, what: &str, mut done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
@@ -250,6 +308,14 @@ impl<'a> Bench<'a> {
         }
         Ok(())
     }
+}
+
+/// What each process has used since `before`; its memory is that of now.
+fn spent(before: &BTreeMap<String, Usage>, mut after: BTreeMap<String, Usage>) -> BTreeMap<String, Usage> {
+    for (name, usage) in &mut after {
+        usage.cpu = usage.cpu.saturating_sub(before.get(name).map_or(Duration::ZERO, |usage| usage.cpu));
+    }
+    after
 }
 
 async fn create<K>(api: &Api<K>, object: Value) -> Result<K>

@@ -99,6 +99,10 @@ impl Parts {
         format!("https://127.0.0.1:{}", self.ports.apiserver)
     }
 
+    pub(super) fn controller_manager_port(&self) -> u16 {
+        self.ports.controller_manager
+    }
+
     pub(super) fn kubeconfig(&self, user: &str) -> PathBuf {
         self.dir.join(format!("{user}.kubeconfig"))
     }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::{KUBERNETES_VERSION, Tool, find_program};
 use crate::progress::Progress;
 
-/// One `go build`: programs that share a module share their compiled packages and are linked in one go.
+/// One Go module: its programs share their compiled packages.
 struct Module {
     dir: &'static str,
     flags: &'static str,
@@ -41,6 +41,7 @@ const MODULES: [Module; 3] = [
             (Tool::KubeScheduler, "k8s.io/kubernetes/cmd/kube-scheduler"),
             (Tool::KubeControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"),
             (Tool::Kubectl, "k8s.io/kubernetes/cmd/kubectl"),
+            (Tool::E2eTest, "k8s.io/kubernetes/test/e2e"),
         ],
     },
 ];
@@ -74,8 +75,12 @@ async fn build_one(module: &Module, tool: Tool, package: &str, cache: &Path, pro
     let output = File::create(&log).with_context(|| format!("create {}", log.display()))?;
     // Linked under another name first, so that a build cut short leaves no half program behind.
     let partial = cache.join(format!(".{name}.partial"));
+    let (build, options): (_, &[&str]) =
+        if tool == Tool::E2eTest { ("test", &["-c", "-vet=off"]) } else { ("build", &[]) };
     let child = Command::new("go")
-        .args(["build", "-C", module.dir, "-buildvcs=false", "-ldflags", module.flags, "-o"])
+        .args([build, "-C", module.dir])
+        .args(options)
+        .args(["-buildvcs=false", "-ldflags", module.flags, "-o"])
         .arg(&partial)
         .arg(package)
         .env("CGO_ENABLED", "0")

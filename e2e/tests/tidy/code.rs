@@ -172,6 +172,16 @@ fn declares(code: &str, name: &str) -> bool {
     ["struct", "enum"].iter().any(|keyword| names(code, &format!("{keyword} {name}")))
 }
 
+/// Whether an `apply` borrows the plan that it is to take apart: then somebody reads, or changes, what is left of it.
+fn borrows_plan(code: &str) -> bool {
+    let signatures = code.split("fn apply").skip(1).filter_map(|rest| Some(rest.split_once('{')?.0));
+    let of_plan = |borrowed: &str| {
+        let parameter = borrowed.split([',', ')', '<']).next().unwrap_or_default();
+        parameter.split_whitespace().last().is_some_and(|name| name.ends_with("Plan"))
+    };
+    signatures.flat_map(|signature| signature.split('&').skip(1)).any(of_plan)
+}
+
 /// What an operator's rooms share in shape: the same names, at the same places.
 fn check_shape(file: &File) -> Vec<String> {
     let path = &file.path;
@@ -188,6 +198,9 @@ fn check_shape(file: &File) -> Vec<String> {
     }
     if code.contains("Change<'") && !is_room("changes") && !is_room("observe") {
         complaints.push(format!("{path}: says what a change means, which controller/changes.rs does"));
+    }
+    if borrows_plan(&code) && is_room("apply") {
+        complaints.push(format!("{path}: borrows the plan, which goes to apply by value"));
     }
     complaints
 }
@@ -259,6 +272,12 @@ fn each_rule_fires() {
     row("operators/a/src/controller.rs", change, &[meaning]);
     row("operators/a/src/controller/changes.rs", change, &[]);
     row("operators/a/src/observe/edits.rs", change, &[]);
+    let borrowed = "operators/a/src/apply.rs: borrows the plan, which goes to apply by value";
+    row(api, "//!\npub async fn apply(&self, observed: &Observed, plan: &Plan) -> Outcome {}", &[borrowed]);
+    row(api, "//!\nfn apply(&self, job: &Job, plan: &mut Plan) -> Outcome {}", &[borrowed]);
+    row(api, "//!\nfn apply_missing(\n    &self,\n    plan: &'a MissingPlan,\n) {}", &[borrowed]);
+    row(api, "//!\nfn apply(&self, observed: &Observed, plan: Plan) {}\nfn b(plan: &Plan) {}", &[]);
+    row("operators/a/src/metrics.rs", "//!\nfn apply(plan: &Plan) {}", &[]);
     row(api, "//!\nfn b(plan: Plan) {}", &[]);
     row("shared/src/a.rs", "//! `job-operator`\nlet a = 1;", &[]);
     row("shared/src/a.rs", "//!\n\"job-operator\"", &["shared/src/a.rs: is shared, and knows job-operator"]);

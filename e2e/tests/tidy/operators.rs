@@ -13,6 +13,9 @@ const ROOMS: [&str; 7] = ["flags", "objects", "controller", "observe", "plan", "
 const MORE_ROOMS: [&str; 2] = ["metrics", "graph"];
 const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
 
+/// What a page says of each resource that its operator follows.
+const WATCHES: &str = "| resource | which | while | for |";
+
 fn source(operator: &str) -> Vec<File> {
     tree::files(&format!("operators/{operator}/src"), ".rs")
 }
@@ -63,6 +66,9 @@ fn check_page(operator: &str, text: &str) -> Vec<String> {
     }
     if !text.starts_with(&format!("# {operator}\n")) {
         complaints.push(format!("operators/{operator}/README.md: its title is not its name"));
+    }
+    if !section(text, "Watches").contains(WATCHES) {
+        complaints.push(format!("operators/{operator}/README.md: has no table {WATCHES} under Watches"));
     }
     complaints
 }
@@ -236,11 +242,11 @@ fn every_operator_has_manifests() {
 
 #[test]
 fn each_rule_fires() {
-    let page =
-        "# a-operator\n## Owns\n## Watches\n## Writes\n## Flags\n## Metrics\n## Events\n## Differences from upstream\n";
+    let page = "# a-operator\n## Owns\n## Watches\n| resource | which | while | for |\n## Writes\n## Flags\n## Metrics\n## Events\n## Differences from upstream\n";
     assert!(check_page("a-operator", page).is_empty());
     assert_eq!(check_page("b-operator", page), ["operators/b-operator/README.md: its title is not its name"]);
     assert_eq!(check_page("a-operator", &page.replace("## Flags\n", "")).len(), 1);
+    assert_eq!(check_page("a-operator", &page.replace("while", "when")).len(), 1);
 
     let flags = "pub struct Flags {\n    pub a_syncs: usize,\n}\n";
     let own = page.replace("## Flags\n", "## Flags\n\n`--a-syncs` (5), and those of `--help`\n");

@@ -18,7 +18,7 @@ use crate::flags::Flags;
 use crate::observe::{Caches, Informers, Observed, live_pods};
 use crate::plan::claim::plan_claim;
 use crate::plan::sync::after_creation;
-use crate::plan::{StatusScope, plan, progress, recreate};
+use crate::plan::{Path, StatusScope, plan, progress, recreate};
 use crate::status::next_status;
 
 /// The operator as a process.
@@ -94,7 +94,7 @@ impl Controller for DeploymentController {
 impl DeploymentController {
     /// The first stage, for the next one counts what it has claimed.
     async fn claim(&self, observed: Observed) -> anyhow::Result<Observed> {
-        let claim = plan_claim(&observed)?;
+        let claim = plan_claim(&observed);
         if !claim.is_settled() {
             self.decisions.record(self.clock.now(), &observed.deployment.metadata.key, &claim);
         }
@@ -115,7 +115,12 @@ impl DeploymentController {
     async fn carry_out(&self, observed: Observed) -> (Observed, Outcome) {
         let now = self.clock.now();
         let plan = plan(&observed, now);
-        self.decisions.record(now, &observed.deployment.metadata.key, &plan);
+        let key = &observed.deployment.metadata.key;
+        self.decisions.record(now, key, &plan);
+        if let Path::InvalidSelector(invalid) = &plan.path {
+            // An edit brings it back; until then there is nothing to say of it.
+            tracing::warn!(%key, error = %invalid, "invalid selector");
+        }
         let (revision, progressing) = (plan.revision.clone(), plan.progressing.clone());
         let outcome = self.writer.apply(&observed, plan).await;
         (observed.decided(revision, progressing), outcome)

@@ -44,6 +44,8 @@ pub struct Plan {
 pub enum Path {
     /// An empty selector would select every pod.
     SelectsEverything,
+    /// Nobody can say which ReplicaSets are meant.
+    InvalidSelector(Text),
     /// It is being deleted: its status is kept right until it is gone.
     BeingDeleted,
     /// It is paused: it is scaled, but not rolled out.
@@ -194,6 +196,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if observed.deployment.selects_everything() {
         return draft.selects_everything();
     }
+    if let Err(invalid) = observed.deployment.selector() {
+        return draft.finish(Path::InvalidSelector(Text::new(&invalid.to_string())), StatusScope::Decided);
+    }
     let sets = sync::ReplicaSets::of(observed);
     if observed.deployment.metadata.is_being_deleted() {
         sync::plan_revision(&mut draft, &sets);
@@ -329,6 +334,7 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SelectsEverything => f.write_str("selects everything"),
+            Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
             Self::BeingDeleted => f.write_str("being deleted"),
             Self::Paused => f.write_str("paused"),
             Self::Rollback => f.write_str("rollback"),

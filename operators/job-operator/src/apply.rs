@@ -4,9 +4,11 @@
 //! Left out: deciding anything. What fails is told by events, by the outcome, or as an error; the queue tries again.
 
 pub mod memory;
+pub(crate) mod orphan;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
@@ -26,68 +28,87 @@ use crate::metrics::JobMetrics;
 use crate::objects::pod::Pod;
 use crate::objects::status::{JobStatus, events};
 use crate::objects::{JOB_TRACKING_FINALIZER, Job};
+use crate::observe::Observed;
+use crate::plan::counts::Counts;
 use crate::plan::ending::{Ending, JobResult};
 use crate::plan::new_pod::{InvalidTemplate, NewPods};
 use crate::plan::scale::{NewPod, PodRef, Surplus};
-use crate::plan::tracking::{Suspension, Tracking};
+use crate::plan::tracking::{End, Suspension, Tracking};
 use crate::plan::{Plan, Pods, Reason};
-use crate::status::Finish;
+use crate::status::LastStatus;
 use memory::Memory;
 
 /// What writes for Jobs.
-pub struct Writer {
+pub(crate) struct Writer {
     /// Every request.
-    pub control: Control,
+    pub(crate) control: Control,
     /// Pods, and the events about them.
-    pub pods: PodControl,
+    pub(crate) pods: PodControl,
     /// Events about Jobs.
-    pub recorder: Recorder,
+    pub(crate) recorder: Recorder,
     /// What was asked for and not seen yet.
-    pub expectations: Arc<Expectations>,
+    pub(crate) expectations: Arc<Expectations>,
     /// What is remembered of each Job.
-    pub memory: Arc<Memory>,
+    pub(crate) memory: Arc<Memory>,
     /// What is counted.
-    pub metrics: JobMetrics,
+    pub(crate) metrics: JobMetrics,
     /// For how long to expect something.
-    pub clock: Clock,
+    pub(crate) clock: Clock,
 }
 
-/// How counting went.
-#[derive(Debug)]
-pub struct Tracked {
-    /// The newest state of the Job that is known.
-    pub version: ResourceVersion,
-    /// Pods whose finalizer could not be taken away.
-    pub kept: BTreeSet<Uid>,
-    /// Why not.
-    pub error: Option<ApiError>,
-}
-
-/// The result of creating and deleting pods.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// How far a plan came.
+#[derive(Debug, Default)]
 pub struct Outcome {
+    /// The numbers that were planned with; none if there is nothing to do about the Job at all, or a claim failed.
+    pub counts: Option<Counts>,
+    /// Whether and why the Job is to end, as planned.
+    pub ending: Option<Ending>,
     /// How many pods were made.
     pub created: usize,
     /// Pods that were deleted, or had been by somebody else.
     pub deleted: BTreeSet<Uid>,
-    /// The first failure.
+    /// When to look again, should nothing happen before.
+    pub wake: Option<Duration>,
+    /// The first failure of a creation or deletion. What has ended is counted all the same.
     pub failure: Option<String>,
+    /// Why a claim failed. Nothing more was done then.
+    pub error: Option<anyhow::Error>,
+}
+
+/// How far counting came.
+#[derive(Debug)]
+pub struct Tracked {
+    /// The newest state of the Job that is known.
+    pub version: ResourceVersion,
+    /// Its status as it was decided before the finalizers went.
+    pub status: JobStatus,
+    /// Pods that still have the finalizer.
+    pub tracked: BTreeSet<Uid>,
+    /// How the Job ends once nothing is left to count.
+    pub end: Option<End>,
+    /// Why the finalizer of a pod could not be taken away.
+    pub failure: Option<ApiError>,
+    /// Why the status could not be written. Nothing more was done then.
+    pub error: Option<anyhow::Error>,
 }
 
 impl Writer {
-    /// Carries out a plan. A failed claim ends it with an error; a failed creation or deletion is part of the outcome.
+    /// Carries out a plan: first the claims, and only if none of them fails, the rest.
     ///
     /// Upstream: `getPodsForJob`, `manageJob` and `deleteActivePods`, `pkg/controller/job/job_controller.go`.
-    pub async fn apply(&self, job: &Job, plan: &mut Plan) -> anyhow::Result<Outcome> {
-        let Plan { claim, pods, ending: _, outstanding: _, wake: _, tally: _ } = plan;
-        self.claim(job, std::mem::take(claim)).await?;
-        Ok(match pods {
-            Pods::Leave(Reason::InvalidTemplate(invalid)) => self.tell_invalid_template(job, invalid),
-            Pods::Leave(_) => Outcome::default(),
-            Pods::Create(new) => self.create_pods(job, new).await,
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let Plan { claim, pods, ending, outstanding: _, wake, counts } = plan;
+        let job = &*observed.job;
+        if let Err(error) = self.claim(job, claim).await {
+            return Outcome { error: Some(error), ..Outcome::default() };
+        }
+        let done = match pods {
+            Pods::Leave(reason) => self.leave(job, reason),
+            Pods::Create(new) => self.create_pods(job, &new).await,
             Pods::Delete(surplus) => self.delete_surplus(job, surplus).await,
             Pods::End(pods) => self.delete_all(job, pods).await,
-        })
+        };
+        Outcome { counts, ending, wake, ..done }
     }
 
     async fn claim(&self, job: &Job, claim: Claim<Pod>) -> anyhow::Result<()> {
@@ -104,6 +125,25 @@ impl Writer {
         self.control.for_key(&job.metadata.key, job.metadata.uid)
     }
 
+    /// No pod is made or deleted; where that is news, it is told.
+    fn leave(&self, job: &Job, reason: Reason) -> Outcome {
+        let key = &job.metadata.key;
+        match reason {
+            Reason::InvalidTemplate(invalid) => return self.tell_invalid_template(job, &invalid),
+            Reason::Finished => self.forget(key),
+            Reason::UnknownCompletionMode => self.tell_unknown_completion_mode(job),
+            // An edit brings it back; until then there is nothing to say of it.
+            Reason::InvalidSelector(invalid) => tracing::warn!(%key, error = %invalid, "invalid selector"),
+            Reason::ManagedBy(_)
+            | Reason::Active { active: _, wanted: _ }
+            | Reason::NoIndexLeft { active: _, wanted: _ }
+            | Reason::Backoff(_)
+            | Reason::Waiting(_)
+            | Reason::BeingDeleted => {}
+        }
+        Outcome::default()
+    }
+
     async fn create_pods(&self, job: &Job, new: &[NewPod]) -> Outcome {
         let pods = match NewPods::of(job) {
             Ok(pods) => pods,
@@ -115,7 +155,8 @@ impl Writer {
         let started = slow_start(new.len(), |at| self.create_pod(job, &about, pods.body(new[at]))).await;
         self.expectations.creations_observed(key, started.skipped);
         let created = started.succeeded.iter().filter(|created| **created).count();
-        Outcome { created, deleted: BTreeSet::new(), failure: started.failed.first().map(ToString::to_string) }
+        let failure = started.failed.first().map(ToString::to_string);
+        Outcome { created, failure, ..Outcome::default() }
     }
 
     /// Tells that pods are missing which the template cannot make; that is the sync's failure.
@@ -145,11 +186,11 @@ impl Writer {
     /// Pods that go although the Job goes on: without their finalizer, so that they are not counted as failed.
     ///
     /// Upstream: `deleteJobPods`.
-    async fn delete_surplus(&self, job: &Job, surplus: &[Surplus]) -> Outcome {
+    async fn delete_surplus(&self, job: &Job, surplus: Vec<Surplus>) -> Outcome {
         let (key, about) = (&job.metadata.key, job.reference());
         self.expectations.expect(key, 0, surplus.iter().map(|surplus| surplus.pod.uid), self.clock.now());
-        let delete = async |Surplus { pod, why: _ }: &Surplus| {
-            let deleted = match self.release(job, pod).await {
+        let delete = async |Surplus { pod, why: _ }: Surplus| {
+            let deleted = match self.release(job, &pod).await {
                 Ok(()) => self.pods.delete(&about, &pod.key, pod.uid).await,
                 Err(error) => Err(error),
             };
@@ -159,13 +200,13 @@ impl Writer {
             }
             (pod.uid, deleted)
         };
-        deleted(join_all(surplus.iter().map(delete)).await)
+        deleted(join_all(surplus.into_iter().map(delete)).await)
     }
 
     /// All pods of a Job that ends: with their finalizer, for how they end is counted.
     ///
     /// Upstream: `deleteActivePods`.
-    async fn delete_all(&self, job: &Job, pods: &[PodRef]) -> Outcome {
+    async fn delete_all(&self, job: &Job, pods: Vec<PodRef>) -> Outcome {
         let about = job.reference();
         let delete = async |pod: &PodRef| (pod.uid, self.pods.delete(&about, &pod.key, pod.uid).await);
         deleted(join_all(pods.iter().map(delete)).await)
@@ -182,50 +223,60 @@ impl Writer {
     /// Says which pods are counted, then lets them go.
     ///
     /// Upstream: `flushUncountedAndRemoveFinalizers`, up to the second status.
-    pub async fn track(&self, tracking: &Tracking) -> anyhow::Result<Tracked> {
-        let (job, key, uid) = (&*tracking.job, &tracking.job.metadata.key, tracking.job.metadata.uid);
-        let mut version = job.metadata.resource_version;
-        if tracking.is_news {
-            version =
-                self.write_status(job, version, &tracking.status).await.context("adding uncounted pods to status")?;
-            self.memory.set_backoff(key, uid, tracking.backoff);
-            self.metrics.count_status(job, &job.status, &tracking.status);
+    pub(crate) async fn apply_tracking(&self, observed: &Observed, tracking: Tracking) -> Tracked {
+        let Tracking { status, is_news, release, end, suspension, backoff, policy_actions, tracked } = tracking;
+        let job = &*observed.job;
+        let (key, uid, version) = (&job.metadata.key, job.metadata.uid, job.metadata.resource_version);
+        let mut outcome = Tracked { version, status, tracked, end, failure: None, error: None };
+        if is_news {
+            match self.patch_status(job, version, &outcome.status).await {
+                Ok(version) => outcome.version = version,
+                Err(error) => {
+                    let error = anyhow::Error::from(error).context("adding uncounted pods to status");
+                    return Tracked { error: Some(error), ..outcome };
+                }
+            }
+            self.memory.set_backoff(key, uid, backoff);
+            self.metrics.count_status(job, &job.status, &outcome.status);
         }
-        self.tell_suspension(job, tracking.suspension);
-        self.metrics.count_policy_actions(&tracking.policy_actions);
-        self.memory.expect_released(key, uid, tracking.release.iter().map(|pod| pod.uid));
-        let release = async |pod: &PodRef| (pod.uid, self.release(job, pod).await);
-        let mut tracked = Tracked { version, kept: BTreeSet::new(), error: None };
-        for (pod, released) in join_all(tracking.release.iter().map(release)).await {
-            if let Err(error) = released {
-                self.memory.release_observed(key, pod);
-                tracked.kept.insert(pod);
-                tracked.error.get_or_insert(error);
+        self.tell_suspension(job, suspension);
+        self.metrics.count_policy_actions(&policy_actions);
+        self.memory.expect_released(key, uid, release.iter().map(|pod| pod.uid));
+        let release_one = async |pod: PodRef| (pod.uid, self.release(job, &pod).await);
+        for (pod, released) in join_all(release.into_iter().map(release_one)).await {
+            match released {
+                Ok(()) => drop(outcome.tracked.remove(&pod)),
+                Err(error) => {
+                    self.memory.release_observed(key, pod);
+                    outcome.failure.get_or_insert(error);
+                }
             }
         }
-        Ok(tracked)
+        outcome
     }
 
     /// Says what was counted, and whether the Job is over.
     ///
     /// Upstream: the end of `flushUncountedAndRemoveFinalizers` and `trackJobStatusAndRemoveFinalizers`.
-    pub async fn finish(&self, tracking: &Tracking, tracked: Tracked, finish: &Finish) -> anyhow::Result<()> {
-        let Tracked { version, kept: _, error } = tracked;
-        let Finish { status, is_news, ended } = finish;
-        let job = &*tracking.job;
-        if *is_news {
-            self.write_status(job, version, status).await.context("removing uncounted pods from status")?;
-            self.metrics.count_status(job, &tracking.status, status);
-        }
+    pub(crate) async fn write_status(
+        &self,
+        observed: &Observed,
+        tracked: &Tracked,
+        last: &LastStatus,
+    ) -> anyhow::Result<()> {
+        let LastStatus { status, ended } = last;
+        let job = &*observed.job;
+        self.patch_status(job, tracked.version, status).await.context("removing uncounted pods from status")?;
+        self.metrics.count_status(job, &tracked.status, status);
         if let Some(ended) = ended {
             self.tell_end(job, status, ended);
             self.metrics.count_finished(job, ended);
         }
-        error.map_or(Ok(()), |error| Err(error).context("cannot remove finalizers"))
+        Ok(())
     }
 
     /// Writes the status on this very state of the Job: what it was computed from must not have changed.
-    async fn write_status(
+    async fn patch_status(
         &self,
         job: &Job,
         resource_version: ResourceVersion,
@@ -264,13 +315,13 @@ impl Writer {
     }
 
     /// Tells that nobody knows what the Job asks for.
-    pub fn tell_unknown_completion_mode(&self, job: &Job) {
+    fn tell_unknown_completion_mode(&self, job: &Job) {
         let message = "Skipped Job sync because completion mode is unknown".to_owned();
         self.recorder.event(&job.reference(), EventType::Warning, events::UNKNOWN_COMPLETION_MODE, message);
     }
 
     /// Forgets a key whose Job is over, or gone.
-    pub fn forget(&self, key: &Key) {
+    pub(crate) fn forget(&self, key: &Key) {
         self.expectations.forget(key);
         self.memory.forget(key);
         self.control.forget(key, None);
@@ -280,7 +331,7 @@ impl Writer {
 /// Takes the tracking finalizer from this very pod; one that is gone has none.
 ///
 /// Upstream: `removeTrackingFinalizerPatch`, `pkg/controller/job/job_controller.go`.
-pub async fn release_pod(control: KeyControl<'_>, pod: &Key, uid: Uid) -> Result<(), ApiError> {
+async fn release_pod(control: KeyControl<'_>, pod: &Key, uid: Uid) -> Result<(), ApiError> {
     #[derive(Serialize)]
     struct Body {
         metadata: Metadata,

@@ -3,12 +3,12 @@
 //! Left out: which event wakes which key (`changes`), and pods that no Job counts (`orphan_pods`).
 
 pub mod changes;
-pub mod orphan_pods;
+mod orphan_pods;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::object::Key;
 use shared::controllers::pod_control::PodControl;
@@ -18,14 +18,13 @@ use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::Writer;
 use crate::apply::memory::Memory;
+use crate::apply::{Outcome, Tracked, Writer, orphan};
 use crate::flags::Flags;
-use crate::metrics::JobMetrics;
+use crate::metrics::{JobMetrics, action};
 use crate::observe::{Caches, Informers, Observed};
-use crate::plan::tally::Tally;
+use crate::plan::plan;
 use crate::plan::tracking::plan_tracking;
-use crate::plan::{Plan, Pods, Reason, plan};
 use crate::status::next_status;
 use changes::tracking::TrackingEffects;
 use orphan_pods::OrphanPodController;
@@ -75,7 +74,7 @@ impl Operator for JobOperator {
 
         let orphans = OrphanPodController {
             caches: Arc::clone(&caches),
-            control: setup.control(&orphans_queue),
+            writer: orphan::Writer { control: setup.control(&orphans_queue) },
             clock: setup.clock(),
             decisions: setup.decisions(&orphans_queue),
         };
@@ -97,21 +96,22 @@ impl Controller for JobController {
     /// Upstream: `syncJob`, `pkg/controller/job/job_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
-        let Writer { expectations, memory, .. } = &self.writer;
+        let Writer { expectations, memory, metrics, .. } = &self.writer;
         let Some(observed) = self.caches.observe(expectations, memory, key, now) else {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
-        let mut plan = plan(&observed, now);
+        let plan = plan(&observed, now);
         self.decisions.record(now, key, &plan);
-        let Some(tally) = plan.tally.take() else {
-            self.leave(&observed, &plan);
-            return Ok(Requeue::Done);
-        };
-        let outcome = self.carry_out(&observed, &mut plan, &tally, now).await;
-        let took = Duration::try_from(now.duration_until(self.clock.now())).unwrap_or_default();
-        self.writer.metrics.observe_sync(&observed.job, &plan, outcome.is_ok(), took);
-        outcome
+        let action = action(&plan);
+        let outcome = self.writer.apply(&observed, plan).await;
+        metrics.count_created(&outcome);
+        let result = self.track(&observed, &outcome, now).await.and_then(|()| requeue(outcome));
+        if let Some(action) = action {
+            let took = Duration::try_from(now.duration_until(self.clock.now())).unwrap_or_default();
+            metrics.observe_sync(&observed.job, action, result.is_ok(), took);
+        }
+        result
     }
 
     fn held(&self, resource: &str) {
@@ -120,40 +120,29 @@ impl Controller for JobController {
 }
 
 impl JobController {
-    /// Pods; the status that counts, and the finalizers; the status after that.
-    async fn carry_out(
-        &self,
-        observed: &Observed,
-        plan: &mut Plan,
-        tally: &Tally,
-        now: Timestamp,
-    ) -> anyhow::Result<Requeue> {
-        let key = &observed.job.metadata.key;
-        let outcome = self.writer.apply(&observed.job, plan).await?;
-        self.writer.metrics.count_created(tally, &outcome);
+    /// The second stage, for what has ended is counted once pods were made and deleted.
+    async fn track(&self, observed: &Observed, outcome: &Outcome, now: Timestamp) -> anyhow::Result<()> {
+        let Some(tracking) = plan_tracking(observed, outcome, now) else { return Ok(()) };
+        self.decisions.record(now, &observed.job.metadata.key, &tracking);
+        let tracked = self.writer.apply_tracking(observed, tracking).await;
 
-        let tracking = plan_tracking(plan, tally, &outcome, now);
-        self.decisions.record(now, key, &tracking);
-        let tracked = self.writer.track(&tracking).await?;
-
-        let finish = next_status(&tracking, &tracked.kept, self.clock.now());
-        self.writer.finish(&tracking, tracked, &finish).await?;
-        match outcome.failure {
-            Some(failure) => bail!(failure),
-            None => Ok(plan.wake.map_or(Requeue::Done, Requeue::After)),
+        if let Some(last) = next_status(&tracked, self.clock.now()) {
+            self.writer.write_status(observed, &tracked, &last).await?;
+        }
+        let Tracked { version: _, status: _, tracked: _, end: _, failure, error } = tracked;
+        match (error, failure) {
+            (Some(error), _) => Err(error),
+            (None, Some(error)) => Err(error).context("cannot remove finalizers"),
+            (None, None) => Ok(()),
         }
     }
+}
 
-    /// A Job that nothing is to be done about.
-    fn leave(&self, observed: &Observed, plan: &Plan) {
-        match &plan.pods {
-            Pods::Leave(Reason::Finished) => self.writer.forget(&observed.job.metadata.key),
-            Pods::Leave(Reason::UnknownCompletionMode) => self.writer.tell_unknown_completion_mode(&observed.job),
-            // An edit brings it back; until then there is nothing to say of it.
-            Pods::Leave(Reason::InvalidSelector(invalid)) => {
-                tracing::warn!(key = %observed.job.metadata.key, error = %invalid, "invalid selector");
-            }
-            Pods::Leave(_) | Pods::End(_) | Pods::Delete(_) | Pods::Create(_) => {}
-        }
+/// The error of a sync, or when to look at its Job again, should nothing happen.
+fn requeue(outcome: Outcome) -> anyhow::Result<Requeue> {
+    let Outcome { counts: _, ending: _, created: _, deleted: _, wake, failure, error } = outcome;
+    match error.or_else(|| failure.map(anyhow::Error::msg)) {
+        Some(error) => Err(error),
+        None => Ok(wake.map_or(Requeue::Done, Requeue::After)),
     }
 }

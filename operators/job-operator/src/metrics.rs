@@ -17,7 +17,6 @@ use crate::objects::status::JobStatus;
 use crate::objects::{Job, PodFailureAction, PodReplacementPolicy};
 use crate::plan::ending::{Ending, JobResult};
 use crate::plan::indexed::OrderedIntervals;
-use crate::plan::tally::Tally;
 use crate::plan::{Plan, Pods, Reason};
 
 type Labels<const N: usize> = [(&'static str, String); N];
@@ -93,20 +92,21 @@ impl JobMetrics {
         }
     }
 
-    /// Counts a sync; its action is read from what was planned.
-    pub fn observe_sync(&self, job: &Job, plan: &Plan, is_ok: bool, took: Duration) {
+    /// Counts a sync by its [`action`].
+    pub fn observe_sync(&self, job: &Job, action: &str, is_ok: bool, took: Duration) {
         let result = if is_ok { "success" } else { "error" };
         let mode = job.spec.completion_mode.as_str().to_owned();
-        let labels = [("completion_mode", mode), ("result", result.to_owned()), ("action", action(plan).to_owned())];
+        let labels = [("completion_mode", mode), ("result", result.to_owned()), ("action", action.to_owned())];
         self.sync_duration.get_or_create(&labels).observe(took.as_secs_f64());
         self.syncs.get_or_create(&labels).inc();
     }
 
     /// Counts the pods that were made, and those that could not be.
-    pub fn count_created(&self, tally: &Tally, outcome: &Outcome) {
-        let reason = if tally.job.spec.pod_replacement_policy == PodReplacementPolicy::Failed && tally.failed > 0 {
+    pub fn count_created(&self, outcome: &Outcome) {
+        let Some(counts) = &outcome.counts else { return };
+        let reason = if counts.job.spec.pod_replacement_policy == PodReplacementPolicy::Failed && counts.failed > 0 {
             "recreate_failed"
-        } else if tally.failed > 0 || tally.terminating().next().is_some() {
+        } else if counts.failed > 0 || counts.terminating().next().is_some() {
             "recreate_terminating_or_failed"
         } else {
             "new"
@@ -198,9 +198,12 @@ where
     counters
 }
 
+/// What a sync does, in one word; none for a Job that is left alone, which is not counted.
+///
 /// Upstream: `metrics.JobSyncAction…`.
-fn action(plan: &Plan) -> &'static str {
-    match &plan.pods {
+pub fn action(plan: &Plan) -> Option<&'static str> {
+    plan.counts.as_ref()?;
+    Some(match &plan.pods {
         Pods::Delete(_) => "pods_deleted",
         // As upstream also of a sync that would have made pods, but may not yet, or has no index for them.
         Pods::Create(_) | Pods::Leave(Reason::Backoff(_) | Reason::NoIndexLeft { .. } | Reason::InvalidTemplate(_)) => {
@@ -208,5 +211,5 @@ fn action(plan: &Plan) -> &'static str {
         }
         Pods::Leave(Reason::Active { .. }) => "tracking",
         Pods::Leave(_) | Pods::End(_) => "reconciling",
-    }
+    })
 }

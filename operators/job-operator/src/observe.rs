@@ -1,14 +1,18 @@
-//! Reads from the caches, and from what this process remembers, all that one sync decides on.
+//! Reads from the caches, and from what this process remembers, all that one sync decides on; and the Job of a pod anew
+//! where the cache may not have it yet.
 //!
-//! Left out: live reads. The one there is, before an adoption, is part of adopting.
+//! Left out: the live read before an adoption, which is part of adopting.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::object::{Key, Uid};
+use shared::api::resource::JOBS;
 use shared::controllers::claims::Claims;
 use shared::runtime::cache::Cache;
+use shared::runtime::control::Control;
 use shared::runtime::expectations::{Expectations, Outstanding};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
@@ -48,6 +52,17 @@ pub struct Observed {
     pub backoff: BackoffRecord,
 }
 
+/// A pod that may have lost the Job which counts it.
+#[derive(Clone, Debug)]
+pub struct OrphanPod {
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// Its Job, if there is one; in a plan, as just read where the cache could not say.
+    pub job: Option<Arc<Job>>,
+    /// Whether the cache of Jobs has come as far as the pod's last change, and so has its Job if there is one.
+    pub is_job_cached: bool,
+}
+
 impl Caches {
     /// Empty caches, and the informers that fill them.
     pub fn new() -> (Self, Informers) {
@@ -67,4 +82,30 @@ impl Caches {
         let pods = self.claims.candidates(&job);
         Some(Observed { job, pods, outstanding, released, backoff })
     }
+
+    /// Observes the pod of this key, and its Job; `None` if there is no such pod.
+    ///
+    /// Upstream: the first half of `syncOrphanPod`, `pkg/controller/job/job_controller.go`.
+    pub fn observe_orphan(&self, key: &Key) -> Option<OrphanPod> {
+        let pod = self.pods.get(key)?;
+        // Before the Job: one that is added in between is found.
+        let is_job_cached = self.jobs.progress().resource_version >= pod.metadata.resource_version;
+        let job = self.claims.resolve(&pod);
+        Some(OrphanPod { pod, job, is_job_cached })
+    }
+}
+
+/// The same, with the Job as the apiserver has it where the cache may not have it yet: pods are watched apart from Jobs, so
+/// a pod may be seen before its Job.
+pub(crate) async fn live_job(control: &Control, observed: OrphanPod) -> anyhow::Result<OrphanPod> {
+    let OrphanPod { pod, job, is_job_cached } = &observed;
+    let Some(owner) = pod.job().filter(|_| job.is_none() && !is_job_cached && pod.has_tracking_finalizer()) else {
+        return Ok(observed);
+    };
+    let job = match control.get::<Job>(&JOBS, &Key::new(pod.metadata.namespace(), &owner.name)).await {
+        Ok(live) => Some(live).filter(|live| live.metadata.uid == owner.uid).map(Arc::new),
+        Err(error) if error.is_not_found() => None,
+        Err(error) => return Err(error).context("cannot look whether the Job is there"),
+    };
+    Ok(OrphanPod { job, ..observed })
 }

@@ -1,11 +1,12 @@
 //! What one sync does about a Job's pods, and why.
 //!
 //! The second decision, which needs this one's outcome, is [`tracking`]'s; the third is
-//! [`crate::status`]'s. Reading order: [`tally`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are
+//! [`crate::status`]'s. Reading order: [`counts`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are
 //! made or deleted) → [`tracking`] (what is counted). [`new_pod`] says what a pod looks like.
 //! Left out: the order of the requests, which is apply's.
 
 pub mod backoff;
+pub mod counts;
 pub mod ending;
 pub mod indexed;
 pub mod new_pod;
@@ -13,7 +14,6 @@ pub mod orphan;
 pub mod pod_failure_policy;
 pub mod scale;
 pub mod success_policy;
-pub mod tally;
 pub mod tracking;
 
 use std::fmt;
@@ -30,10 +30,10 @@ use shared::runtime::expectations::Outstanding;
 use crate::objects::CompletionMode;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
+use counts::Counts;
 use ending::{Ending, active_deadline, next_ending};
 use new_pod::InvalidTemplate;
 use scale::{NewPod, PodRef, Surplus, scale};
-use tally::Tally;
 
 /// The first writes of one sync: claims, and only if none of them fails, pods.
 #[derive(Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub struct Plan {
     /// When to look again, should nothing happen before.
     pub wake: Option<Duration>,
     /// The numbers behind the decision; none if there is nothing to do about this Job at all.
-    pub tally: Option<Tally>,
+    pub counts: Option<Counts>,
 }
 
 /// What to do about the pods.
@@ -118,33 +118,33 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut candidates: Vec<Arc<Pod>> = observed.pods.clone();
     candidates.sort_unstable_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
     let claim = claim(&job.owner(), candidates, |pod| selector.matches(&pod.metadata.labels));
-    let tally = Tally::new(observed, &claim, now);
-    let ending = next_ending(&tally, now);
-    let deadline = active_deadline(&tally, now).filter(|_| ending.is_none());
+    let counts = Counts::new(observed, &claim, now);
+    let ending = next_ending(&counts, now);
+    let deadline = active_deadline(&counts, now).filter(|_| ending.is_none());
     let (pods, wait) = match (&ending, observed.outstanding) {
-        (Some(_), _) => (end(&tally), None),
+        (Some(_), _) => (end(&counts), None),
         (None, _) if job.metadata.is_being_deleted() => (Pods::Leave(Reason::BeingDeleted), None),
         (None, Some(outstanding)) => (Pods::Leave(Reason::Waiting(outstanding)), None),
-        (None, None) => scale(&tally, now),
+        (None, None) => scale(&counts, now),
     };
     let expired = observed.outstanding.map(|outstanding| outstanding.remaining(now));
     let wake = deadline.into_iter().chain(wait).chain(expired).min();
-    Plan { claim, pods, ending, outstanding: observed.outstanding, wake, tally: Some(tally) }
+    Plan { claim, pods, ending, outstanding: observed.outstanding, wake, counts: Some(counts) }
 }
 
-fn end(tally: &Tally) -> Pods {
-    Pods::End(tally.active().map(|pod| PodRef::of(pod, tally)).collect())
+fn end(counts: &Counts) -> Pods {
+    Pods::End(counts.active().map(|pod| PodRef::of(pod, counts)).collect())
 }
 
 impl Plan {
     fn leave(reason: Reason) -> Self {
         let (claim, pods) = (Claim::default(), Pods::Leave(reason));
-        Self { claim, pods, ending: None, outstanding: None, wake: None, tally: None }
+        Self { claim, pods, ending: None, outstanding: None, wake: None, counts: None }
     }
 
     /// Whether there is nothing to write to pods.
     pub fn is_empty(&self) -> bool {
-        let Self { claim, pods, ending: _, outstanding: _, wake: _, tally: _ } = self;
+        let Self { claim, pods, ending: _, outstanding: _, wake: _, counts: _ } = self;
         let leaves = match pods {
             Pods::Leave(_) => true,
             Pods::End(pods) => pods.is_empty(),
@@ -158,7 +158,7 @@ impl Plan {
 /// `create 2 (0, 1)`; `delete web-a (not ready)`; `Failed: BackoffLimitExceeded; end web-a`; `nothing (2 of 2 active)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claim, pods, ending, outstanding, wake: _, tally: _ } = self;
+        let Self { claim, pods, ending, outstanding, wake: _, counts: _ } = self;
         let mut steps = Vec::new();
         if !claim.is_settled() {
             steps.push(claim.to_string());

@@ -5,9 +5,9 @@ use std::time::Duration;
 use job_operator::controller::JobOperator;
 use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
-use shared::testing::object;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
+use shared::testing::{self, object, uid};
 
 const KEY: &str = "default/pi";
 
@@ -101,5 +101,66 @@ fn a_watch_that_stands_still_makes_no_second_pod_and_counts_none_twice() {
         server.release_watches("pods");
         running.pass(Duration::from_secs(4)).await;
         assert_eq!((server.count("create pods"), &status(&server)["succeeded"]), (4, &json!(2)));
+    });
+}
+
+#[test]
+fn a_job_ends_only_once_every_counted_pod_was_let_go() {
+    test(async {
+        let server = Server::new();
+        add(&server, 2, 2);
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.run_pods();
+        server.on("patch", "pods").once().answer(500, "InternalError", "failed calling webhook");
+        succeed(&server);
+        running.pass(Duration::from_millis(1100)).await;
+        let half = status(&server);
+        assert_eq!((&half["succeeded"], &half["uncountedTerminatedPods"]["succeeded"][1]), (&json!(1), &Value::Null));
+        assert_eq!(half["conditions"][1], Value::Null, "only the end is announced");
+        running.pass(Duration::from_secs(4)).await;
+        let whole = status(&server);
+        assert_eq!((&whole["succeeded"], &whole["conditions"][1]["type"]), (&json!(2), &json!("Complete")));
+    });
+}
+
+const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
+
+/// A pod of `pi`'s that waits to be counted.
+fn add_pod(server: &Server) {
+    let owner = json!({ "apiVersion": "batch/v1", "kind": "Job", "name": "pi", "uid": uid("pi").to_string(), "controller": true });
+    let pod = testing::pod("a").label("job", "pi").phase("Running");
+    let pod = pod.set(&["metadata", "ownerReferences"], json!([owner]));
+    server.add(&pod.set(&["metadata", "finalizers"], json!([FINALIZER])));
+}
+
+fn waits_to_be_counted(server: &Server) -> bool {
+    server.get("pods", "default/a").unwrap_or_default()["metadata"]["finalizers"][0] == FINALIZER
+}
+
+#[test]
+fn a_pod_that_is_seen_before_its_job_waits_to_be_counted() {
+    test(async {
+        let server = Server::new();
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.hold_watches("jobs");
+        add(&server, 1, 1);
+        add_pod(&server);
+        running.at_rest().await;
+        assert_eq!((server.count("get jobs default/pi"), waits_to_be_counted(&server)), (1, true));
+    });
+}
+
+#[test]
+fn a_pod_whose_job_the_apiserver_has_not_either_waits_no_more() {
+    test(async {
+        let server = Server::new();
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.hold_watches("jobs");
+        add_pod(&server);
+        running.at_rest().await;
+        assert_eq!((server.count("get jobs default/pi"), waits_to_be_counted(&server)), (1, false));
     });
 }

@@ -1,17 +1,16 @@
-//! Executes a plan: at most one creation, or one reading and one update.
+//! Executes a plan: at most one creation or update.
 //!
 //! Left out: events, of which upstream has none.
 
 use anyhow::Context;
 use serde_json::Value;
-use shared::api::intern::Text;
 use shared::api::json;
 use shared::api::object::Key;
 use shared::runtime::control::{Control, Preconditions};
 
 use crate::objects::CONFIG_MAPS;
-use crate::observe::{Observed, config_map_key, live_config_map};
-use crate::plan::{Plan, plan_update};
+use crate::observe::{Observed, config_map_key};
+use crate::plan::Plan;
 
 /// Creates and updates ConfigMaps.
 pub(crate) struct Writer {
@@ -21,18 +20,18 @@ pub(crate) struct Writer {
 /// How far a plan came.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The error of the reading or the write that failed.
+    /// The error of the write that failed.
     pub error: Option<anyhow::Error>,
 }
 
 impl Writer {
     /// Does what was planned.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Observed { namespace, is_active: _, ca: _, config_map: _ } = observed;
+        let Observed { namespace, is_active: _, ca: _, config_map: _, live: _ } = observed;
         let done = match plan {
             Plan::Nothing(_) => Ok(()),
             Plan::Create(body) => self.create(namespace, &body).await,
-            Plan::Update { wrong: _, ca } => self.update(namespace, &ca).await,
+            Plan::Update { wrong: _, body } => self.update(namespace, &body).await,
         };
         Outcome { error: done.err() }
     }
@@ -51,13 +50,10 @@ impl Writer {
         }
     }
 
-    async fn update(&self, namespace: &Key, ca: &Text) -> anyhow::Result<()> {
-        // If it is gone, its deletion is the next event.
-        let Some(live) = live_config_map(&self.control, namespace).await? else { return Ok(()) };
-        let Some(body) = plan_update(&live, ca) else { return Ok(()) };
-        let (key, read) = (config_map_key(namespace), Preconditions::of_read(&live));
+    async fn update(&self, namespace: &Key, body: &Value) -> anyhow::Result<()> {
+        let (key, read) = (config_map_key(namespace), Preconditions::of_read(body));
         let control = self.control.for_name(namespace);
-        control.replace(&CONFIG_MAPS, &key, "", read, &body).await.context("update the ConfigMap")?;
+        control.replace(&CONFIG_MAPS, &key, "", read, body).await.context("update the ConfigMap")?;
         tracing::info!(%namespace, "published the CA in place of what was there");
         Ok(())
     }

@@ -22,7 +22,7 @@ use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::SyncMetrics;
 use crate::observe::root_ca::{RootCa, RootCaFile};
-use crate::observe::{Caches, Informers};
+use crate::observe::{Caches, Informers, live_where_wrong};
 use crate::plan::plan;
 
 /// Upstream's.
@@ -99,13 +99,21 @@ struct PublisherController {
 impl Controller for PublisherController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let started = self.clock.now();
-        let observed = self.caches.observe(key, self.root_ca.current());
-        let plan = plan(&observed);
-        self.decisions.record(started, key, &plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        let result = error.map_or(Ok(()), Err);
+        let result = self.publish(key).await;
         let took = self.clock.now().duration_since(started).unsigned_abs();
         self.metrics.observe(&result, took);
         result.map(|()| Requeue::Done)
+    }
+}
+
+impl PublisherController {
+    /// Upstream: `syncNamespace`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
+    async fn publish(&self, key: &Key) -> anyhow::Result<()> {
+        let observed = self.caches.observe(key, self.root_ca.current());
+        let observed = live_where_wrong(&self.writer.control, observed).await?;
+        let plan = plan(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        error.map_or(Ok(()), Err)
     }
 }

@@ -1,4 +1,4 @@
-//! Reads what is to be known of one namespace: from the caches, and its ConfigMap anew before that is written.
+//! Reads what is to be known of one namespace: from the caches, and its ConfigMap anew where that one is wrong.
 //!
 //! Left out: reading the CA, which is [`root_ca`]'s.
 
@@ -15,6 +15,7 @@ use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
+use crate::plan::{Wrong, wrong_with};
 
 /// What is known of one namespace. One that is gone is observed too: the cache has active ones only.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,15 @@ pub struct Observed {
     pub ca: Option<Text>,
     /// Its ConfigMap.
     pub config_map: Option<Arc<ConfigMap>>,
+    /// The same as just read, with every field it has, if the cached one is wrong; none if it is gone.
+    pub live: Option<Value>,
+}
+
+impl Observed {
+    /// What is wrong with the cached ConfigMap, if there is one and something to be published.
+    pub fn wrong(&self) -> Option<Wrong> {
+        wrong_with(self.config_map.as_ref()?, self.ca.as_ref()?)
+    }
 }
 
 /// What this operator follows.
@@ -64,15 +74,20 @@ impl Caches {
             is_active: self.namespaces.get(key).is_some(),
             ca,
             config_map: self.config_maps.get(&config_map_key(key)),
+            live: None,
         }
     }
 }
 
-/// The ConfigMap as it is, with every field it has; none if it is gone.
-pub(crate) async fn live_config_map(control: &Control, namespace: &Key) -> anyhow::Result<Option<Value>> {
-    match control.get_raw(&CONFIG_MAPS, &config_map_key(namespace)).await {
-        Ok(live) => Ok(Some(live)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error).context("read the ConfigMap anew"),
+/// The same; if the cached ConfigMap is wrong, the apiserver is asked for it: what is written back has every field.
+pub(crate) async fn live_where_wrong(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+    if observed.wrong().is_none() {
+        return Ok(observed);
     }
+    let live = match control.get_raw(&CONFIG_MAPS, &config_map_key(&observed.namespace)).await {
+        Ok(live) => Some(live),
+        Err(error) if error.is_not_found() => None,
+        Err(error) => return Err(error).context("read the ConfigMap anew"),
+    };
+    Ok(Observed { live, ..observed })
 }

@@ -1,7 +1,6 @@
 //! Whether a namespace's ConfigMap is created or set right: a value made from what was observed, and nothing else.
 //!
-//! In two stages: [`plan`] on what the caches say, and where that is to change a ConfigMap, [`plan_update`] on that one
-//! as it is. Left out: deleting. A ConfigMap goes with its namespace.
+//! Left out: deleting. A ConfigMap goes with its namespace.
 //!
 //! Upstream: `syncNamespace`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
 
@@ -21,12 +20,12 @@ pub enum Plan {
     Nothing(Reason),
     /// It gets its ConfigMap, this one, because it has none.
     Create(Value),
-    /// Its ConfigMap is set right, as it then is.
+    /// Its ConfigMap is set right.
     Update {
         /// What is wrong with it.
         wrong: Wrong,
-        /// What is to be published.
-        ca: Text,
+        /// All of it, with the uid and the version that were read.
+        body: Value,
     },
 }
 
@@ -39,6 +38,8 @@ pub enum Reason {
     NoCa,
     /// Its ConfigMap is as it should be.
     Published,
+    /// Its ConfigMap has been deleted, which the cache will show.
+    Deleted,
 }
 
 /// What is wrong with a ConfigMap.
@@ -53,21 +54,25 @@ pub enum Wrong {
 /// Decides for one namespace. One that is being deleted gets no ConfigMap any more; one that it still has is set right,
 /// for its pods, which may take their time.
 pub fn plan(observed: &Observed) -> Plan {
-    let Observed { namespace: _, is_active, ca, config_map } = observed;
+    let Observed { namespace: _, is_active, ca, config_map, live } = observed;
     match (ca, config_map) {
         (_, None) if !is_active => Plan::Nothing(Reason::NotActive),
         (None, _) => Plan::Nothing(Reason::NoCa),
         (Some(ca), None) => Plan::Create(new_config_map(ca)),
-        (Some(ca), Some(config_map)) => match wrong_with(config_map, ca) {
-            Some(wrong) => Plan::Update { wrong, ca: ca.clone() },
-            None => Plan::Nothing(Reason::Published),
+        (Some(ca), Some(_)) => match (observed.wrong(), live) {
+            (None, _) => Plan::Nothing(Reason::Published),
+            (Some(_), None) => Plan::Nothing(Reason::Deleted),
+            (Some(wrong), Some(live)) => match updated(live, ca) {
+                Some(body) => Plan::Update { wrong, body },
+                None => Plan::Nothing(Reason::Published),
+            },
         },
     }
 }
 
 /// The ConfigMap as it is to be written, with everything else that is in it; none if there is nothing wrong with it any
 /// more. What does not read as a ConfigMap is wrong in any case.
-pub fn plan_update(live: &Value, ca: &Text) -> Option<Value> {
+fn updated(live: &Value, ca: &Text) -> Option<Value> {
     if ConfigMap::deserialize(live).is_ok_and(|read| wrong_with(&read, ca).is_none()) {
         return None;
     }
@@ -80,7 +85,8 @@ pub fn plan_update(live: &Value, ca: &Text) -> Option<Value> {
     Some(body)
 }
 
-fn wrong_with(config_map: &ConfigMap, ca: &Text) -> Option<Wrong> {
+/// What is wrong with a ConfigMap that is to publish this.
+pub fn wrong_with(config_map: &ConfigMap, ca: &Text) -> Option<Wrong> {
     if config_map.ca.as_ref() != Some(ca) {
         Some(Wrong::Data)
     } else if !config_map.metadata.annotations.0 {
@@ -105,9 +111,10 @@ impl fmt::Display for Plan {
             Self::Nothing(Reason::NotActive) => f.write_str("nothing (not active)"),
             Self::Nothing(Reason::NoCa) => f.write_str("nothing (no CA to publish: --root-ca-file gives one)"),
             Self::Nothing(Reason::Published) => write!(f, "nothing ({ROOT_CA_CONFIG_MAP} is right)"),
+            Self::Nothing(Reason::Deleted) => write!(f, "nothing ({ROOT_CA_CONFIG_MAP} was deleted)"),
             Self::Create(_) => write!(f, "create {ROOT_CA_CONFIG_MAP} (not there)"),
-            Self::Update { wrong: Wrong::Data, ca: _ } => write!(f, "update {ROOT_CA_CONFIG_MAP} (other data)"),
-            Self::Update { wrong: Wrong::Description, ca: _ } => {
+            Self::Update { wrong: Wrong::Data, body: _ } => write!(f, "update {ROOT_CA_CONFIG_MAP} (other data)"),
+            Self::Update { wrong: Wrong::Description, body: _ } => {
                 write!(f, "update {ROOT_CA_CONFIG_MAP} (no description)")
             }
         }

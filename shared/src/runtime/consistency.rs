@@ -8,7 +8,7 @@
 //! waited for; otherwise its version is reached by the next bookmark, which comes within a minute, so a cache with
 //! selectors is not listed anew before that.
 //! Left out: deletions whose answer has no version, because the object is gone at once. Deleting it again changes
-//! nothing, and who must not count it waits by [`crate::runtime::expectations`].
+//! nothing, and a controller that must not count it uses [`crate::runtime::expectations`].
 //!
 //! Upstream: KEP-5647, pkg/controller/util/consistency.
 
@@ -52,7 +52,7 @@ pub struct Follow {
 }
 
 /// The version of an object in a cache; none if it isn't there.
-type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
+pub(crate) type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
 
 /// One write of an object, as the server answered it.
 #[derive(Clone, Copy)]

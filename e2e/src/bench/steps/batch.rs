@@ -17,6 +17,7 @@ const AHEAD_SECONDS: i64 = 15;
 
 /// How large the steps are.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub struct Sizes {
     /// The pods of the one large Job.
     #[arg(long, default_value_t = 2000)]
@@ -35,7 +36,7 @@ pub struct Sizes {
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let Sizes { completions, parallelism, jobs, cron_jobs } = &options.batch;
     About {
-        operators: &["job-operator", "cronjob-operator"],
+        operators: ["job-operator", "cronjob-operator"].map(str::to_owned).to_vec(),
         helpers: &[],
         controllers: "the job and cronjob controllers",
         reaction: Some(Reaction {
@@ -49,7 +50,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         ),
         most_pods: *completions.max(jobs).max(cron_jobs),
         page: "docs/benchmarks-batch.md",
-        command: "make bench BENCH=--set=batch",
+        command: "make bench BENCH=--set=batch".to_owned(),
+        targets: None,
     }
 }
 
@@ -108,13 +110,10 @@ impl Bench<'_> {
     /// complete. Asking for all of them again and again would be work that counts in the time.
     async fn wait_jobs(&self, count: u32, succeeded: u32) -> Result<()> {
         let jobs = self.api::<Job>();
-        let any = ListParams::default().limit(1);
-        let unfinished = any.clone().fields(&format!("status.successful!={succeeded}"));
+        let unfinished = ListParams::default().limit(1).fields(&format!("status.successful!={succeeded}"));
         self.wait_until("complete", async || {
-            let first = jobs.list_metadata(&any).await?;
-            let others = first.metadata.remaining_item_count.unwrap_or(0);
-            let there = i64::try_from(first.items.len())?.saturating_add(others);
-            Ok(there == i64::from(count) && jobs.list_metadata(&unfinished).await?.items.is_empty())
+            Ok(self.count::<Job>().await? == i64::from(count)
+                && jobs.list_metadata(&unfinished).await?.items.is_empty())
         })
         .await
     }

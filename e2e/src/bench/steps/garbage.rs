@@ -16,6 +16,7 @@ const OF_ONE_OWNER: u32 = 100;
 
 /// How large the steps are.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub struct Sizes {
     /// How many Deployments are deleted at once, each with one ReplicaSet.
     #[arg(long, default_value_t = 100)]
@@ -34,7 +35,7 @@ pub struct Sizes {
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let Sizes { trees, tree_pods, namespace_objects, owned } = &options.garbage;
     About {
-        operators: &["garbage-collector-operator", "namespace-operator"],
+        operators: ["garbage-collector-operator", "namespace-operator"].map(str::to_owned).to_vec(),
         helpers: &[],
         controllers: "the garbage-collector and namespace controllers",
         reaction: None,
@@ -46,7 +47,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         ),
         most_pods: trees * tree_pods,
         page: "docs/benchmarks-garbage.md",
-        command: "make bench BENCH=--set=garbage",
+        command: "make bench BENCH=--set=garbage".to_owned(),
+        targets: None,
     }
 }
 

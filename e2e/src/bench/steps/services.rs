@@ -16,7 +16,7 @@ use super::{About, Bench, BenchOptions, LARGE, PROBE, create};
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let BenchOptions { pods, present, .. } = options;
     About {
-        operators: &["endpointslice-operator"],
+        operators: ["endpointslice-operator"].map(str::to_owned).to_vec(),
         helpers: &["deployment-operator", "replicaset-operator"],
         controllers: "the endpointslice controller",
         reaction: None,
@@ -27,7 +27,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         ),
         most_pods: (*present).max(*pods).unsigned_abs(),
         page: "docs/benchmarks-services.md",
-        command: "make bench BENCH=--set=services",
+        command: "make bench BENCH=--set=services".to_owned(),
+        targets: None,
     }
 }
 

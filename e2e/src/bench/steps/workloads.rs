@@ -13,6 +13,7 @@ use crate::bench::audit;
 
 /// How large the steps are.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub struct Sizes {
     /// How many small Deployments of two pods there are.
     #[arg(long, default_value_t = 300)]
@@ -22,7 +23,7 @@ pub struct Sizes {
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let BenchOptions { pods, present, workloads: Sizes { deployments }, .. } = options;
     About {
-        operators: &["deployment-operator", "replicaset-operator"],
+        operators: ["deployment-operator", "replicaset-operator"].map(str::to_owned).to_vec(),
         helpers: &[],
         controllers: "the deployment and replicaset controllers",
         reaction: Some(Reaction {
@@ -36,13 +37,33 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         ),
         most_pods: (*present).max(*pods).unsigned_abs(),
         page: "docs/benchmarks.md",
-        command: "make bench",
+        command: "make bench".to_owned(),
+        targets: None,
     }
 }
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
-    let &BenchOptions { pods, present, workloads: Sizes { deployments }, .. } = bench.options;
+    let &BenchOptions { present, workloads: Sizes { deployments }, .. } = bench.options;
     bench.create_namespace().await?;
+    run_lives(bench, deployments).await?;
+
+    // Many pods, one Deployment that asks for something new, and nobody who sees to it.
+    bench.unthrottle().await?;
+    bench.create_deployment(LARGE, present).await?;
+    bench.create_deployment(PROBE, 1).await?;
+    bench.wait_available(&[(LARGE.to_owned(), present), (PROBE.to_owned(), 1)]).await?;
+    bench.stop().await?;
+    bench.patch(PROBE, &json!({"spec": {"replicas": 2}})).await?;
+    let restart = async |bench: &mut Bench<'_>| {
+        bench.begin().await?;
+        bench.wait_pod_count(PROBE, 2).await
+    };
+    bench.measure("restart among many pods", restart).await
+}
+
+/// One large Deployment from its creation to its end, and many small ones.
+pub(super) async fn run_lives(bench: &mut Bench<'_>, deployments: u32) -> Result<()> {
+    let pods = bench.options.pods;
     // It is at work before it is measured.
     bench.create_deployment(PROBE, 1).await?;
     bench.wait_available(&[(PROBE.to_owned(), 1)]).await?;
@@ -71,20 +92,7 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         bench.wait_available(&wanted).await
     };
     bench.measure("create many Deployments of 2 pods", create_many).await?;
-    bench.delete_deployments().await?;
-
-    // Many pods, one Deployment that asks for something new, and nobody who sees to it.
-    bench.unthrottle().await?;
-    bench.create_deployment(LARGE, present).await?;
-    bench.create_deployment(PROBE, 1).await?;
-    bench.wait_available(&[(LARGE.to_owned(), present), (PROBE.to_owned(), 1)]).await?;
-    bench.stop().await?;
-    bench.patch(PROBE, &json!({"spec": {"replicas": 2}})).await?;
-    let restart = async |bench: &mut Bench<'_>| {
-        bench.begin().await?;
-        bench.wait_pod_count(PROBE, 2).await
-    };
-    bench.measure("restart among many pods", restart).await
+    bench.delete_deployments().await
 }
 
 impl Bench<'_> {
@@ -104,7 +112,7 @@ impl Bench<'_> {
         self.delete_pods().await
     }
 
-    async fn wait_available(&self, wanted: &[(String, i32)]) -> Result<()> {
+    pub(super) async fn wait_available(&self, wanted: &[(String, i32)]) -> Result<()> {
         let wanted: BTreeMap<&str, i32> = wanted.iter().map(|(name, replicas)| (name.as_str(), *replicas)).collect();
         self.wait_deployments("available", |deployment| {
             let name = deployment.metadata.name.as_deref().unwrap_or_default();
@@ -127,7 +135,7 @@ impl Bench<'_> {
         .await
     }
 
-    async fn wait_pod_count(&self, app: &str, count: usize) -> Result<()> {
+    pub(super) async fn wait_pod_count(&self, app: &str, count: usize) -> Result<()> {
         let selector = ListParams::default().labels(&format!("app={app}"));
         self.wait_until("pods", async || Ok(self.api::<Pod>().list_metadata(&selector).await?.items.len() == count))
             .await

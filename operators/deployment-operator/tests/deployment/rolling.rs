@@ -1,8 +1,9 @@
 //! The strategy `RollingUpdate`.
 
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::Step;
 use deployment_operator::plan::deployment_util::resolve_fenceposts;
+use deployment_operator::plan::{StatusScope, Step};
+use serde_json::json;
 use shared::api::int_or_percent::IntOrPercent;
 
 use crate::builders::*;
@@ -163,6 +164,14 @@ fn a_strategy_this_build_does_not_know_fails_the_sync() {
         &deployment("v1", 3).strategy("Odd").with(&[set("v1", 3)]),
         "unknown strategy Odd; fail: unexpected deployment strategy type: Odd",
     );
+}
+
+#[test]
+fn nothing_is_done_for_a_selector_that_this_build_does_not_know() {
+    let odd = json!({ "matchExpressions": [{ "key": "app", "operator": "Odd" }] });
+    let observed = deployment("v2", 3).spec("selector", odd).with(&[set("v1", 3)]);
+    check(&observed, "invalid selector: \"Odd\" is not a valid label selector operator");
+    assert_eq!(planned(&observed).status, StatusScope::Decided);
 }
 
 mod cleanup {

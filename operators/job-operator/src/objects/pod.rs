@@ -10,11 +10,11 @@ use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use shared::api::intern::Text;
-use shared::api::object::Meta;
+use shared::api::object::{ControllerRef, Meta};
 use shared::api::pod::container::{ContainerStatus, InitContainer, sidecars};
 use shared::api::pod::ranking::Standing;
 use shared::api::pod::{DeletionCost, Phase, PodView, Readiness, Restarts};
-use shared::api::resource::PODS;
+use shared::api::resource::{JOBS, PODS};
 use shared::api::time::Time;
 
 use super::{JOB_COMPLETION_INDEX, JOB_INDEX_FAILURE_COUNT, JOB_INDEX_IGNORED_FAILURE_COUNT, JOB_TRACKING_FINALIZER};
@@ -81,6 +81,12 @@ impl Pod {
     /// Upstream: `hasJobTrackingFinalizer`, `pkg/controller/job/job_controller.go`.
     pub fn has_tracking_finalizer(&self) -> bool {
         self.metadata.finalizers.iter().any(|finalizer| *finalizer == *JOB_TRACKING_FINALIZER)
+    }
+
+    /// The Job that controls it, by name.
+    pub fn job(&self) -> Option<&ControllerRef> {
+        let is_job = |owner: &&ControllerRef| owner.kind == *JOBS.kind && owner.api_version == *JOBS.api_version();
+        self.metadata.controller.as_deref().filter(is_job)
     }
 
     /// The index it works on.

@@ -12,8 +12,8 @@ use shared::api::intern::Text;
 use shared::api::pod::Phase;
 
 use super::backoff::count;
+use super::counts::Counts;
 use super::success_policy::match_success_policy;
-use super::tally::Tally;
 use crate::objects::status::{JobCondition, conditions, reasons};
 
 /// That a Job ends.
@@ -86,62 +86,62 @@ impl fmt::Display for Ending {
 }
 
 /// Why the Job is to end, if it is.
-pub fn next_ending(tally: &Tally, now: Timestamp) -> Option<Ending> {
-    let status = &tally.job.status;
+pub fn next_ending(counts: &Counts, now: Timestamp) -> Option<Ending> {
+    let status = &counts.job.status;
     let announced = |result: JobResult| {
         status.true_condition(result.announcement()).map(|condition| Ending::announced(result, condition))
     };
     announced(JobResult::Succeeded)
         .or_else(|| announced(JobResult::Failed))
-        .or_else(|| failed_by_policy(tally))
-        .or_else(|| past_backoff_limit(tally))
-        .or_else(|| past_active_deadline(tally, now))
-        .or_else(|| past_index_limits(tally))
-        .or_else(|| succeeded_by_policy(tally))
+        .or_else(|| failed_by_policy(counts))
+        .or_else(|| past_backoff_limit(counts))
+        .or_else(|| past_active_deadline(counts, now))
+        .or_else(|| past_index_limits(counts))
+        .or_else(|| succeeded_by_policy(counts))
 }
 
 /// Upstream: `getFailJobMessage`.
-fn failed_by_policy(tally: &Tally) -> Option<Ending> {
-    let mut failed = tally.pods.iter().filter(|pod| tally.is_failed(pod));
-    let message = failed.find_map(|pod| tally.verdict(pod).fail_job)?;
+fn failed_by_policy(counts: &Counts) -> Option<Ending> {
+    let mut failed = counts.pods.iter().filter(|pod| counts.is_failed(pod));
+    let message = failed.find_map(|pod| counts.verdict(pod).fail_job)?;
     Some(Ending::failure(reasons::POD_FAILURE_POLICY, &message))
 }
 
 /// Upstream: `exceedsBackoffLimit` and `pastBackoffLimitOnFailure`.
-fn past_backoff_limit(tally: &Tally) -> Option<Ending> {
-    let limit = i64::from(tally.job.spec.backoff_limit);
-    let is_past = tally.failed > limit || (tally.job.spec.restarts_on_failure() && past_restarts(tally, limit));
+fn past_backoff_limit(counts: &Counts) -> Option<Ending> {
+    let limit = i64::from(counts.job.spec.backoff_limit);
+    let is_past = counts.failed > limit || (counts.job.spec.restarts_on_failure() && past_restarts(counts, limit));
     is_past.then(|| Ending::failure(reasons::BACKOFF_LIMIT_EXCEEDED, "Job has reached the specified backoff limit"))
 }
 
-fn past_restarts(tally: &Tally, limit: i64) -> bool {
-    let restarting = tally.pods.iter().filter(|pod| matches!(pod.phase, Phase::Running | Phase::Pending));
+fn past_restarts(counts: &Counts, limit: i64) -> bool {
+    let restarting = counts.pods.iter().filter(|pod| matches!(pod.phase, Phase::Running | Phase::Pending));
     let restarts: i64 = restarting.map(|pod| i64::from(pod.restarts_in_all)).sum();
     // A limit of 0 lets no restart pass; any other one is reached, not passed.
     if limit == 0 { restarts > 0 } else { restarts >= limit }
 }
 
 /// Upstream: `pastActiveDeadline`.
-fn past_active_deadline(tally: &Tally, now: Timestamp) -> Option<Ending> {
-    let is_past = has_deadline(tally) && active_deadline(tally, now).is_none();
+fn past_active_deadline(counts: &Counts, now: Timestamp) -> Option<Ending> {
+    let is_past = has_deadline(counts) && active_deadline(counts, now).is_none();
     is_past.then(|| Ending::failure(reasons::DEADLINE_EXCEEDED, "Job was active longer than specified deadline"))
 }
 
-fn has_deadline(tally: &Tally) -> bool {
-    let spec = &tally.job.spec;
-    spec.active_deadline_seconds.is_some() && tally.start_time.is_some() && !spec.suspend
+fn has_deadline(counts: &Counts) -> bool {
+    let spec = &counts.job.spec;
+    spec.active_deadline_seconds.is_some() && counts.start_time.is_some() && !spec.suspend
 }
 
 /// How long until the Job takes too long; none if it already does, or may take for ever.
-pub fn active_deadline(tally: &Tally, now: Timestamp) -> Option<Duration> {
-    let seconds = tally.job.spec.active_deadline_seconds.filter(|_| has_deadline(tally))?;
-    tally.start_time?.remaining(seconds, now)
+pub fn active_deadline(counts: &Counts, now: Timestamp) -> Option<Duration> {
+    let seconds = counts.job.spec.active_deadline_seconds.filter(|_| has_deadline(counts))?;
+    counts.start_time?.remaining(seconds, now)
 }
 
-fn past_index_limits(tally: &Tally) -> Option<Ending> {
-    let indexes = tally.indexes.as_ref()?;
+fn past_index_limits(counts: &Counts) -> Option<Ending> {
+    let indexes = counts.indexes.as_ref()?;
     let failed = indexes.failed.as_ref()?.indexes.total();
-    if tally.job.spec.max_failed_indexes.is_some_and(|limit| failed > i64::from(limit)) {
+    if counts.job.spec.max_failed_indexes.is_some_and(|limit| failed > i64::from(limit)) {
         let message = "Job has exceeded the specified maximal number of failed indexes";
         return Some(Ending::failure(reasons::MAX_FAILED_INDEXES_EXCEEDED, message));
     }
@@ -149,18 +149,18 @@ fn past_index_limits(tally: &Tally) -> Option<Ending> {
     (failed > 0 && !is_any_left).then(|| Ending::failure(reasons::FAILED_INDEXES, "Job has failed indexes"))
 }
 
-fn succeeded_by_policy(tally: &Tally) -> Option<Ending> {
-    let indexes = tally.indexes.as_ref()?;
-    let policy = tally.job.spec.success_policy.as_ref();
+fn succeeded_by_policy(counts: &Counts) -> Option<Ending> {
+    let indexes = counts.indexes.as_ref()?;
+    let policy = counts.job.spec.success_policy.as_ref();
     let message = match_success_policy(policy, indexes.completions, &indexes.succeeded)?;
     Some(Ending::new(JobResult::Succeeded, reasons::SUCCESS_POLICY, &message))
 }
 
 /// Whether so many have succeeded that nothing is left to do, once `active` pods are left.
-pub fn is_complete(tally: &Tally, active: usize) -> bool {
-    let enough = match tally.job.spec.completions {
-        None => tally.succeeded > 0,
-        Some(completions) => tally.succeeded >= i64::from(completions),
+pub fn is_complete(counts: &Counts, active: usize) -> bool {
+    let enough = match counts.job.spec.completions {
+        None => counts.succeeded > 0,
+        Some(completions) => counts.succeeded >= i64::from(completions),
     };
     enough && count(active) == 0
 }

@@ -6,10 +6,7 @@
 
 use std::fmt;
 
-use shared::api::resource::JOBS;
-
-use crate::objects::Job;
-use crate::objects::pod::Pod;
+use crate::observe::OrphanPod;
 
 /// What to do about the finalizer of one pod, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +41,16 @@ pub enum Release {
     Finished,
 }
 
-/// Decides about one pod; `job` is its controller, if there is such a Job.
-pub fn plan_orphan(pod: &Pod, job: Option<&Job>) -> OrphanPlan {
+/// Decides about one pod.
+pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
+    let OrphanPod { pod, job, is_job_cached: _ } = observed;
     if !pod.has_tracking_finalizer() {
         return OrphanPlan::Keep(Keep::NotTracked);
     }
-    let Some(controller) = &pod.metadata.controller else { return OrphanPlan::Release(Release::NoController) };
-    if controller.kind != *JOBS.kind || controller.api_version != *JOBS.api_version() {
+    if pod.metadata.controller.is_none() {
+        return OrphanPlan::Release(Release::NoController);
+    }
+    if pod.job().is_none() {
         return OrphanPlan::Keep(Keep::OtherKind);
     }
     match job {

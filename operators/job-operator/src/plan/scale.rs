@@ -13,9 +13,9 @@ use shared::api::object::{Key, Uid};
 use shared::api::pod::ranking::{Rule, Scale, Standing, first_to_go};
 
 use super::backoff::BackoffRecord;
+use super::counts::{Counts, Failures, Indexes, failures_before};
 use super::indexed::{OrderedIntervals, first_pending_indexes};
 use super::new_pod::NewPods;
-use super::tally::{Failures, Indexes, Tally, failures_before};
 use super::{Pods, Reason};
 use crate::objects::pod::Pod;
 
@@ -40,9 +40,9 @@ pub struct PodRef {
 
 impl PodRef {
     /// A pod of this Job. One that has just been adopted was given the finalizer with it.
-    pub fn of(pod: &Pod, tally: &Tally) -> Self {
+    pub fn of(pod: &Pod, counts: &Counts) -> Self {
         let (key, uid) = (pod.metadata.key.clone(), pod.metadata.uid);
-        Self { key, uid, is_tracked: pod.has_tracking_finalizer() || tally.tracked.contains(&uid) }
+        Self { key, uid, is_tracked: pod.has_tracking_finalizer() || counts.tracked.contains(&uid) }
     }
 }
 
@@ -101,27 +101,27 @@ pub struct IndexFailures {
 }
 
 /// Decides which pods are made or deleted; also when to look again if it is too early.
-pub fn scale(tally: &Tally, now: Timestamp) -> (Pods, Option<Duration>) {
-    let active: Vec<&Pod> = tally.active().collect();
-    if tally.job.spec.suspend {
-        let all = active.iter().map(|pod| Surplus { pod: PodRef::of(pod, tally), why: Why::Suspended });
+pub fn scale(counts: &Counts, now: Timestamp) -> (Pods, Option<Duration>) {
+    let active: Vec<&Pod> = counts.active().collect();
+    if counts.job.spec.suspend {
+        let all = active.iter().map(|pod| Surplus { pod: PodRef::of(pod, counts), why: Why::Suspended });
         return (Pods::Delete(all.collect()), None);
     }
-    let wanted = wanted(tally, active.len());
-    let mut surplus = surplus(tally, &active, active.len().saturating_sub(wanted));
+    let wanted = wanted(counts, active.len());
+    let mut surplus = surplus(counts, &active, active.len().saturating_sub(wanted));
     if !surplus.is_empty() {
         surplus.truncate(MAX_POD_CREATE_DELETE_PER_SYNC);
         return (Pods::Delete(surplus), None);
     }
-    let awaited = if tally.job.replaces_failed_pods_only() { tally.terminating().count() } else { 0 };
+    let awaited = if counts.job.replaces_failed_pods_only() { counts.terminating().count() } else { 0 };
     let missing = wanted.saturating_sub(active.len() + awaited);
     let active = active.len();
     if missing == 0 {
         return (Pods::Leave(Reason::Active { active, wanted }), None);
     }
-    match new_pods(tally, missing.min(MAX_POD_CREATE_DELETE_PER_SYNC), now) {
+    match new_pods(counts, missing.min(MAX_POD_CREATE_DELETE_PER_SYNC), now) {
         Ok(new) if new.is_empty() => (Pods::Leave(Reason::NoIndexLeft { active, wanted }), None),
-        Ok(new) => match NewPods::of(&tally.job) {
+        Ok(new) => match NewPods::of(&counts.job) {
             Ok(_) => (Pods::Create(new), None),
             Err(invalid) => (Pods::Leave(Reason::InvalidTemplate(invalid)), None),
         },
@@ -129,22 +129,22 @@ pub fn scale(tally: &Tally, now: Timestamp) -> (Pods, Option<Duration>) {
     }
 }
 
-fn wanted(tally: &Tally, active: usize) -> usize {
-    let parallelism = i64::from(tally.job.spec.parallelism);
-    let wanted = match tally.job.spec.completions {
+fn wanted(counts: &Counts, active: usize) -> usize {
+    let parallelism = i64::from(counts.job.spec.parallelism);
+    let wanted = match counts.job.spec.completions {
         // The first success of a work queue means that there is no more work for others to take up.
-        None if tally.succeeded > 0 => return active,
+        None if counts.succeeded > 0 => return active,
         None => parallelism,
-        Some(completions) => i64::from(completions).saturating_sub(tally.succeeded).min(parallelism),
+        Some(completions) => i64::from(completions).saturating_sub(counts.succeeded).min(parallelism),
     };
     usize::try_from(wanted).unwrap_or(0)
 }
 
 /// Upstream: `activePodsForRemoval`.
-fn surplus(tally: &Tally, active: &[&Pod], at_least: usize) -> Vec<Surplus> {
+fn surplus(counts: &Counts, active: &[&Pod], at_least: usize) -> Vec<Surplus> {
     let mut gone: Vec<Surplus> = Vec::new();
     let mut stay: Vec<&Pod> = Vec::new();
-    match tally.completions_by_index() {
+    match counts.completions_by_index() {
         Some(completions) => {
             let mut by_index: BTreeMap<Option<i32>, Vec<&Pod>> = BTreeMap::new();
             for pod in active {
@@ -157,39 +157,39 @@ fn surplus(tally: &Tally, active: &[&Pod], at_least: usize) -> Vec<Surplus> {
                     Some(_) => None,
                 };
                 if let Some(why) = why {
-                    gone.extend(pods.iter().map(|pod| Surplus { pod: PodRef::of(pod, tally), why }));
+                    gone.extend(pods.iter().map(|pod| Surplus { pod: PodRef::of(pod, counts), why }));
                     continue;
                 }
-                let (go, keep) = ranked(tally, &pods, pods.len().saturating_sub(1));
+                let (go, keep) = ranked(counts, &pods, pods.len().saturating_sub(1));
                 gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::SameIndex(rule) }));
                 stay.extend(keep);
             }
         }
         None => stay.extend_from_slice(active),
     }
-    let (go, _) = ranked(tally, &stay, at_least.saturating_sub(gone.len()));
+    let (go, _) = ranked(counts, &stay, at_least.saturating_sub(gone.len()));
     gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::TooMany(rule) }));
     gone
 }
 
 /// The first `count` to go, and the others.
-fn ranked<'a>(tally: &Tally, pods: &[&'a Pod], count: usize) -> (Vec<(PodRef, Rule)>, Vec<&'a Pod>) {
+fn ranked<'a>(counts: &Counts, pods: &[&'a Pod], count: usize) -> (Vec<(PodRef, Rule)>, Vec<&'a Pod>) {
     let standings: Vec<Standing> = pods.iter().map(|pod| pod.standing()).collect();
     let chosen = first_to_go(&standings, count, Scale::Exact);
     let positions: BTreeSet<usize> = chosen.iter().map(|(at, _)| *at).collect();
     let stay = pods.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, pod)| *pod).collect();
-    (chosen.into_iter().map(|(at, rule)| (PodRef::of(pods[at], tally), rule)).collect(), stay)
+    (chosen.into_iter().map(|(at, rule)| (PodRef::of(pods[at], counts), rule)).collect(), stay)
 }
 
 /// The pods to make, or how long to wait before any may be made.
-fn new_pods(tally: &Tally, missing: usize, now: Timestamp) -> Result<Vec<NewPod>, Duration> {
+fn new_pods(counts: &Counts, missing: usize, now: Timestamp) -> Result<Vec<NewPod>, Duration> {
     let at_least = |wait: Duration| wait.max(SHORTEST_WAIT);
-    let failures = tally.indexes.as_ref().and_then(|indexes| indexes.failed.as_ref());
+    let failures = counts.indexes.as_ref().and_then(|indexes| indexes.failed.as_ref());
     if failures.is_none() {
-        tally.backoff.remaining(now).map_or(Ok(()), |wait| Err(at_least(wait)))?;
+        counts.backoff.remaining(now).map_or(Ok(()), |wait| Err(at_least(wait)))?;
     }
-    let Some(indexes) = &tally.indexes else { return Ok(vec![NewPod::default(); missing]) };
-    let pending = pending(tally, indexes, missing);
+    let Some(indexes) = &counts.indexes else { return Ok(vec![NewPod::default(); missing]) };
+    let pending = pending(counts, indexes, missing);
     let Some(failures) = failures else {
         return Ok(pending.into_iter().map(|index| NewPod { index: Some(index), failures: None }).collect());
     };
@@ -198,14 +198,14 @@ fn new_pods(tally: &Tally, missing: usize, now: Timestamp) -> Result<Vec<NewPod>
     if let Some(shortest) = pending.iter().filter_map(wait).min().filter(|_| ready.is_empty()) {
         return Err(at_least(shortest));
     }
-    let new = |index: i32| NewPod { index: Some(index), failures: Some(failures_of(tally, failures, index)) };
+    let new = |index: i32| NewPod { index: Some(index), failures: Some(failures_of(counts, failures, index)) };
     Ok(ready.into_iter().map(new).collect())
 }
 
-fn pending(tally: &Tally, indexes: &Indexes, missing: usize) -> Vec<i32> {
-    let mut taken: BTreeSet<i32> = tally.active().filter_map(Pod::index).collect();
-    if tally.job.replaces_failed_pods_only() {
-        taken.extend(tally.terminating().filter_map(Pod::index));
+fn pending(counts: &Counts, indexes: &Indexes, missing: usize) -> Vec<i32> {
+    let mut taken: BTreeSet<i32> = counts.active().filter_map(Pod::index).collect();
+    if counts.job.replaces_failed_pods_only() {
+        taken.extend(counts.terminating().filter_map(Pod::index));
     }
     let none = OrderedIntervals::default();
     let failed = indexes.failed.as_ref().map_or(&none, |failures| &failures.indexes);
@@ -218,12 +218,12 @@ fn index_backoff(held: &Pod) -> BackoffRecord {
 }
 
 /// Upstream: `addIndexFailureCountAnnotation` and `getNewIndexFailureCounts`, `indexed_job_utils.go`.
-fn failures_of(tally: &Tally, failures: &Failures, index: i32) -> IndexFailures {
+fn failures_of(counts: &Counts, failures: &Failures, index: i32) -> IndexFailures {
     let Some(held) = failures.held.get(&index) else { return IndexFailures::default() };
     let annotations = &held.metadata.annotations;
-    let counts = tally.verdict(held).counts();
+    let is_counted = counts.verdict(held).counts();
     IndexFailures {
-        counted: annotations.failures.saturating_add(i32::from(counts)),
-        ignored: annotations.ignored_failures.saturating_add(i32::from(!counts)),
+        counted: annotations.failures.saturating_add(i32::from(is_counted)),
+        ignored: annotations.ignored_failures.saturating_add(i32::from(!is_counted)),
     }
 }

@@ -18,14 +18,14 @@ use shared::api::pod::Phase;
 use shared::api::time::Time;
 
 use super::backoff::{BackoffRecord, count};
+use super::counts::Counts;
 use super::ending::{Ending, is_complete};
 use super::scale::PodRef;
-use super::tally::Tally;
-use super::{Plan, Pods, Reason};
 use crate::apply::Outcome;
+use crate::objects::PodFailureAction;
 use crate::objects::pod::Pod;
 use crate::objects::status::{JobCondition, JobStatus, UncountedTerminatedPods, conditions, reasons};
-use crate::objects::{Job, PodFailureAction};
+use crate::observe::Observed;
 
 /// The most pods and indexes that wait to be counted in one status.
 ///
@@ -35,8 +35,6 @@ pub const MAX_UNCOUNTED_PODS: usize = 500;
 /// The next writes: the status, then the finalizers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tracking {
-    /// The Job.
-    pub job: Arc<Job>,
     /// The status that is written before any finalizer is removed.
     pub status: JobStatus,
     /// Whether it differs from the status in the cache.
@@ -75,77 +73,66 @@ pub enum Suspension {
     Resumed,
 }
 
-/// Decides which pods are counted.
-pub fn plan_tracking(plan: &Plan, tally: &Tally, outcome: &Outcome, now: Timestamp) -> Tracking {
-    let mut status = tally.job.status.clone();
-    status.start_time = tally.start_time;
-    let active: Vec<&Pod> = tally.active().filter(|pod| !outcome.deleted.contains(&pod.metadata.uid)).collect();
+/// Decides which pods are counted; none are if there is nothing to do about the Job at all, or its pods were not claimed.
+pub fn plan_tracking(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<Tracking> {
+    let counts = outcome.counts.as_ref()?;
+    let mut status = counts.job.status.clone();
+    status.start_time = counts.start_time;
+    let active: Vec<&Pod> = counts.active().filter(|pod| !outcome.deleted.contains(&pod.metadata.uid)).collect();
     let active_count = active.len().saturating_add(outcome.created);
-    let ending = ending(plan, tally, outcome, active_count);
-    let suspension = if ending.is_none() && is_managed(plan) { suspend(&mut status, tally, now) } else { None };
+    let ending = ending(observed, counts, outcome, active_count);
+    let is_managed = ending.is_none() && is_managed(observed, outcome);
+    let suspension = if is_managed { suspend(&mut status, counts, now) } else { None };
     let deleted = outcome.deleted.len();
     status.active = as_count(active_count);
     status.ready = Some(as_count(active.iter().filter(|pod| pod.readiness.is_ready()).count()));
-    status.terminating = Some(as_count(tally.terminating().count().saturating_add(deleted)));
+    status.terminating = Some(as_count(counts.terminating().count().saturating_add(deleted)));
 
-    let tracked = still_tracked(plan, tally, outcome);
-    let mut counting = Counting::new(tally, &tracked, ending.as_ref(), &mut status);
+    let tracked = still_tracked(counts, outcome);
+    let mut counting = Counting::new(counts, &tracked, ending.as_ref(), &mut status);
     let is_put_off = counting.count_pods();
     let Counting { release, uncounted, new_indexes, policy_actions, .. } = counting;
     status.uncounted_terminated_pods = Some(uncounted);
-    say_indexes(&mut status, tally, new_indexes);
+    say_indexes(&mut status, counts, new_indexes);
     if let Some(ending) = &ending {
         announce(&mut status, ending, Time::of(now));
     }
-    Tracking {
-        is_news: status != said_before(tally, suspension),
-        job: Arc::clone(&tally.job),
+    Some(Tracking {
+        is_news: status != said_before(counts, suspension),
         status,
         release,
         end: ending.map(|ending| End { ending, is_put_off, at: Time::of(now) }),
         suspension,
-        backoff: tally.backoff,
+        backoff: counts.backoff,
         policy_actions,
         tracked,
-    }
+    })
 }
 
 /// The pods that have the finalizer; those that were deleted while the Job goes on have lost it before.
-fn still_tracked(plan: &Plan, tally: &Tally, outcome: &Outcome) -> BTreeSet<Uid> {
-    match &plan.pods {
-        Pods::Delete(_) => tally.tracked.difference(&outcome.deleted).copied().collect(),
-        Pods::Leave(_) | Pods::Create(_) | Pods::End(_) => tally.tracked.clone(),
+fn still_tracked(counts: &Counts, outcome: &Outcome) -> BTreeSet<Uid> {
+    match outcome.ending {
+        Some(_) => counts.tracked.clone(),
+        None => counts.tracked.difference(&outcome.deleted).copied().collect(),
     }
 }
 
-/// An end that was planned holds only if every pod that it deletes is gone. A Job that goes on may be complete by now.
-fn ending(plan: &Plan, tally: &Tally, outcome: &Outcome, active: usize) -> Option<Ending> {
-    match &plan.pods {
-        Pods::End(pods) => {
-            let is_done = outcome.deleted.len() == pods.len() && plan.outstanding.is_none();
-            plan.ending.clone().filter(|_| is_done)
-        }
-        Pods::Leave(_) | Pods::Delete(_) | Pods::Create(_) => {
-            is_complete(tally, active).then(Ending::completions_reached)
-        }
+/// An end that was planned holds only if every active pod was deleted. A Job that goes on may be complete by now.
+fn ending(observed: &Observed, counts: &Counts, outcome: &Outcome, active: usize) -> Option<Ending> {
+    match &outcome.ending {
+        Some(planned) => (active == 0 && observed.outstanding.is_none()).then(|| planned.clone()),
+        None => is_complete(counts, active).then(Ending::completions_reached),
     }
 }
 
-/// Whether pods were allowed to be made or deleted.
-fn is_managed(plan: &Plan) -> bool {
-    match &plan.pods {
-        Pods::Leave(
-            Reason::Active { .. } | Reason::NoIndexLeft { .. } | Reason::InvalidTemplate(_) | Reason::Backoff(_),
-        )
-        | Pods::Delete(_)
-        | Pods::Create(_) => true,
-        Pods::Leave(_) | Pods::End(_) => false,
-    }
+/// Whether pods were allowed to be made or deleted, for the Job was to go on.
+fn is_managed(observed: &Observed, outcome: &Outcome) -> bool {
+    outcome.ending.is_none() && observed.outstanding.is_none() && !observed.job.metadata.is_being_deleted()
 }
 
-fn suspend(status: &mut JobStatus, tally: &Tally, now: Timestamp) -> Option<Suspension> {
+fn suspend(status: &mut JobStatus, counts: &Counts, now: Timestamp) -> Option<Suspension> {
     let at = Time::of(now);
-    let (condition, start_time, suspension) = if tally.job.spec.suspend {
+    let (condition, start_time, suspension) = if counts.job.spec.suspend {
         let condition = JobCondition::new(conditions::SUSPENDED, true, reasons::JOB_SUSPENDED, "Job suspended", at);
         // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job that has not started may
         // change where its pods go.
@@ -161,11 +148,11 @@ fn suspend(status: &mut JobStatus, tally: &Tally, now: Timestamp) -> Option<Susp
 }
 
 /// The status before, in the form that is compared: a start time alone, or an empty list, is no news.
-fn said_before(tally: &Tally, suspension: Option<Suspension>) -> JobStatus {
-    let mut before = tally.job.status.clone();
+fn said_before(counts: &Counts, suspension: Option<Suspension>) -> JobStatus {
+    let mut before = counts.job.status.clone();
     before.uncounted_terminated_pods.get_or_insert_default();
     if suspension.is_none() {
-        before.start_time = tally.start_time;
+        before.start_time = counts.start_time;
     }
     before
 }
@@ -184,8 +171,8 @@ pub fn count_released(status: &mut JobStatus, tracked: &BTreeSet<Uid>) {
     status.failed = status.failed.saturating_add(as_count(take(&mut uncounted.failed)));
 }
 
-fn say_indexes(status: &mut JobStatus, tally: &Tally, new: BTreeSet<i32>) {
-    let Some(indexes) = &tally.indexes else {
+fn say_indexes(status: &mut JobStatus, counts: &Counts, new: BTreeSet<i32>) {
+    let Some(indexes) = &counts.indexes else {
         status.failed_indexes = None;
         return;
     };
@@ -208,7 +195,7 @@ fn as_count(length: usize) -> i32 {
 }
 
 struct Counting<'a> {
-    tally: &'a Tally,
+    counts: &'a Counts,
     tracked: &'a BTreeSet<Uid>,
     ending: Option<&'a Ending>,
     /// The uids that the status named before this sync.
@@ -220,11 +207,11 @@ struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    fn new(tally: &'a Tally, tracked: &'a BTreeSet<Uid>, ending: Option<&'a Ending>, status: &mut JobStatus) -> Self {
+    fn new(counts: &'a Counts, tracked: &'a BTreeSet<Uid>, ending: Option<&'a Ending>, status: &mut JobStatus) -> Self {
         let failed_before = status.uncounted_terminated_pods.iter().flat_map(|pods| &pods.failed).copied().collect();
         count_released(status, tracked);
         Self {
-            tally,
+            counts,
             tracked,
             ending,
             failed_before,
@@ -237,17 +224,17 @@ impl<'a> Counting<'a> {
 
     /// Gives whether it stopped because there are too many.
     fn count_pods(&mut self) -> bool {
-        let tally = self.tally;
+        let counts = self.counts;
         let mut pods: Vec<&Arc<Pod>> =
-            tally.pods.iter().filter(|pod| self.tracked.contains(&pod.metadata.uid)).collect();
-        if tally.indexes.is_some() {
+            counts.pods.iter().filter(|pod| self.tracked.contains(&pod.metadata.uid)).collect();
+        if counts.indexes.is_some() {
             pods.sort_by_key(|pod| pod.index());
         }
         for pod in pods {
             if !self.may_go(pod) {
                 continue;
             }
-            self.release.push(PodRef::of(pod, tally));
+            self.release.push(PodRef::of(pod, counts));
             self.count(pod);
             let waiting = self.uncounted.succeeded.len() + self.uncounted.failed.len();
             if self.new_indexes.len() + waiting >= MAX_UNCOUNTED_PODS {
@@ -259,17 +246,17 @@ impl<'a> Counting<'a> {
 
     /// Upstream: `canRemoveFinalizer`.
     fn may_go(&self, pod: &Pod) -> bool {
-        let tally = self.tally;
-        let is_over = tally.job.metadata.is_being_deleted() || self.ending.is_some() || pod.phase == Phase::Succeeded;
-        is_over || (tally.is_failed(pod) && !tally.is_held(pod))
+        let counts = self.counts;
+        let is_over = counts.job.metadata.is_being_deleted() || self.ending.is_some() || pod.phase == Phase::Succeeded;
+        is_over || (counts.is_failed(pod) && !counts.is_held(pod))
     }
 
     fn count(&mut self, pod: &Pod) {
-        let (tally, uid) = (self.tally, pod.metadata.uid);
+        let (counts, uid) = (self.counts, pod.metadata.uid);
         if pod.phase == Phase::Succeeded && !self.failed_before.contains(&uid) {
-            match &tally.indexes {
+            match &counts.indexes {
                 Some(indexes) => {
-                    let index = pod.index().filter(|_| tally.has_valid_index(pod));
+                    let index = pod.index().filter(|_| counts.has_valid_index(pod));
                     self.new_indexes.extend(index.filter(|index| !indexes.succeeded_before.has(*index)));
                 }
                 None if self.uncounted.succeeded.contains(&uid) => {}
@@ -278,10 +265,10 @@ impl<'a> Counting<'a> {
             return;
         }
         let fails = self.ending.is_some_and(|ending| ending.result == super::ending::JobResult::Failed);
-        if !(tally.is_failed(pod) || fails) || self.uncounted.failed.contains(&uid) || !tally.has_valid_index(pod) {
+        if !(counts.is_failed(pod) || fails) || self.uncounted.failed.contains(&uid) || !counts.has_valid_index(pod) {
             return;
         }
-        let verdict = tally.verdict(pod);
+        let verdict = counts.verdict(pod);
         if let Some(action) = verdict.action {
             *self.policy_actions.entry(action).or_default() += 1;
         }

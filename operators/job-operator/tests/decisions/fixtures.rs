@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use job_operator::apply::Outcome;
+use job_operator::apply::{Outcome, Tracked};
 use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
 use job_operator::objects::status::JobStatus;
@@ -14,7 +14,8 @@ use job_operator::plan::tracking::{Tracking, plan_tracking};
 use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};
-use shared::api::object::Uid;
+use shared::api::object::{ResourceVersion, Uid};
+use shared::runtime::api_error::ApiError;
 use shared::runtime::expectations::Outstanding;
 use shared::testing::{self, NOW, ObjectBuilder, uid};
 
@@ -166,33 +167,30 @@ impl Case {
     }
 
     /// What comes of a plan where writes succeed, but for those that do not.
-    pub(crate) fn outcome(&self, plan: &Plan) -> Outcome {
+    pub(crate) fn outcome(&self, plan: Plan) -> Outcome {
+        let Plan { claim: _, pods, ending, outstanding: _, wake, counts } = plan;
         let limit = |uids: Vec<Uid>| -> BTreeSet<Uid> { uids.into_iter().take(self.writes_max).collect() };
-        match &plan.pods {
-            Pods::Leave(_) => Outcome::default(),
-            Pods::Create(new) => Outcome { created: new.len().min(self.writes_max), ..Outcome::default() },
-            Pods::Delete(surplus) => Outcome {
-                deleted: limit(surplus.iter().map(|surplus| surplus.pod.uid).collect()),
-                ..Outcome::default()
-            },
-            Pods::End(pods) => {
-                Outcome { deleted: limit(pods.iter().map(|pod| pod.uid).collect()), ..Outcome::default() }
-            }
-        }
+        let (created, deleted) = match pods {
+            Pods::Leave(_) => (0, BTreeSet::new()),
+            Pods::Create(new) => (new.len().min(self.writes_max), BTreeSet::new()),
+            Pods::Delete(surplus) => (0, limit(surplus.iter().map(|surplus| surplus.pod.uid).collect())),
+            Pods::End(pods) => (0, limit(pods.iter().map(|pod| pod.uid).collect())),
+        };
+        Outcome { counts, ending, created, deleted, wake, failure: None, error: None }
     }
 
-    /// The second decision.
-    pub(crate) fn tracking(&self) -> (Plan, Tracking) {
-        let mut plan = plan(&self.observed(), NOW);
-        let tally = plan.tally.take().expect("there is something to do");
-        let tracking = plan_tracking(&plan, &tally, &self.outcome(&plan), NOW);
-        (plan, tracking)
+    /// The first decision as a text, and the second.
+    pub(crate) fn tracking(&self) -> (String, Tracking) {
+        let observed = self.observed();
+        let plan = plan(&observed, NOW);
+        let text = plan.to_string();
+        let tracking = plan_tracking(&observed, &self.outcome(plan), NOW).expect("there is something to do");
+        (text, tracking)
     }
 
     /// One whole sync: what is done to pods, each status that is written, which pods are let go.
     pub(crate) fn sync(&self) -> String {
-        let (plan, tracking) = self.tracking();
-        let mut text = plan.to_string();
+        let (mut text, tracking) = self.tracking();
         let names = self.names();
         if tracking.is_news {
             write!(text, "\n{}", say(&tracking.status, &names)).unwrap();
@@ -201,11 +199,14 @@ impl Case {
             let released: Vec<&str> = tracking.release.iter().map(|pod| pod.key.name()).collect();
             write!(text, "\nlet go {}", short(&released)).unwrap();
         }
-        let kept =
-            if self.patches_fail { tracking.release.iter().map(|pod| pod.uid).collect() } else { BTreeSet::new() };
-        let finish = next_status(&tracking, &kept, NOW);
-        if finish.is_news {
-            write!(text, "\n{}", say(&finish.status, &names)).unwrap();
+        let (with_finalizer, failure) =
+            (tracking.tracked.clone(), (!tracking.release.is_empty()).then_some(ApiError::NotLeading));
+        let mut tracked = all_released(tracking);
+        if self.patches_fail {
+            tracked = Tracked { tracked: with_finalizer, failure, ..tracked };
+        }
+        if let Some(last) = next_status(&tracked, NOW) {
+            write!(text, "\n{}", say(&last.status, &names)).unwrap();
         }
         text
     }
@@ -214,6 +215,16 @@ impl Case {
         let names = self.pods.iter().map(|pod| pod.build::<Pod>().metadata.name().to_owned());
         names.map(|name| (uid(&name), name)).collect()
     }
+}
+
+/// What comes of counting where every write succeeds.
+pub(crate) fn all_released(tracking: Tracking) -> Tracked {
+    let Tracking { status, is_news: _, release, end, suspension: _, backoff: _, policy_actions: _, mut tracked } =
+        tracking;
+    for pod in &release {
+        tracked.remove(&pod.uid);
+    }
+    Tracked { version: ResourceVersion::default(), status, tracked, end, failure: None, error: None }
 }
 
 fn short(names: &[&str]) -> String {

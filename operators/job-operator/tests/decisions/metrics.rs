@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use job_operator::apply::Outcome;
-use job_operator::metrics::JobMetrics;
+use job_operator::metrics::{JobMetrics, action};
 use job_operator::objects::Job;
 use job_operator::objects::status::JobStatus;
 use job_operator::plan::{Pods, plan};
@@ -34,7 +34,8 @@ fn a_sync_is_counted_by_what_it_did() {
     let synced = |case: Case, is_ok: bool| {
         let observed = case.observed();
         let plan = plan(&observed, NOW);
-        counted(|metrics| metrics.observe_sync(&observed.job, &plan, is_ok, Duration::from_millis(5)))
+        let action = action(&plan).expect("there is something to do");
+        counted(|metrics| metrics.observe_sync(&observed.job, action, is_ok, Duration::from_millis(5)))
     };
     let labels = |mode: &str, result: &str, action: &str| {
         let labels = format!("{{completion_mode=\"{mode}\",result=\"{result}\",action=\"{action}\"}}");
@@ -90,8 +91,8 @@ fn new_pods_are_counted_by_what_they_stand_in_for() {
     let made = |case: Case, created: usize, failure: Option<&str>| {
         let plan = plan(&case.observed(), NOW);
         assert!(matches!(plan.pods, Pods::Create(_)), "{plan}");
-        let outcome = Outcome { created, failure: failure.map(str::to_owned), ..Outcome::default() };
-        counted(|metrics| metrics.count_created(plan.tally.as_ref().unwrap(), &outcome))
+        let outcome = Outcome { created, failure: failure.map(str::to_owned), ..case.outcome(plan) };
+        counted(|metrics| metrics.count_created(&outcome))
     };
     let line = |reason: &str, status: &str, count: usize| {
         format!("job_pods_creation_total{{reason=\"{reason}\",status=\"{status}\"}} {count}")
@@ -115,7 +116,7 @@ fn ends_and_actions_of_a_policy_are_counted() {
     let end = tracking.end.as_ref().unwrap();
     let lines = counted(|metrics| {
         metrics.count_policy_actions(&tracking.policy_actions);
-        metrics.count_finished(&tracking.job, &end.ending);
+        metrics.count_finished(&case.job.build(), &end.ending);
         metrics.count_tracked(true);
         metrics.count_tracked(false);
         metrics.count_external("x.io/y");

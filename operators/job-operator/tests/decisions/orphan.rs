@@ -1,9 +1,6 @@
 //! Pods whose finalizer has lost its meaning. Upstream: `TestSyncOrphanPod`, `pkg/controller/job/job_controller_test.go`.
 
-use std::sync::Arc;
-
-use job_operator::objects::Job;
-use job_operator::objects::pod::Pod;
+use job_operator::observe::OrphanPod;
 use job_operator::plan::orphan::plan_orphan;
 use serde_json::json;
 use shared::testing::{ObjectBuilder, uid};
@@ -12,8 +9,8 @@ use crate::fixtures::{FINALIZER, Spec, job, orphan, pod, untracked};
 
 #[track_caller]
 fn check(pod: &ObjectBuilder, job: Option<&ObjectBuilder>, expected: &str) {
-    let job: Option<Arc<Job>> = job.map(ObjectBuilder::build);
-    assert_eq!(plan_orphan(&pod.build::<Pod>(), job.as_deref()).to_string(), expected);
+    let observed = OrphanPod { pod: pod.build(), job: job.map(ObjectBuilder::build), is_job_cached: true };
+    assert_eq!(plan_orphan(&observed).to_string(), expected);
 }
 
 fn of(api_version: &str, kind: &str) -> ObjectBuilder {

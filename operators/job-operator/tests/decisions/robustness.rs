@@ -13,14 +13,14 @@ use job_operator::plan::indexed::OrderedIntervals;
 use job_operator::plan::new_pod::NewPods;
 use job_operator::plan::scale::MAX_POD_CREATE_DELETE_PER_SYNC;
 use job_operator::plan::tracking::{MAX_UNCOUNTED_PODS, plan_tracking};
-use job_operator::plan::{Pods, plan};
+use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use proptest::prelude::*;
 use serde_json::json;
 use shared::api::object::{Key, Meta};
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
 
-use crate::fixtures::{FAILURES, IGNORED, INDEX, Spec, case, check, indexed, job, pod, pod_of};
+use crate::fixtures::{FAILURES, IGNORED, INDEX, Spec, all_released, case, check, indexed, job, pod, pod_of};
 
 fn any_number() -> impl Strategy<Value = Option<i32>> {
     let extreme = prop::sample::select(vec![i32::MIN, -1, 0, 1, 499, 501, i32::MAX]);
@@ -195,12 +195,14 @@ fn a_job_of_a_hundred_thousand_is_planned_as_one_of_a_hundred_is() {
     let whole_sync = |job: &ObjectBuilder, pods: Vec<Arc<Pod>>| {
         let (released, backoff) = (BTreeSet::new(), BackoffRecord::default());
         let observed = Observed { job: job.build(), pods, outstanding: None, released, backoff };
-        let mut plan = plan(&observed, NOW);
-        let tally = plan.tally.take().unwrap();
-        let created = if let Pods::Create(new) = &plan.pods { new.len() } else { 0 };
-        let tracking = plan_tracking(&plan, &tally, &Outcome { created, ..Outcome::default() }, NOW);
-        let finish = next_status(&tracking, &BTreeSet::new(), NOW);
-        (plan.to_string(), tracking.release.len(), finish.status)
+        let plan = plan(&observed, NOW);
+        let planned = plan.to_string();
+        let Plan { claim: _, pods, ending, outstanding: _, wake, counts } = plan;
+        let created = if let Pods::Create(new) = &pods { new.len() } else { 0 };
+        let tracking =
+            plan_tracking(&observed, &Outcome { counts, ending, created, wake, ..Outcome::default() }, NOW).unwrap();
+        let (released, status) = (tracking.release.len(), tracking.status.clone());
+        (planned, released, next_status(&all_released(tracking), NOW).map_or(status, |last| last.status))
     };
     let half_done = indexed(MANY, MANY).said("completedIndexes", odd_indexes.join(","));
     let (planned, ..) = whole_sync(&half_done, Vec::new());

@@ -11,14 +11,14 @@ use job_operator::apply::Outcome;
 use job_operator::objects::Job;
 use job_operator::objects::pod::Pod;
 use job_operator::objects::status::JobStatus;
-use job_operator::observe::Observed;
+use job_operator::observe::{Observed, OrphanPod};
 use job_operator::plan::backoff::BackoffRecord;
 use job_operator::plan::ending::JobResult;
 use job_operator::plan::indexed::OrderedIntervals;
 use job_operator::plan::orphan::{OrphanPlan, plan_orphan};
 use job_operator::plan::scale::NewPod;
 use job_operator::plan::tracking::plan_tracking;
-use job_operator::plan::{Pods, plan};
+use job_operator::plan::{Plan, Pods, plan};
 use job_operator::status::next_status;
 use serde_json::{Value, json};
 use shared::api::object::Uid;
@@ -26,7 +26,7 @@ use shared::api::pod::{Phase, PodView};
 use shared::runtime::expectations::Outstanding;
 use shared::testing::{NOW, ObjectBuilder, uid};
 
-use crate::fixtures::{INDEX, Spec, pod};
+use crate::fixtures::{INDEX, Spec, all_released, pod};
 
 /// Why a sync did not come to its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -201,11 +201,11 @@ impl World {
             expires: Timestamp::MAX,
         });
         let (released, backoff) = (self.released.clone(), self.backoff);
-        let mut plan = plan(&Observed { job: state.job.build(), pods, outstanding, released, backoff }, self.now);
-        let Some(tally) = plan.tally.take() else { return Ok(()) };
-        let outcome = self.carry_out(&plan.pods)?;
+        let observed = Observed { job: state.job.build(), pods, outstanding, released, backoff };
+        let Plan { claim: _, pods, ending, outstanding: _, wake, counts } = plan(&observed, self.now);
+        let outcome = Outcome { counts, ending, wake, ..self.carry_out(&pods)? };
 
-        let tracking = plan_tracking(&plan, &tally, &outcome, self.now);
+        let Some(tracking) = plan_tracking(&observed, &outcome, self.now) else { return Ok(()) };
         let mut version = state.version;
         if tracking.is_news {
             version = self.say(version, &tracking.status)?;
@@ -219,9 +219,8 @@ impl World {
             }
             self.release(pod.key.name())?;
         }
-        let finish = next_status(&tracking, &BTreeSet::new(), self.now);
-        if finish.is_news {
-            self.say(version, &finish.status)?;
+        if let Some(last) = next_status(&all_released(tracking), self.now) {
+            self.say(version, &last.status)?;
         }
         Ok(())
     }
@@ -375,7 +374,8 @@ impl World {
     fn release_orphans(&mut self) {
         let job = self.job();
         for pod in self.pods() {
-            if let OrphanPlan::Release(_) = plan_orphan(&pod, Some(&job)) {
+            let observed = OrphanPod { pod: Arc::clone(&pod), job: Some(Arc::clone(&job)), is_job_cached: true };
+            if let OrphanPlan::Release(_) = plan_orphan(&observed) {
                 self.release(pod.metadata.name()).expect("nothing ends here");
             }
         }

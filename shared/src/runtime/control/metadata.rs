@@ -1,4 +1,4 @@
-//! Calls for who knows a kind only by discovery: live metadata, and whole collections.
+//! Calls for kinds that are known only by discovery: live metadata, and whole collections.
 //!
 //! Left out: deciding what a refusal means. A kind may refuse any of these calls.
 

@@ -1,6 +1,6 @@
 //! Which pods are looked at because no Job may count them any more.
 //!
-//! Left out: whether a Job counts them all the same, which a sync finds out ([`crate::controller::orphan_pods`]).
+//! Left out: whether a Job counts them all the same, which a sync finds out ([`crate::observe`]).
 
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;

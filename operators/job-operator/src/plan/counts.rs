@@ -22,8 +22,10 @@ use crate::objects::{Job, PodFailureAction};
 use crate::observe::Observed;
 
 /// A Job and its pods, counted.
+///
+/// Upstream: `syncJobCtx`, `pkg/controller/job/job_controller.go`.
 #[derive(Debug, PartialEq)]
-pub struct Tally {
+pub struct Counts {
     /// The Job.
     pub job: Arc<Job>,
     /// Its pods by key, those to be adopted included.
@@ -65,7 +67,7 @@ pub struct Failures {
     pub held: BTreeMap<i32, Arc<Pod>>,
 }
 
-impl Tally {
+impl Counts {
     /// Counts.
     pub fn new(observed: &Observed, claim: &Claim<Pod>, now: Timestamp) -> Self {
         let job = Arc::clone(&observed.job);
@@ -75,7 +77,7 @@ impl Tally {
         let tracked = pods.iter().filter(|pod| pod.has_tracking_finalizer() || adopted.contains(&pod.metadata.uid));
         let tracked = tracked.map(|pod| pod.metadata.uid).filter(|uid| !observed.released.contains(uid)).collect();
         let started = (!job.spec.suspend).then(|| Time::of(now));
-        let mut tally = Self {
+        let mut counts = Self {
             start_time: job.status.start_time.or(started),
             pods,
             tracked,
@@ -85,12 +87,12 @@ impl Tally {
             indexes: None,
             job,
         };
-        tally.count_ended();
-        tally.indexes = tally.count_indexes();
-        if let Some(indexes) = &tally.indexes {
-            tally.succeeded = indexes.succeeded.total();
+        counts.count_ended();
+        counts.indexes = counts.count_indexes();
+        if let Some(indexes) = &counts.indexes {
+            counts.succeeded = indexes.succeeded.total();
         }
-        tally
+        counts
     }
 
     /// Upstream: `getNewFinishedPods`.

@@ -1,0 +1,59 @@
+//! What the apiserver counts itself: the watches it holds open, and what it sends to those who read.
+//! Left out: answers to writes, whose size it does not count.
+
+use anyhow::{Context, Result};
+use kube::Client;
+
+/// How it stands with the apiserver.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Counts {
+    /// Watches that are open now, whoever reads them.
+    pub(super) watches: f64,
+    /// What has been sent to readers since its start. Lists of one namespace are not counted: these are the benchmark's
+    /// own looks at how far a step has come.
+    pub(super) sent_bytes: f64,
+}
+
+pub(super) async fn counts(client: &Client) -> Result<Counts> {
+    let request = http::Request::get("/metrics").body(Vec::new()).context("ask for metrics")?;
+    Ok(read(&client.request_text(request).await.context("ask the apiserver for its metrics")?))
+}
+
+fn read(metrics: &str) -> Counts {
+    let mut counts = Counts::default();
+    for (series, value) in metrics.lines().filter_map(|line| line.rsplit_once(' ')) {
+        let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+        let has = |label: &str| labels.contains(label);
+        let value: f64 = value.parse().unwrap_or_default();
+        match name {
+            "apiserver_longrunning_requests" if has(r#"verb="WATCH""#) => counts.watches += value,
+            "apiserver_watch_events_sizes_sum" => counts.sent_bytes += value,
+            "apiserver_response_sizes_sum" if has(r#"scope="cluster""#) || has(r#"scope="resource""#) => {
+                counts.sent_bytes += value;
+            }
+            _ => {}
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watches_and_bytes_are_summed_without_looks_at_a_namespace() {
+        let metrics = "\
+# TYPE apiserver_longrunning_requests gauge
+apiserver_longrunning_requests{resource=\"pods\",scope=\"cluster\",verb=\"WATCH\"} 3
+apiserver_longrunning_requests{resource=\"configmaps\",scope=\"resource\",verb=\"WATCH\"} 2
+apiserver_longrunning_requests{resource=\"pods\",scope=\"resource\",verb=\"CONNECT\"} 7
+apiserver_watch_events_sizes_sum{resource=\"pods\"} 1.5e+06
+apiserver_watch_events_sizes_count{resource=\"pods\"} 1000
+apiserver_response_sizes_sum{resource=\"pods\",scope=\"cluster\",verb=\"LIST\"} 400
+apiserver_response_sizes_sum{resource=\"pods\",scope=\"namespace\",verb=\"LIST\"} 90000
+apiserver_response_sizes_sum{resource=\"pods\",scope=\"resource\",verb=\"GET\"} 100
+";
+        assert_eq!(read(metrics), Counts { watches: 5.0, sent_bytes: 1_500_500.0 });
+    }
+}
