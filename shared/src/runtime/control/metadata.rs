@@ -32,7 +32,19 @@ impl Control {
         accept: Accept,
         each: impl FnMut(T),
     ) -> Result<(), ApiError> {
-        each_of(&self.client, &resource.collection_path(namespace), Selection::default(), accept, each).await
+        self.list_selected(resource, namespace, Selection::default(), accept, each).await
+    }
+
+    /// As [`Self::list_each`], of those that the selectors pick; `""` for all namespaces.
+    pub async fn list_selected<T: DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        selection: Selection<'_>,
+        accept: Accept,
+        each: impl FnMut(T),
+    ) -> Result<(), ApiError> {
+        each_of(&self.client, &resource.collection_path(namespace), selection, accept, each).await
     }
 }
 
