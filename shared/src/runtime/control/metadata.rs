@@ -24,7 +24,7 @@ impl Control {
         self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
     }
 
-    /// A live list of what is selected in one namespace, given page by page so that no more than one is ever held.
+    /// A live list of what is selected in one namespace (`""` for all), given page by page so that no more than one is ever held.
     pub async fn list_each<T: DeserializeOwned>(
         &self,
         resource: &Resource,
