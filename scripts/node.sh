@@ -28,8 +28,9 @@ system() { kubectl --namespace kube-system "$@"; }
 holder() { system get lease "$1" --ignore-not-found --output 'jsonpath={.spec.holderIdentity}'; }
 held_by_another() { local now; now=$(holder "$1") && [ -n "$now" ] && [ "$now" != "$2" ]; }
 
+# finish STATUS: shows what there is if it failed, and stops the node.
 finish() {
-  status=$?
+  local status=$1
   if [ "$status" != 0 ]; then
     kubectl get pods --all-namespaces --output wide || true
     for operator in "${operators[@]}"; do
@@ -60,7 +61,7 @@ start() {
   for operator in "${operators[@]}"; do
     controllers+=",-${operator%-operator}-controller"
   done
-  trap finish EXIT
+  trap 'finish $?' EXIT
   eval "$("$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
   step "a node is up, its kube-controller-manager runs --controllers=$controllers"
 

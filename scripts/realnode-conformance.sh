@@ -2,14 +2,15 @@
 # conformance.sh on a real node of this machine, which pulls no images: what the tests run in their pods is built here, of
 # upstream's agnhost, of busybox and of this machine's own programs.
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
-# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, dash, netcat-openbsd, curl, wget, util-linux.
+#   FOCUS=... for the tests with names that match this regular expression
+# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, dash, netcat-openbsd, curl, wget, util-linux, iptables.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # shellcheck source=scripts/node.sh
 . scripts/node.sh
 
-for program in go kubectl buildah busybox dash nc.openbsd curl wget nsenter; do
+for program in go kubectl buildah busybox dash nc.openbsd curl wget nsenter iptables; do
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
@@ -71,8 +72,24 @@ load_images() (
   image "$registry/pause:3.10.2" '["/agnhost"]' '["pause"]'
 )
 
+# A gateway of this machine may answer for any address, and a Service that is gone would seem to be there. What kube-proxy
+# sends nowhere is refused: its rules come before these.
+refuse_services() {
+  local chain
+  for chain in OUTPUT FORWARD; do
+    iptables "$1" "$chain" --destination "$services" --jump REJECT
+  done
+}
+leave() {
+  refuse_services --delete || true
+  finish "$1"
+}
+
 start "$@"
+services=$(kubectl get servicecidr kubernetes --output 'jsonpath={.spec.cidrs[0]}')
+trap 'leave $?' EXIT
+refuse_services --insert
 load_images
 step "the tests have their images"
-scripts/conformance.sh
+scripts/conformance.sh ${FOCUS:+"$FOCUS"}
 step "all passed"

@@ -190,6 +190,12 @@ impl Usage {
         }
     }
 
+    /// Whether an operator has done this.
+    pub fn shows(&self, operator: &str, action: &Action) -> bool {
+        let is_done = |(request, count): (&Request, &Count)| request.action == *action && count.allowed > 0;
+        self.0.get(operator).is_some_and(|asked| asked.iter().any(is_done))
+    }
+
     /// Where a role and what its operator did disagree, one complaint for each.
     pub fn compare(&self, operator: &str, grants: &[Grant]) -> Vec<String> {
         let nothing = BTreeMap::new();
@@ -331,6 +337,17 @@ mod tests {
             &json!([]),
             &[r#"job-operator was refused 2 times: delete core/pods, such as "" in """#],
         );
+    }
+
+    #[test]
+    fn the_log_shows_what_an_operator_was_allowed_to_do() {
+        let account = "system:serviceaccount:kube-system:job-operator";
+        let refused = line("ResponseComplete", "delete", account, &json!({"resource": "pods"}), "forbid");
+        let usage = Usage::read(&(refused + &done("list", &json!({"resource": "pods", "namespace": "a"})))).unwrap();
+        let action = |verb: &str| Action { group: String::new(), resource: "pods".to_owned(), verb: verb.to_owned() };
+        assert!(usage.shows("job-operator", &action("list")));
+        assert!(!usage.shows("job-operator", &action("delete")));
+        assert!(!usage.shows("other", &action("list")));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! happens, in the end there is exactly the right number of pods, and no bound was broken on the way.
 //! Left out: faults of the cluster itself, such as dying nodes.
 
+mod demand;
 mod failover;
 mod jobs;
 mod kills;

@@ -42,8 +42,9 @@ impl Operator for CronJobOperator {
         let effects = setup.effects(&queue);
         cron_jobs.on_change(effects.of(&caches, Caches::cron_job_changed));
         jobs.on_change(effects.of(&caches, Caches::job_changed));
+        let need = cron_jobs.need(|_| true);
         setup.watch(cron_jobs);
-        setup.watch(jobs);
+        setup.watch_beside(jobs, &need);
         let skew = CreationSkew::new();
         setup.metrics().register(CreationSkew::NAME, CreationSkew::HELP, skew.histogram());
         let controller = CronJobController {

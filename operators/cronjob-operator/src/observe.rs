@@ -43,7 +43,7 @@ impl Observed {
 pub struct Caches {
     /// All CronJobs.
     pub cron_jobs: Arc<Cache<CronJob>>,
-    /// All Jobs.
+    /// The Jobs of the namespaces with a CronJob.
     pub jobs: Arc<Cache<Job>>,
     /// The Jobs by the name of their controller.
     pub jobs_by_controller_name: IndexId,

@@ -15,10 +15,10 @@ use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Failure, Outcome, Writer};
 use crate::flags::Flags;
-use crate::observe::{Caches, Informers, Observed};
+use crate::observe::{Caches, Informers, Observed, live_pods};
 use crate::plan::claim::plan_claim;
 use crate::plan::sync::after_creation;
-use crate::plan::{Path, StatusScope, plan, progress};
+use crate::plan::{Path, StatusScope, plan, progress, recreate};
 use crate::status::next_status;
 
 /// The operator as a process.
@@ -34,15 +34,14 @@ impl Operator for DeploymentOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("deployment", Backoff::default());
-        let (caches, Informers { mut deployments, mut replica_sets, mut pods }) = Caches::new();
+        let (caches, Informers { mut deployments, mut replica_sets }) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
         deployments.on_change(effects.of(&caches, |_, change| Caches::deployment_changed(change)));
         replica_sets.on_change(effects.of(&caches, Caches::replica_set_changed));
-        pods.on_change(effects.of(&caches, Caches::pod_changed));
+        let need = deployments.need(|_| true);
         setup.watch(deployments);
-        setup.watch(replica_sets);
-        setup.watch(pods);
+        setup.watch_while(replica_sets, &need);
 
         let writer = Writer { control: setup.control(&queue), recorder: setup.recorder() };
         let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
@@ -67,6 +66,7 @@ impl Controller for DeploymentController {
             return Ok(Requeue::Done);
         };
         let observed = self.claim(observed).await?;
+        let observed = self.look_for_pods(observed).await?;
         let (observed, outcome) = self.carry_out(observed).await;
         let (observed, outcome) = self.after_creation(observed, outcome).await;
 
@@ -86,7 +86,8 @@ impl Controller for DeploymentController {
         let is_settled = status.is_none() && outcome.scope == StatusScope::Rollout;
         // What is written comes back as an event.
         let check = is_settled.then(|| progress::next_check(&observed, &observed.deployment.status, now)).flatten();
-        Ok(check.map_or(Requeue::Done, Requeue::After))
+        let look = recreate::next_look(&observed, now);
+        Ok(check.into_iter().chain(look).min().map_or(Requeue::Done, Requeue::After))
     }
 }
 
@@ -99,6 +100,15 @@ impl DeploymentController {
         }
         let replica_sets = self.writer.claim(&observed, claim).await?;
         Ok(observed.claimed(replica_sets))
+    }
+
+    /// The second stage, where what is to be done depends on pods of which no status tells.
+    async fn look_for_pods(&self, observed: Observed) -> anyhow::Result<Observed> {
+        if !recreate::depends_on_pods(&observed, self.clock.now()) {
+            return Ok(observed);
+        }
+        let pods = live_pods(&self.writer.control, &observed.deployment).await?;
+        Ok(observed.with_live_pods(pods))
     }
 
     /// Gives what was observed, with what was decided about the Deployment.

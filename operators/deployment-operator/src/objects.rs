@@ -1,10 +1,12 @@
 //! What a Deployment, a ReplicaSet and a pod are to this operator: the fields it reads, and the exact texts it writes.
 //!
 //! The template and the selector, which are handed on, are kept as the JSON they came in. Left out: everything a pod is
-//! besides running or not.
+//! besides being there or not.
 
 use std::fmt;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -12,8 +14,8 @@ use shared::api::condition::Condition;
 use shared::api::int_or_percent::IntOrPercent;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
-use shared::api::object::{Meta, null_as_default};
-use shared::api::resource::{DEPLOYMENTS, PODS, REPLICA_SETS};
+use shared::api::object::{Meta, Uid, null_as_default};
+use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
 use shared::api::selector::{LabelSelector, Selector};
 use shared::api::template::PodTemplate;
 
@@ -307,6 +309,18 @@ impl ReplicaSet {
     pub fn is_active(&self) -> bool {
         self.spec.replicas > 0
     }
+
+    /// Whether it may have pods that have not ended, terminating ones included; none where its status leaves that open.
+    ///
+    /// A status of an older generation knows nothing of what was asked for since. Only newer servers keep how many pods
+    /// terminate.
+    pub fn may_run_pods(&self) -> Option<bool> {
+        let ReplicaSetStatus { observed_generation, replicas, terminating_replicas, .. } = self.status;
+        if observed_generation < self.metadata.generation || replicas > 0 {
+            return Some(true);
+        }
+        terminating_replicas.map(|terminating| terminating > 0)
+    }
 }
 
 shared::view!(ReplicaSet, REPLICA_SETS, Annotations);
@@ -345,16 +359,31 @@ pub struct ReplicaSetStatus {
     pub conditions: Box<[Condition]>,
 }
 
-/// A pod that may still run: what the strategy Recreate waits for.
-#[derive(Clone, Debug, Deserialize)]
+/// A pod that has not ended, as a list gives it.
+#[derive(Debug, Deserialize)]
 pub struct Pod {
-    /// Its metadata.
-    pub metadata: Meta,
+    metadata: PodMeta,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodMeta {
+    #[serde(flatten)]
+    common: Meta,
+    #[serde(default)]
+    deletion_grace_period_seconds: Option<i64>,
 }
 
 impl Pod {
-    /// The field selector of those that have not finished, whatever they do otherwise: an unknown phase may still run.
-    pub const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
-}
+    /// Whose it is.
+    pub fn controller_uid(&self) -> Option<Uid> {
+        self.metadata.common.controller_uid()
+    }
 
-shared::view!(Pod, PODS);
+    /// Since when it has been ending; none if it is not to end. Its deletionTimestamp is when its grace is over.
+    pub fn ending_since(&self) -> Option<Timestamp> {
+        let PodMeta { common, deletion_grace_period_seconds } = &self.metadata;
+        let grace = u64::try_from(deletion_grace_period_seconds.unwrap_or(0)).unwrap_or(0);
+        common.deletion?.timestamp().checked_sub(Duration::from_secs(grace)).ok()
+    }
+}

@@ -1,16 +1,22 @@
-//! What one sync of a Deployment knows: the Deployment, the ReplicaSets that are or may become its own, and whether their
-//! pods run.
+//! What one sync of a Deployment knows: the Deployment and the ReplicaSets that are or may become its own, from the caches;
+//! and which of them have pods, by one list, where their statuses do not tell and it matters.
 //!
-//! All of it comes from the caches. Left out: which ReplicaSets are its own in the end, which is [`crate::plan::claim`]'s.
+//! Left out: which ReplicaSets are its own in the end, which is [`crate::plan::claim`]'s.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anyhow::Context;
+use jiff::Timestamp;
 use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
+use shared::api::pod::LIVE;
+use shared::api::resource::PODS;
 use shared::controllers::claims::Claims;
-use shared::runtime::cache::{Cache, IndexId};
+use shared::runtime::cache::Cache;
+use shared::runtime::client::Accept;
+use shared::runtime::control::{Control, Selection};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{Deployment, DeploymentSpec, DeploymentStatus, Pod, ReplicaSet, annotations};
@@ -22,56 +28,29 @@ pub struct Caches {
     pub deployments: Arc<Cache<Deployment>>,
     /// Every ReplicaSet, whoever's.
     pub replica_sets: Arc<Cache<ReplicaSet>>,
-    /// Every pod that has not finished, whoever's.
-    pub pods: Arc<Cache<Pod>>,
     /// Whose a ReplicaSet is, or may become.
     pub claims: Claims<Deployment, ReplicaSet>,
-    pods_by_controller: IndexId,
 }
 
 /// What is followed.
 pub(crate) struct Informers {
     pub(crate) deployments: Informer<Deployment>,
     pub(crate) replica_sets: Informer<ReplicaSet>,
-    pub(crate) pods: Informer<Pod>,
 }
 
 impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
-        let mut pods = InformerBuilder::<Pod>::new().fields(Pod::UNFINISHED).metadata_only();
-        let pods_by_controller = pods.index_by_controller();
-        let pods = pods.build();
         let (claims, deployments, replica_sets) = Claims::new(InformerBuilder::new(), InformerBuilder::new());
-        let caches = Self {
-            deployments: deployments.cache(),
-            replica_sets: replica_sets.cache(),
-            pods: pods.cache(),
-            claims,
-            pods_by_controller,
-        };
-        (caches, Informers { deployments, replica_sets, pods })
+        let caches = Self { deployments: deployments.cache(), replica_sets: replica_sets.cache(), claims };
+        (caches, Informers { deployments, replica_sets })
     }
 
     /// What is known of the Deployment of this key; `None` if there is none.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let deployment = self.deployments.get(key)?;
         let replica_sets = self.claims.candidates(&deployment);
-        let pods = self.pods_of(&replica_sets);
-        Some(Observed::new(deployment, replica_sets, pods))
-    }
-
-    /// The pods of these ReplicaSets.
-    ///
-    /// Upstream: `getPodMapForDeployment`, `pkg/controller/deployment/deployment_controller.go`.
-    fn pods_of(&self, replica_sets: &[Arc<ReplicaSet>]) -> Vec<Arc<Pod>> {
-        let pods_of = |set: &Arc<ReplicaSet>| self.pods.controlled_by(self.pods_by_controller, &**set);
-        replica_sets.iter().flat_map(pods_of).collect()
-    }
-
-    /// Whether a pod of any of a Deployment's ReplicaSets may still run.
-    pub fn runs_pods(&self, deployment: &Deployment) -> bool {
-        !self.pods_of(&self.claims.owned(deployment)).is_empty()
+        Some(Observed::new(deployment, replica_sets))
     }
 
     /// The same creation, with the ReplicaSet that was in the way, if the cache knows it.
@@ -89,6 +68,30 @@ impl Caches {
     }
 }
 
+/// The pods that have not ended, by the uid of their controller: since when the last one of each has been ending; none where
+/// none is to end.
+pub type LivePods = BTreeMap<Uid, Option<Timestamp>>;
+
+/// The pods of a Deployment's ReplicaSets, as they are.
+///
+/// Upstream: `getPodMapForDeployment`, `pkg/controller/deployment/deployment_controller.go`.
+pub(crate) async fn live_pods(control: &Control, deployment: &Deployment) -> anyhow::Result<LivePods> {
+    let (namespace, label_selector) = (deployment.metadata.namespace(), deployment.selector()?.to_string());
+    let selection = Selection { field_selector: LIVE, label_selector: &label_selector };
+    let mut pods = LivePods::new();
+    let note = |pod: Pod| {
+        if let Some(uid) = pod.controller_uid() {
+            let since = pods.entry(uid).or_default();
+            *since = pod.ending_since().max(*since);
+        }
+    };
+    control
+        .list_each(&PODS, namespace, selection, Accept::Metadata, note)
+        .await
+        .context("list the pods that are left")?;
+    Ok(pods)
+}
+
 /// One Deployment and what belongs to it.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -96,8 +99,8 @@ pub struct Observed {
     pub deployment: Arc<Deployment>,
     /// Its own ReplicaSets and the orphans of its namespace, oldest first; once they are [claimed](Self::claimed), its own.
     pub replica_sets: Vec<Arc<ReplicaSet>>,
-    /// How many pods of each ReplicaSet may still run.
-    pub running_pods: BTreeMap<Uid, usize>,
+    /// The pods there are, where it was necessary to ask.
+    pub live_pods: Option<LivePods>,
     /// The Deployment's status, with what was decided since.
     pub status: DeploymentStatus,
     /// The Deployment's revision annotation, if one was decided since.
@@ -106,20 +109,10 @@ pub struct Observed {
 
 impl Observed {
     /// From what was read; in any order.
-    pub fn new(
-        deployment: Arc<Deployment>,
-        mut replica_sets: Vec<Arc<ReplicaSet>>,
-        pods: impl IntoIterator<Item = Arc<Pod>>,
-    ) -> Self {
+    pub fn new(deployment: Arc<Deployment>, mut replica_sets: Vec<Arc<ReplicaSet>>) -> Self {
         replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
-        let mut running_pods = BTreeMap::new();
-        for pod in pods {
-            if let Some(uid) = pod.metadata.controller_uid() {
-                *running_pods.entry(uid).or_default() += 1;
-            }
-        }
         let status = deployment.status.clone();
-        Self { deployment, replica_sets, running_pods, status, decided_revision: None }
+        Self { deployment, replica_sets, live_pods: None, status, decided_revision: None }
     }
 
     /// What is asked for.
@@ -142,9 +135,14 @@ impl Observed {
     #[must_use]
     pub fn claimed(mut self, mut replica_sets: Vec<Arc<ReplicaSet>>) -> Self {
         replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
-        let is_own = |uid: &Uid| replica_sets.iter().any(|set| set.metadata.uid == *uid);
-        self.running_pods.retain(|uid, _| is_own(uid));
         self.replica_sets = replica_sets;
+        self
+    }
+
+    /// The same, with the pods there are.
+    #[must_use]
+    pub fn with_live_pods(mut self, pods: LivePods) -> Self {
+        self.live_pods = Some(pods);
         self
     }
 

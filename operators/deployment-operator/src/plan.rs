@@ -6,7 +6,7 @@
 pub mod claim;
 pub mod deployment_util;
 pub mod progress;
-mod recreate;
+pub mod recreate;
 mod rollback;
 mod rolling;
 pub mod sync;

@@ -1,11 +1,15 @@
 //! The operator as it is, against an apiserver in the test's process: its informers, its sync, its writes.
 
+#![cfg(test)]
+
+use std::time::Duration;
+
 use deployment_operator::controller::DeploymentOperator;
 use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
-use shared::testing::object;
-use shared::testing::running::Step::Do;
+use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
+use shared::testing::{ObjectBuilder, object, pod};
 
 const KEY: &str = "default/web";
 
@@ -15,9 +19,19 @@ fn template(image: &str) -> Value {
 
 fn add(server: &Server) {
     let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } });
+    add_with(server, &rolling, 600);
+}
+
+/// Without a deadline, and so without a condition Progressing: its message is of the old ReplicaSet where a kill comes right
+/// after the creation of the new one, as upstream's.
+fn add_recreating(server: &Server) {
+    add_with(server, &json!({ "type": "Recreate" }), i32::MAX);
+}
+
+fn add_with(server: &Server, strategy: &Value, deadline: i32) {
     let spec = json!({
         "replicas": 2, "selector": { "matchLabels": { "app": "web" } }, "template": template("old"),
-        "strategy": rolling, "revisionHistoryLimit": 0, "progressDeadlineSeconds": 600,
+        "strategy": strategy, "revisionHistoryLimit": 0, "progressDeadlineSeconds": deadline,
     });
     server.add(&object("apps/v1", "Deployment", "web").set(&["spec"], spec));
 }
@@ -36,6 +50,78 @@ fn follow(server: &Server) {
                 "fullyLabeledReplicas": replicas, "observedGeneration": generation,
             });
         });
+    }
+}
+
+/// Plays a replicaset-operator that makes pods, and a server that keeps how many terminate, or an older one.
+fn follow_with_pods(server: &Server, says_terminating: bool) {
+    for key in server.keys("replicasets") {
+        let set = server.get("replicasets", &key).unwrap();
+        let wanted = usize::try_from(set["spec"]["replicas"].as_u64().unwrap()).unwrap();
+        let (running, mut terminating): (Vec<String>, Vec<String>) =
+            pods_of(server, &set).into_iter().partition(|pod| !is_terminating(server, pod));
+        for number in running.len()..wanted {
+            server.add(&pod_of(&set, number));
+        }
+        for extra in running.iter().skip(wanted) {
+            let now = server.clock().now().to_string();
+            server.change("pods", extra, |pod| {
+                pod["metadata"]["deletionTimestamp"] = now.into();
+                pod["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+                pod["metadata"]["finalizers"] = json!(["test/held"]);
+            });
+            terminating.push(extra.clone());
+        }
+        server.change("replicasets", &key, |set| {
+            set["status"] = json!({ "replicas": wanted, "readyReplicas": wanted, "availableReplicas": wanted,
+                "observedGeneration": set["metadata"]["generation"] });
+            if says_terminating {
+                set["status"]["terminatingReplicas"] = terminating.len().into();
+            }
+        });
+    }
+    let sets = server.list("replicasets");
+    let with_pods = sets.iter().filter(|set| !pods_of(server, set).is_empty()).count();
+    assert!(with_pods <= 1, "pods of {with_pods} templates at once");
+}
+
+fn follow_new(server: &Server) {
+    follow_with_pods(server, true);
+}
+
+fn follow_old(server: &Server) {
+    follow_with_pods(server, false);
+}
+
+fn pod_of(set: &Value, number: usize) -> ObjectBuilder {
+    let name = &set["metadata"]["name"];
+    let owner = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": set["metadata"]["uid"],
+        "controller": true }]);
+    let labels = set["spec"]["template"]["metadata"]["labels"].clone();
+    pod(&format!("{}-{number}", name.as_str().unwrap()))
+        .set(&["metadata", "ownerReferences"], owner)
+        .set(&["metadata", "labels"], labels)
+        .phase("Running")
+}
+
+fn pods_of(server: &Server, set: &Value) -> Vec<String> {
+    let is_own = |pod: &Value| {
+        pod["metadata"]["ownerReferences"][0]["uid"] == set["metadata"]["uid"] && pod["status"]["phase"] != "Failed"
+    };
+    let keys = server.keys("pods").into_iter();
+    keys.filter(|key| is_own(&server.get("pods", key).unwrap())).collect()
+}
+
+fn is_terminating(server: &Server, pod: &str) -> bool {
+    !server.get("pods", pod).unwrap()["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Plays the kubelet: what terminates is gone.
+fn end(server: &Server) {
+    for key in server.keys("pods") {
+        if is_terminating(server, &key) {
+            server.change("pods", &key, |pod| pod["metadata"]["finalizers"] = json!([]));
+        }
     }
 }
 
@@ -122,6 +208,216 @@ fn an_orphan_is_adopted_and_released_when_it_is_selected_no_more() {
         server.change("replicasets", "default/orphan", |set| set["metadata"]["labels"]["app"] = "debug".into());
         running.at_rest().await;
         assert!(owners().as_array().is_none_or(Vec::is_empty), "{}", owners());
+        assert_eq!(server.keys("replicasets").len(), 2);
+    });
+}
+
+#[test]
+fn a_recreation_survives_a_kill_before_any_write() {
+    test(async {
+        for follow in [follow_new, follow_old] {
+            let life = [
+                Do(add_recreating),
+                Do(follow),
+                Do(roll_out),
+                Do(follow),
+                Pass(Duration::from_secs(20)),
+                Do(follow),
+                Do(end),
+                Do(follow),
+                Pass(Duration::from_secs(20)),
+                Do(follow),
+                Do(follow),
+            ];
+            let server = survives_kills::<DeploymentOperator>(&[], &life).await;
+            let sets = server.list("replicasets");
+            assert_eq!((sets.len(), &sets[0]["spec"]["replicas"]), (1, &json!(2)), "the old one is history");
+            assert_eq!(server.keys("pods").len(), 2);
+            assert_eq!(server.count("watch pods"), 0);
+        }
+    });
+}
+
+/// A Deployment whose old pods have just begun to terminate.
+async fn recreating(server: &Server, follow: fn(&Server)) -> Running {
+    let running = start(server);
+    for step in [add_recreating, follow, roll_out, follow] {
+        step(server);
+        running.at_rest().await;
+    }
+    running
+}
+
+#[test]
+fn where_statuses_say_how_many_pods_terminate_none_is_listed() {
+    test(async {
+        let server = Server::new();
+        let running = recreating(&server, follow_new).await;
+        running.pass(Duration::from_mins(5)).await;
+        assert_eq!(server.keys("replicasets").len(), 1, "old pods still run");
+        end(&server);
+        follow_new(&server);
+        running.at_rest().await;
+        assert_eq!(server.keys("replicasets").len(), 2);
+        assert_eq!((server.count("list pods"), server.count("watch pods")), (0, 0));
+    });
+}
+
+#[test]
+fn where_they_do_not_pods_are_listed_now_and_then_until_the_last_old_one_is_gone() {
+    test(async {
+        let server = Server::new();
+        let running = recreating(&server, follow_old).await;
+        server.add(&pod("of-nobody").label("app", "web").phase("Running"));
+        server.add(&pod_of(&server.list("replicasets")[0], 9).phase("Failed"));
+        running.pass(Duration::from_mins(1)).await;
+        let looks = server.count("list pods");
+        assert!((10..=20).contains(&looks), "{looks} looks in a minute");
+        assert_eq!(server.keys("replicasets").len(), 1, "old pods still run");
+        end(&server);
+        running.pass(Duration::from_secs(11)).await;
+        assert_eq!(server.keys("replicasets").len(), 2);
+        follow_old(&server);
+        running.at_rest().await;
+        let looks = server.count("list pods");
+        running.pass(Duration::from_mins(30)).await;
+        assert_eq!((server.count("list pods"), server.count("watch pods")), (looks, 0), "there is nothing to wait for");
+    });
+}
+
+#[test]
+fn a_list_of_pods_that_fails_lets_no_new_pod_come() {
+    test(async {
+        let server = Server::new();
+        let running = recreating(&server, follow_old).await;
+        end(&server);
+        let refused = server.on("list", "pods").answer(500, "InternalError", "no").times(4);
+        while refused.count() < 4 {
+            assert_eq!(server.keys("replicasets").len(), 1);
+            running.pass(Duration::from_millis(100)).await;
+        }
+        running.pass(Duration::from_secs(15)).await;
+        assert_eq!(server.keys("replicasets").len(), 2);
+    });
+}
+
+#[test]
+fn an_old_set_that_its_controller_has_not_looked_at_yet_may_still_make_pods() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        add_recreating(&server);
+        running.at_rest().await;
+        roll_out(&server);
+        running.at_rest().await;
+        running.pass(Duration::from_mins(1)).await;
+        let sets = server.list("replicasets");
+        assert_eq!((sets.len(), &sets[0]["spec"]["replicas"]), (1, &json!(0)));
+        follow_new(&server);
+        running.at_rest().await;
+        assert_eq!(server.keys("replicasets").len(), 2);
+    });
+}
+
+#[test]
+fn replica_sets_are_followed_only_while_there_is_a_deployment() {
+    test(async {
+        let server = Server::new();
+        let spec = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "db" } }, "template": template("db") });
+        server.add(&object("apps/v1", "ReplicaSet", "db").label("app", "db").set(&["spec"], spec));
+        let reads = || server.count("list replicasets") + server.count("watch replicasets");
+        let running = start(&server);
+        running.at_rest().await;
+        assert_eq!(reads(), 0);
+        add(&server);
+        running.at_rest().await;
+        assert_eq!(server.keys("replicasets").len(), 2);
+        assert_eq!(reads(), 2, "a list and a watch");
+        server.delete("deployments", KEY);
+        running.pass(Duration::from_mins(6)).await;
+        let before = reads();
+        running.pass(Duration::from_mins(30)).await;
+        assert_eq!(reads(), before, "nobody needs them any more");
+    });
+}
+
+/// A ReplicaSet of the template of [`add`] that has no owner.
+fn add_orphan(server: &Server) {
+    let spec = json!({ "replicas": 2, "selector": { "matchLabels": { "app": "web" } }, "template": template("old") });
+    server.add(&object("apps/v1", "ReplicaSet", "orphan").label("app", "web").set(&["spec"], spec));
+}
+
+#[test]
+fn the_first_deployment_waits_for_its_replica_sets_however_they_come() {
+    test(async {
+        for (code, reason) in [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")] {
+            let server = Server::new();
+            let running = start(&server);
+            running.at_rest().await;
+            let refused = server.on("list", "replicasets").answer(code, reason, "no").times(3);
+            add_orphan(&server);
+            add(&server);
+            running.pass(Duration::from_secs(1)).await;
+            assert_eq!(server.writes(), [""; 0], "nothing is known of ReplicaSets yet");
+            running.at_rest().await;
+            assert_eq!((refused.count(), server.keys("replicasets").len()), (3, 1), "{reason}");
+            assert_eq!(server.count("create replicasets"), 0, "the one there is is adopted");
+        }
+    });
+}
+
+#[test]
+fn a_slow_first_list_and_a_watch_that_breaks_make_no_second_replica_set() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        running.at_rest().await;
+        let slow = server.on("list", "replicasets").hold().once();
+        add(&server);
+        slow.arrived().await;
+        add_orphan(&server);
+        running.pass(Duration::from_secs(30)).await;
+        assert_eq!(server.writes(), [""; 0]);
+        slow.release();
+        running.at_rest().await;
+        for disturb in [Server::cut_watches, Server::expire_watches] {
+            disturb(&server, "replicasets");
+            server.change("deployments", KEY, |deployment| deployment["spec"]["replicas"] = 5.into());
+            running.at_rest().await;
+        }
+        assert_eq!((server.keys("replicasets").len(), server.count("create replicasets")), (1, 0));
+        assert_eq!(server.get("replicasets", "default/orphan").unwrap()["spec"]["replicas"], 5);
+    });
+}
+
+#[test]
+fn one_that_goes_and_comes_again_finds_its_replica_sets() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        add_recreating(&server);
+        running.at_rest().await;
+        follow_new(&server);
+        for pause in [Duration::from_secs(1), Duration::from_mins(7), Duration::from_mins(60)] {
+            server.delete("deployments", KEY);
+            running.pass(pause).await;
+            add_recreating(&server);
+            running.at_rest().await;
+            assert_eq!(server.keys("replicasets").len(), 1, "{pause:?}");
+        }
+        assert_eq!(server.count("create replicasets"), 1, "none was made twice");
+        server.delete("deployments", KEY);
+        running.pass(Duration::from_mins(60)).await;
+        add_recreating(&server);
+        roll_out(&server);
+        for follow in [follow_new, follow_new] {
+            running.pass(Duration::from_mins(1)).await;
+            follow(&server);
+        }
+        assert_eq!(server.keys("replicasets").len(), 1, "old pods still run");
+        end(&server);
+        follow_new(&server);
+        running.at_rest().await;
         assert_eq!(server.keys("replicasets").len(), 2);
     });
 }

@@ -60,7 +60,10 @@ impl Writer {
         let is_whole = missing.is_empty();
         self.tracker.await_nodes(&service.metadata.key, missing);
         let error = match plan {
-            Plan::Ignore(_) => None,
+            Plan::Ignore(_) => {
+                self.tracker.forget_slices(&service.metadata.key);
+                None
+            }
             Plan::Write(slices) => {
                 self.tracker.remember_state(&service.metadata.key, &observed.state);
                 self.write_all(service, slices).await.err()
@@ -174,7 +177,7 @@ impl Writer {
             endpoints,
         });
         let created = self.control_of(service).create(&ENDPOINT_SLICES, service.metadata.namespace(), body).await;
-        self.note(operations::CREATE, created)
+        self.note(service, operations::CREATE, created)
     }
 
     async fn update(&self, task: &Task<'_>, update: &Update) -> Result<(), ApiError> {
@@ -186,7 +189,7 @@ impl Writer {
             endpoints: endpoints.as_deref(),
         });
         let updated = self.control_of(task.service).patch(&ENDPOINT_SLICES, key, preconditions, patch).await;
-        self.note(operations::UPDATE, updated)
+        self.note(task.service, operations::UPDATE, updated)
     }
 
     async fn delete(&self, service: &Service, Deletion { key, uid, why: _ }: &Deletion) -> Result<(), ApiError> {
@@ -194,7 +197,7 @@ impl Writer {
             Ok(()) => {
                 // Where the event has come before the answer, nothing is to be expected any more.
                 if self.endpoint_slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
-                    self.tracker.deleted(*uid);
+                    self.tracker.deleted(&service.metadata.key, *uid);
                 }
                 self.metrics.wrote(operations::DELETE);
                 Ok(())
@@ -209,9 +212,14 @@ impl Writer {
         self.control.for_key(&service.metadata.key, service.metadata.uid)
     }
 
-    fn note(&self, operation: &'static str, outcome: Result<Written, ApiError>) -> Result<(), ApiError> {
+    fn note(
+        &self,
+        service: &Service,
+        operation: &'static str,
+        outcome: Result<Written, ApiError>,
+    ) -> Result<(), ApiError> {
         let written = outcome?.metadata;
-        self.tracker.wrote(written.uid, written.generation);
+        self.tracker.wrote(&service.metadata.key, written.uid, written.generation);
         self.metrics.wrote(operation);
         Ok(())
     }

@@ -71,7 +71,8 @@ impl Operator for EndpointSliceOperator {
     }
 }
 
-/// Which change leads to a sync of which queue. What only the tracker knows has handlers of its own.
+/// Which change leads to a sync of which queue, and what is followed while a Service selects pods. What only the tracker
+/// knows has handlers of its own.
 fn follow(flags: &Flags, setup: &mut Setup, queues: (&Queue, &Queue), caches: &Arc<Caches>, informers: Informers) {
     let Informers { mut services, mut pods, mut nodes, mut endpoint_slices } = informers;
     let (effects, effects_on_zones) = (setup.effects(queues.0), setup.effects(queues.1));
@@ -93,13 +94,17 @@ fn follow(flags: &Flags, setup: &mut Setup, queues: (&Queue, &Queue), caches: &A
     let tracker = Arc::clone(&caches.tracker);
     endpoint_slices.on_later_change(move |change| {
         if let Change::Deleted(slice) = change {
-            tracker.deletion_observed(slice.metadata.uid);
+            tracker.deletion_observed(slice);
         }
     });
+    let need = services.need(|service| service.selects().is_some());
     setup.watch(services);
-    setup.watch(pods);
-    setup.watch(nodes);
-    setup.watch(endpoint_slices);
+    setup.watch_while(pods, &need);
+    // Whole, though hints alone need more than metadata. In a second cache a node could come later than in the first: an
+    // endpoint would lack the zone that its hint is worked out from, and nothing would wake its Service again.
+    setup.watch_while(nodes, &need);
+    // Those of a Service that has lost its selector are left alone.
+    setup.watch_while(endpoint_slices, &need);
 }
 
 /// How far apart two syncs of a Service are that change its slices: while pods come and go by the dozen, a slice of a

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::Key;
+use shared::api::pod::LIVE;
 use shared::api::time::Time;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::informer::{Informer, InformerBuilder};
@@ -57,16 +58,14 @@ impl Observed {
     }
 }
 
-/// Pods that have ended are endpoints of nothing, and need not be known.
-const LIVING_PODS: &str = "status.phase!=Succeeded,status.phase!=Failed";
-
-/// The caches that a sync reads, and what is remembered between syncs.
+/// The caches that a sync reads, and what is remembered between syncs. All but the Services are followed only while one of
+/// them selects pods.
 pub struct Caches {
     /// All Services.
     pub services: Arc<Cache<Service>>,
     /// The Services by one pair of their selectors.
     pub services_by_selector: IndexId,
-    /// The pods that have not ended.
+    /// The pods that have an IP and have not ended.
     pub pods: Arc<Cache<Pod>>,
     /// The pods by their namespace.
     pub pods_by_namespace: IndexId,
@@ -109,7 +108,8 @@ impl Caches {
         let mut services = InformerBuilder::<Service>::new();
         let services_by_selector =
             services.index(|service, emit| first_of_selector(service).into_iter().for_each(emit));
-        let mut pods = InformerBuilder::<Pod>::new().fields(LIVING_PODS);
+        // Other pods are endpoints of nothing: see `Pod::is_listed`.
+        let mut pods = InformerBuilder::<Pod>::new().fields(format!("status.podIP!=,{LIVE}"));
         let pods_by_namespace = pods.index_by_namespace();
         // What others manage is none of ours, and need not be known.
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(format!("{}={MANAGED_BY}", labels::MANAGED_BY));
@@ -133,7 +133,7 @@ impl Caches {
     /// Observes one Service; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let service = self.services.get(key)?;
-        let Some(selector) = service.selector.clone().filter(|_| !service.is_external_name) else {
+        let Some(selector) = service.selects().cloned() else {
             return Some(Observed::only(service));
         };
         let pods = self.selected(key.namespace(), &selector);
@@ -171,12 +171,15 @@ impl Caches {
     /// Upstream: `dropEndpointSlicesPendingDeletion`, `pkg/controller/endpointslice/endpointslice_controller.go`.
     fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
         let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
-        slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.has_deleted(slice.metadata.uid));
+        slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.has_deleted(slice));
         slices
     }
 
-    /// The shares of the zones.
+    /// The shares of the zones. What is remembered of nodes that were followed once does not count.
     pub(crate) fn zones(&self) -> Option<Arc<ZoneRatios>> {
+        if self.nodes.is_empty() {
+            return None;
+        }
         self.tracker.zones(|| self.zones_by_nodes())
     }
 

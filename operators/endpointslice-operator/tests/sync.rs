@@ -1,9 +1,10 @@
 //! The operator as it is, against an apiserver in the test's process: its informers, its sync, its writes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use endpointslice_operator::EndpointSliceOperator;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -85,5 +86,292 @@ fn a_watch_that_stands_still_makes_no_second_slice() {
         server.release_watches("endpointslices");
         running.pass(SECONDS).await;
         assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (1, 2));
+    });
+}
+
+const SERVICE: &str = "default/web";
+
+fn start(server: &Server) -> Running {
+    Running::start::<EndpointSliceOperator>(server, &FLAGS)
+}
+
+/// What nobody needs: a Service without a selector, one that is but another name, a pod, a node and a slice.
+fn add_what_needs_nothing(server: &Server) {
+    server.add(&object("v1", "Service", "kubernetes").set(&["spec"], json!({ "clusterIP": "10.0.0.1" })));
+    let name = json!({ "type": "ExternalName", "externalName": "example.org", "selector": { "app": "web" } });
+    server.add(&object("v1", "Service", "elsewhere").set(&["spec"], name));
+    server.add(&object("v1", "Node", "another"));
+    server.add(&pod("other"));
+    let slice = object("discovery.k8s.io/v1", "EndpointSlice", "left").set(&["addressType"], "IPv4");
+    let manager = ("endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io");
+    server.add(&slice.label("kubernetes.io/service-name", "elsewhere").label(manager.0, manager.1));
+}
+
+/// The resources that were listed or watched since `before`, each once.
+fn followed_since(server: &Server, before: usize) -> BTreeSet<String> {
+    let reads = server.requests().split_off(before).into_iter();
+    let reads = reads.filter(|line| line.starts_with("list ") || line.starts_with("watch "));
+    reads.map(|line| line.split(' ').nth(1).unwrap_or_default().to_owned()).collect()
+}
+
+const ON_DEMAND: [&str; 3] = ["endpointslices", "nodes", "pods"];
+
+#[test]
+fn nothing_but_services_is_followed_until_one_selects_pods() {
+    test(async {
+        let server = Server::new();
+        add_what_needs_nothing(&server);
+        let running = start(&server);
+        running.pass(Duration::from_mins(10)).await;
+        let only_services = BTreeSet::from(["services".to_owned()]);
+        assert_eq!(followed_since(&server, 0), only_services);
+        assert_eq!(server.writes(), [""; 0]);
+
+        for pause in [Duration::from_mins(6), Duration::from_mins(30)] {
+            let before = server.requests().len();
+            add_service(&server);
+            add_pod(&server, 1);
+            running.pass(SECONDS).await;
+            assert_eq!(followed_since(&server, before), ON_DEMAND.map(str::to_owned).into());
+            assert_eq!(endpoints(&server), 1);
+            server.delete("services", SERVICE);
+            server.delete("nodes", "node");
+            running.pass(pause).await;
+            let before = server.requests().len();
+            server.delete("pods", "default/web-1");
+            running.pass(Duration::from_mins(30)).await;
+            assert_eq!(followed_since(&server, before), only_services, "nobody needs anything more");
+        }
+        assert_eq!(server.keys("endpointslices").len(), 2, "the one that was left behind is used again");
+    });
+}
+
+#[test]
+fn the_first_one_waits_for_all_it_needs_however_that_comes() {
+    test(async {
+        for (code, reason) in [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")] {
+            for resource in ON_DEMAND {
+                let server = with_two_endpoints().await;
+                let before = server.writes();
+                let refused = server.on("list", resource).answer(code, reason, "no").times(3);
+                let running = start(&server);
+                running.pass(Duration::from_secs(1)).await;
+                assert_eq!(server.writes(), before, "nothing is known of {resource} yet: {reason}");
+                running.at_rest().await;
+                running.pass(SECONDS).await;
+                assert_eq!(refused.count(), 3, "{resource}: {reason}");
+                assert_eq!(server.writes(), before, "all was as it is to be: {resource}, {reason}");
+            }
+        }
+    });
+}
+
+/// A cluster in which an operator has listed two pods, and is no more.
+async fn with_two_endpoints() -> Server {
+    let server = Server::new();
+    add_service(&server);
+    (1..=2).for_each(|n| add_pod(&server, n));
+    let running = start(&server);
+    running.at_rest().await;
+    running.pass(SECONDS).await;
+    assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (1, 2));
+    server
+}
+
+#[test]
+fn a_slow_first_list_and_a_watch_that_breaks_lose_no_endpoint_and_make_no_slice_twice() {
+    test(async {
+        for resource in ON_DEMAND {
+            let server = with_two_endpoints().await;
+            let before = server.writes();
+            let slow = server.on("list", resource).hold().once();
+            let running = start(&server);
+            slow.arrived().await;
+            add_pod(&server, 3);
+            running.pass(Duration::from_secs(30)).await;
+            assert_eq!(server.writes(), before, "{resource} are not listed yet");
+            slow.release();
+            running.pass(SECONDS).await;
+            assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (2, 3), "{resource}");
+            server.cut_watches(resource);
+            server.delete("pods", "default/web-3");
+            running.pass(SECONDS).await;
+            assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (1, 2), "{resource}");
+            server.hold_watches(resource);
+            add_pod(&server, 3);
+            server.expire_watches(resource);
+            server.release_watches(resource);
+            running.pass(SECONDS).await;
+            assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (2, 3), "{resource}");
+        }
+    });
+}
+
+#[test]
+fn one_that_goes_and_comes_again_finds_its_slices() {
+    test(async {
+        let server = with_two_endpoints().await;
+        let running = start(&server);
+        running.at_rest().await;
+        for pause in [Duration::from_secs(1), Duration::from_mins(7), Duration::from_mins(60)] {
+            let service = server.get("services", SERVICE).unwrap();
+            server.delete("services", SERVICE);
+            running.pass(pause).await;
+            server.delete("pods", "default/web-2");
+            running.pass(pause).await;
+            add_pod(&server, 2);
+            server.add(&object("v1", "Service", "web").set(&["spec"], service["spec"].clone()));
+            running.pass(SECONDS).await;
+            assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (1, 2), "{pause:?}");
+        }
+        assert_eq!(server.count("create endpointslices"), 1);
+    });
+}
+
+#[test]
+fn a_service_that_loses_its_selector_keeps_its_slices_and_gets_them_right_when_it_has_one_again() {
+    test(async {
+        let server = with_two_endpoints().await;
+        let running = start(&server);
+        running.at_rest().await;
+        let writes = server.writes();
+        server.change("services", SERVICE, |service| service["spec"]["selector"] = json!({}));
+        running.pass(Duration::from_mins(30)).await;
+        server.delete("pods", "default/web-1");
+        let slice = &server.keys("endpointslices")[0];
+        server.change("endpointslices", slice, |slice| slice["endpoints"][0]["conditions"]["ready"] = false.into());
+        running.pass(Duration::from_mins(1)).await;
+        assert_eq!(server.writes(), writes, "somebody else writes them now");
+        server.change("services", SERVICE, |service| service["spec"]["selector"] = json!({ "app": "web" }));
+        running.pass(SECONDS).await;
+        assert_eq!((server.keys("endpointslices"), endpoints(&server)), (vec![slice.clone()], 1));
+        assert_eq!(server.list("endpointslices")[0]["endpoints"][0]["conditions"]["ready"], true);
+    });
+}
+
+#[test]
+fn a_pod_without_an_ip_or_that_has_ended_leaves_and_one_on_its_way_out_stays() {
+    test(async {
+        let server = with_two_endpoints().await;
+        let running = start(&server);
+        running.at_rest().await;
+        let serving = |server: &Server| {
+            let slices = server.list("endpointslices");
+            let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap_or_default());
+            let ready = endpoints.filter_map(|endpoint| {
+                let name = endpoint["targetRef"]["name"].as_str().unwrap_or_default().to_owned();
+                Some((name, endpoint["conditions"]["ready"].as_bool()?))
+            });
+            ready.collect::<BTreeMap<String, bool>>()
+        };
+        let both = |second: bool| BTreeMap::from([("web-1".to_owned(), true), ("web-2".to_owned(), second)]);
+        let only_first = BTreeMap::from([("web-1".to_owned(), true)]);
+        let status = |server: &Server, status: &str| {
+            let status: Value = serde_json::from_str(status).unwrap();
+            server.change("pods", "default/web-2", |pod| {
+                for (field, value) in status.as_object().unwrap() {
+                    pod["status"][field] = value.clone();
+                }
+            });
+        };
+
+        status(&server, r#"{ "podIP": "", "podIPs": [] }"#);
+        running.pass(SECONDS).await;
+        assert_eq!(serving(&server), only_first);
+        status(&server, r#"{ "podIP": "10.2.0.9", "podIPs": [{ "ip": "10.2.0.9" }] }"#);
+        running.pass(SECONDS).await;
+        assert_eq!(serving(&server), both(true));
+        server.change("pods", "default/web-2", |pod| {
+            pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+            pod["metadata"]["deletionGracePeriodSeconds"] = 30.into();
+        });
+        running.pass(SECONDS).await;
+        assert_eq!(serving(&server), both(false));
+        status(&server, r#"{ "phase": "Failed" }"#);
+        running.pass(SECONDS).await;
+        assert_eq!(serving(&server), only_first);
+    });
+}
+
+/// The zones for which endpoints are meant.
+fn hints(server: &Server) -> BTreeSet<String> {
+    let slices = server.list("endpointslices");
+    let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap_or_default());
+    endpoints.map(|endpoint| endpoint["hints"]["forZones"][0]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn hints_are_for_the_zones_of_the_nodes_that_are_there_when_a_service_comes_again() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        for zones in [["a", "b"], ["c", "d"]] {
+            for (n, zone) in (1..).zip(zones) {
+                let node = object("v1", "Node", &format!("node-{zone}")).label("topology.kubernetes.io/zone", zone);
+                let ready = json!([{ "type": "Ready", "status": "True" }]);
+                server.add(&node.set(&["status"], json!({ "conditions": ready, "allocatable": { "cpu": "1" } })));
+                add_pod(&server, n);
+                server.change("pods", &format!("default/web-{n}"), |pod| {
+                    pod["spec"]["nodeName"] = format!("node-{zone}").into();
+                });
+            }
+            add_service(&server);
+            server.change("services", SERVICE, |service| {
+                service["metadata"]["annotations"] = json!({ "service.kubernetes.io/topology-mode": "Auto" });
+            });
+            server.delete("nodes", "node");
+            running.pass(SECONDS).await;
+            assert_eq!(hints(&server), zones.map(str::to_owned).into());
+            server.delete("services", SERVICE);
+            running.pass(Duration::from_mins(7)).await;
+            for (n, zone) in (1..).zip(zones) {
+                server.delete("nodes", &format!("node-{zone}"));
+                server.delete("pods", &format!("default/web-{n}"));
+            }
+        }
+    });
+}
+
+/// As upstream's, which makes a new slice for the endpoints of the one that it does not manage any more.
+#[test]
+fn a_slice_that_loses_its_label_is_left_alone_and_replaced() {
+    test(async {
+        let server = with_two_endpoints().await;
+        let running = start(&server);
+        running.at_rest().await;
+        let slice = server.keys("endpointslices").remove(0);
+        let manager = "endpointslice.kubernetes.io/managed-by";
+        server.change("endpointslices", &slice, |slice| slice["metadata"]["labels"][manager] = "somebody".into());
+        running.pass(SECONDS).await;
+        assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (2, 4));
+        assert_eq!(server.count(&format!("patch endpointslices {slice}")), 0);
+        assert_eq!(server.count(&format!("delete endpointslices {slice}")), 0);
+    });
+}
+
+#[test]
+fn survives_a_kill_while_the_last_service_goes_and_the_next_comes() {
+    test(async {
+        let life = [
+            Do(|server| {
+                add_service(server);
+                (1..=3).for_each(|n| add_pod(server, n));
+            }),
+            Pass(SECONDS),
+            Do(|server| server.delete("services", SERVICE)),
+            Pass(Duration::from_mins(10)),
+            Do(|server| {
+                server.delete("nodes", "node");
+                add_service(server);
+                add_pod(server, 4);
+                server.change("pods", "default/web-2", |pod| {
+                    pod["status"]["podIP"] = "".into();
+                    pod["status"]["podIPs"] = json!([]);
+                });
+            }),
+            Pass(SECONDS),
+        ];
+        let server = survives_kills::<EndpointSliceOperator>(&FLAGS, &life).await;
+        assert_eq!(endpoints(&server), 3);
     });
 }

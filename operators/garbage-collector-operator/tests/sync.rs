@@ -109,3 +109,48 @@ fn a_dependent_that_gets_a_new_owner_at_the_last_moment_stays() {
         assert_eq!(server.keys("configmaps"), ["default/c", "default/free"]);
     });
 }
+
+/// A Lease that goes with `node`.
+fn lease(name: &str, namespace: &str) -> ObjectBuilder {
+    let reference = json!({ "apiVersion": "v1", "kind": "Node", "name": "node", "uid": uid("node").to_string() });
+    let lease = object("coordination.k8s.io/v1", "Lease", name).namespace(namespace);
+    lease.set(&["metadata", "ownerReferences"], json!([reference]))
+}
+
+fn leases(server: &Server) -> Vec<String> {
+    server.keys("leases")
+}
+
+#[test]
+fn the_lease_of_a_node_goes_with_it_although_nobody_watches_it() {
+    test(async {
+        let server = Server::new();
+        server.add(&object("v1", "Node", "node"));
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        server.add(&lease("kubelet", "kube-node-lease"));
+        server.add(&lease("other", "elsewhere"));
+        running.pass(SECONDS).await;
+        let lists = server.count("list leases");
+        for time in ["12:00:00.000000Z", "12:00:10.000000Z"] {
+            server.change("leases", "kube-node-lease/kubelet", |lease| lease["spec"]["renewTime"] = time.into());
+        }
+        running.pass(SECONDS).await;
+        assert_eq!(server.count("list leases"), lists);
+        server.delete("nodes", "node");
+        running.pass(SECONDS).await;
+        assert_eq!(leases(&server), [""; 0]);
+        assert_eq!(server.count("list leases"), lists + 1);
+    });
+}
+
+#[test]
+fn the_lease_of_a_node_that_went_while_nobody_looked_goes_at_the_start() {
+    test(async {
+        let server = Server::new();
+        server.add(&lease("kubelet", "kube-node-lease"));
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        assert_eq!(leases(&server), [""; 0]);
+    });
+}

@@ -12,7 +12,7 @@ use shared::api::time::Time;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::client::Accept;
 use shared::runtime::clock::Clock;
-use shared::runtime::control::{Control, DeleteOptions, KeyControl, Preconditions, Propagation, Written};
+use shared::runtime::control::{Control, DeleteOptions, KeyControl, Preconditions, Propagation, Selection, Written};
 
 use crate::objects::{Item, ItemMeta, LiveNamespace};
 use crate::observe::{Observed, is_unsupported, live_grace_seconds, live_remaining};
@@ -149,7 +149,8 @@ fn delete_options(item: &ItemMeta) -> DeleteOptions<&str, &str> {
 
 async fn delete_each(control: KeyControl<'_>, resource: &Resource, namespace: &str) -> Result<(), ApiError> {
     let mut items: Vec<Item> = Vec::new();
-    match control.list_each(resource, namespace, Accept::Metadata, |item| items.push(item)).await {
+    match control.list_each(resource, namespace, Selection::default(), Accept::Metadata, |item| items.push(item)).await
+    {
         Err(error) if is_unsupported(&error) => return Ok(()),
         listed => listed?,
     }

@@ -11,7 +11,7 @@ use shared::api::resource::{NAMESPACES, PODS, Resource};
 use shared::runtime::api_error::ApiError;
 use shared::runtime::cache::Cache;
 use shared::runtime::client::Accept;
-use shared::runtime::control::Control;
+use shared::runtime::control::{Control, Selection};
 use shared::runtime::discovery::Discovery;
 use shared::runtime::informer::{Feeder, Informer, InformerBuilder};
 
@@ -92,7 +92,11 @@ pub async fn live_served(feeder: &Feeder) -> Served {
 /// Upstream: `estimateGracefulTerminationForPods`.
 pub async fn live_grace_seconds(control: &Control, namespace: &str) -> Result<i64, ApiError> {
     let mut longest = 0;
-    control.list_each(&PODS, namespace, Accept::Object, |pod: Pod| longest = longest.max(pod.grace_seconds())).await?;
+    control
+        .list_each(&PODS, namespace, Selection::default(), Accept::Object, |pod: Pod| {
+            longest = longest.max(pod.grace_seconds());
+        })
+        .await?;
     Ok(longest)
 }
 
@@ -109,7 +113,7 @@ pub struct Remaining {
 pub async fn live_remaining(control: &Control, resource: &Resource, namespace: &str) -> Result<Remaining, ApiError> {
     let mut remaining = Remaining::default();
     let listed = control
-        .list_each(resource, namespace, Accept::Metadata, |item: Item| {
+        .list_each(resource, namespace, Selection::default(), Accept::Metadata, |item: Item| {
             remaining.count += 1;
             for finalizer in item.metadata.finalizers.into_iter().flatten() {
                 *remaining.finalizers.entry(finalizer).or_default() += 1;

@@ -17,13 +17,13 @@ use shared::runtime::queue::Queue;
 
 use crate::metrics::DeletionMetrics;
 use crate::observe::{MissingNode, Observed};
-use crate::plan::{Deletion, MissingPlan, Plan};
+use crate::plan::{BindingsPlan, Deletion, MissingPlan, Plan};
 use crate::status::failed_status;
 
 /// So many pods at once.
 const AT_ONCE: usize = 16;
 /// How long a node may be missing. Upstream: `quarantineTime`, `pkg/controller/podgc/gc_controller.go`.
-const QUARANTINE: Duration = Duration::from_secs(40);
+pub(crate) const QUARANTINE: Duration = Duration::from_secs(40);
 
 /// Deletes pods.
 #[derive(Clone)]
@@ -46,11 +46,16 @@ pub struct Outcome {
 impl Writer {
     /// Does what was planned for a round.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Plan { delete, missing } = plan;
+        let Plan { delete, unread: _ } = plan;
+        self.delete_all(&observed.key, delete).await
+    }
+
+    /// Does what was planned after a search: every missing node gets its time.
+    pub(crate) fn apply_bindings(&self, plan: BindingsPlan) {
+        let BindingsPlan { missing } = plan;
         for node in &missing {
             self.missing.add_after(&Key::new("", node), QUARANTINE);
         }
-        self.delete_all(&observed.key, delete).await
     }
 
     /// Does what was planned for a node that was missing.
@@ -109,8 +114,8 @@ enum Written {
     Gone,
 }
 
-/// A pod that is gone is as good as deleted. One that conflicts is not: if its name is another pod's by now, the cache
-/// shows it before the next round, and if a webhook has refused in these words, it is still there.
+/// A pod that is gone is as good as deleted. One that conflicts is not: if its name is another pod's by now, the next
+/// round knows that, and if a webhook has refused in these words, it is still there.
 fn written(answer: Result<(), ApiError>) -> Result<Written, ApiError> {
     match answer {
         Ok(()) => Ok(Written::There),

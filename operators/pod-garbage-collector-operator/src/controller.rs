@@ -1,8 +1,9 @@
-//! The operator as a process, and rounds over all pods and nodes.
+//! The operator as a process, and rounds over the pods that have ended or are stuck.
 //!
-//! A round is the same whatever leads to it, so it has one key. Left out: which change does not wait for the next round,
-//! which is in `changes`, and the nodes that are missing, which have a controller of their own in `missing_node`.
+//! A round is the same whatever leads to it, so it has one key. Left out: which change does not wait for the next
+//! round, which is in `changes`, and nodes that are missing: `bindings` looks for them, and `missing_node` at each.
 
+mod bindings;
 mod changes;
 mod missing_node;
 
@@ -12,15 +13,16 @@ use std::time::Duration;
 use shared::api::object::Key;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
-use shared::runtime::queue::{Backoff, Cause};
+use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
-use crate::observe::{Caches, Informers, live_out_of_service};
+use crate::observe::{Caches, Informers, Scope, live_round};
 use crate::plan::plan;
+use bindings::BindingsController;
 use missing_node::MissingNodeController;
 
 /// Upstream: `gcCheckPeriod`, `pkg/controller/podgc/gc_controller.go`.
@@ -39,14 +41,17 @@ impl Operator for PodGarbageCollectorOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let rounds = setup.queue("pod_gc_collector", Backoff::default());
+        let bindings = setup.queue("pod_gc_bindings", Backoff::default());
         let missing = setup.queue("orphaned_pods_nodes", Backoff::default());
-        let (caches, Informers { mut pods, mut nodes }) = Caches::new();
+        let threshold = flags.terminated_pod_gc_threshold;
+        let (caches, Informers { pods, mut nodes }) = Caches::new();
         let caches = Arc::new(caches);
-        let effects = setup.effects(&rounds);
-        pods.on_change(effects.of(&caches, Caches::pod_changed));
-        nodes.on_change(effects.of(&caches, Caches::node_changed));
-        setup.watch(pods);
+        nodes.on_change(setup.effects(&rounds).of(&caches, |_, change| Caches::node_changed(change)));
+        nodes.on_change(setup.effects(&missing).of(&caches, |_, change| Caches::missing_node_changed(change)));
         setup.watch(nodes);
+        if threshold > 0 {
+            setup.watch(pods);
+        }
         let writer = Writer {
             control: setup.control(&rounds),
             missing: missing.clone(),
@@ -54,31 +59,44 @@ impl Operator for PodGarbageCollectorOperator {
             clock: setup.clock(),
             decisions: setup.decisions(&rounds),
         };
+        let search = BindingsController {
+            caches: Arc::clone(&caches),
+            writer: Writer { control: setup.control(&bindings), ..writer.clone() },
+            clock: setup.clock(),
+            decisions: setup.decisions(&bindings),
+        };
         let node = MissingNodeController {
             caches: Arc::clone(&caches),
             writer: Writer { control: setup.control(&missing), ..writer.clone() },
             clock: setup.clock(),
             decisions: setup.decisions(&missing),
         };
-        let round = RoundController {
-            caches,
-            writer,
-            threshold: flags.terminated_pod_gc_threshold,
-            clock: setup.clock(),
-            decisions: setup.decisions(&rounds),
-        };
-        let first = rounds.clone();
-        setup.at_start(move || first.add(&round_key(), Cause::Event));
+        let (clock, decisions) = (setup.clock(), setup.decisions(&rounds));
+        let round = RoundController { caches, writer, threshold, clock, decisions };
+        begin(setup, &rounds, &bindings);
         setup.work(Arc::new(round), &rounds, 1);
+        setup.work(Arc::new(search), &bindings, 1);
         setup.work(Arc::new(node), &missing, 1);
     }
+}
+
+/// What is due without any change: the first round, and the searches for nodes that went unseen. In a restored etcd
+/// pods may be bound to nodes which were gone when the backup was made.
+fn begin(setup: &mut Setup, rounds: &Queue, bindings: &Queue) {
+    let (rounds, searches, restored) = (rounds.clone(), bindings.clone(), bindings.clone());
+    setup.at_start(move || {
+        rounds.add(&round_key(), Cause::Event);
+        searches.add(&Scope::All.key(), Cause::Event);
+        searches.add_after(&Scope::Pending.key(), bindings::PERIOD);
+    });
+    setup.on_restore(move || restored.add(&Scope::All.key(), Cause::Event));
 }
 
 fn round_key() -> Key {
     Key::new("", "round")
 }
 
-/// Looks at all pods.
+/// Looks at the pods that have ended or are stuck.
 struct RoundController {
     caches: Arc<Caches>,
     writer: Writer,
@@ -90,7 +108,7 @@ struct RoundController {
 impl Controller for RoundController {
     /// What fails is tried again in the next round, and keeps no other pod waiting. Upstream: `gc`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let observed = live_out_of_service(&self.writer.control, self.caches.observe(key)).await;
+        let observed = live_round(&self.writer.control, self.caches.observe(key, self.threshold)).await;
         let plan = plan(&observed, self.threshold);
         self.decisions.record(self.clock.now(), key, &plan);
         let Outcome { error: _ } = self.writer.apply(&observed, plan).await;

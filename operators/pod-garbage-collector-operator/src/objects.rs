@@ -1,5 +1,6 @@
 //! What pods and nodes are to this operator: where a pod is and whether it has ended, and whether a node can still say so.
 //!
+//! Of the pods that are followed the metadata is enough; a pod is read whole when it may go.
 //! Left out: containers, and who owns a pod. Nobody's pods are spared.
 
 use serde::Deserialize;
@@ -20,6 +21,25 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// What a kubelet gives as the reason of a pod that it has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
 
+/// The field selector of pods none of whose containers will run again; a phase that is missing, or that nobody knows,
+/// counts as ended.
+///
+/// Upstream: `isPodTerminated`, `pkg/controller/podgc/gc_controller.go`.
+pub const ENDED: &str = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
+
+/// Of [`ENDED`] pods those that have not succeeded.
+pub const UNSUCCESSFUL: &str =
+    "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown,status.phase!=Succeeded";
+
+/// A pod by its metadata.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct PodMetadata {
+    /// Its metadata.
+    pub metadata: Meta,
+}
+
+shared::view!(PodMetadata, PODS);
+
 /// A pod.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawPod")]
@@ -37,13 +57,14 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Whether none of its containers will run again; a phase that is missing or unknown counts as ended.
-    ///
-    /// Upstream: `isPodTerminated`, `pkg/controller/podgc/gc_controller.go`.
-    pub fn is_terminated(&self) -> bool {
-        match self.phase {
-            Phase::Pending | Phase::Running | Phase::Unknown => false,
-            Phase::Succeeded | Phase::Failed | Phase::Other => true,
+    /// A pod of which nothing but its metadata was read, and which is known to have succeeded.
+    pub fn succeeded(pod: &PodMetadata) -> Self {
+        Self {
+            metadata: pod.metadata.clone(),
+            node: Text::default(),
+            phase: Phase::Succeeded,
+            is_evicted: false,
+            is_disruption_target: false,
         }
     }
 }

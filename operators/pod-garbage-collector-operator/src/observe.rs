@@ -1,37 +1,82 @@
-//! Reads all pods and nodes from the caches; and anew each node whose pods are to be deleted because of its state.
+//! Reads the ended pods and the nodes from the caches, and live what may go: pods that are stuck, pods of nodes that
+//! are missing, and of too many ended pods those that have not succeeded.
 //!
-//! What a pod is cannot change back: an ended one stays ended, one being deleted stays so, and a bound one stays where it
-//! is. A node can come back. Left out: reading pods anew; each delete names the uid that it means.
+//! What a pod is cannot change back: an ended one stays ended, one being deleted stays so, and a bound one stays where
+//! it is. A node can come back, so it is read anew before its pods go. What cannot be read is passed over, and keeps
+//! nothing else waiting.
+//! Left out: reading one pod anew; each delete names the uid that it means.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::api::resource::PODS;
 use shared::runtime::cache::Cache;
-use shared::runtime::control::Control;
+use shared::runtime::client::Accept;
+use shared::runtime::control::{Control, Selection};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::objects::{NODES, Node, Pod};
+use crate::objects::{ENDED, NODES, Node, Pod, PodMetadata, UNSUCCESSFUL};
+use crate::plan::{Reason, excess};
 
-/// All there is.
+/// The field selector of pods that no node has.
+const UNSCHEDULED: &str = "spec.nodeName=";
+/// So many nodes are named to the apiserver, so that it sends no pods of theirs; a URL has no room for thousands.
+const NAMED_MAX: usize = 100;
+
+/// What a round decides on.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The key of the round.
     pub key: Key,
-    /// All pods, by key.
-    pub pods: Vec<Arc<Pod>>,
-    /// All nodes, by name.
-    pub nodes: Vec<Arc<Node>>,
-    /// The nodes with pods being deleted that are out of service; in a plan, as just read.
+    /// The pods that have ended, by key, if they are too many.
+    pub ended: Vec<Arc<PodMetadata>>,
+    /// Those of them that have not succeeded; none where that was not asked, or not answered.
+    pub unsuccessful: Option<Vec<Arc<Pod>>>,
+    /// Pods being deleted that no node has, or a node that is out of service.
+    pub stuck: Vec<Arc<Pod>>,
+    /// The nodes that are out of service; in a plan those with stuck pods, as just read.
     pub out_of_service: BTreeSet<Text>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// Pods that may have to go and could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Why they would go.
+    pub reason: Reason,
+    /// Why they could not be read.
+    pub error: String,
+}
+
+/// Which nodes bound pods are bound to.
+#[derive(Clone, Debug)]
+pub struct Bindings {
+    /// The key of the search.
+    pub key: Key,
+    /// The nodes that are there.
+    pub nodes: BTreeSet<Text>,
+    /// The nodes that pods are bound to; not all of those that are there.
+    pub bound_to: BTreeSet<Text>,
+}
+
+/// The bound pods among which a search looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All: a node may have gone before anybody followed it.
+    All,
+    /// Those that nothing has started: a pod that is bound to a node which never was stays so.
+    Pending,
 }
 
 /// A node that was missing for as long as a missing node is waited for.
 #[derive(Clone, Debug)]
 pub struct MissingNode {
-    /// The key of the node.
+    /// The key of the sync.
     pub key: Key,
     /// The cache has it again.
     pub is_cached: bool,
@@ -43,71 +88,210 @@ pub struct MissingNode {
 
 /// What this operator follows.
 pub struct Caches {
-    /// All pods.
-    pub pods: Arc<Cache<Pod>>,
+    /// The pods that have ended.
+    pub pods: Arc<Cache<PodMetadata>>,
     /// All nodes.
     pub nodes: Arc<Cache<Node>>,
 }
 
 /// What fills the caches.
 pub(crate) struct Informers {
-    pub(crate) pods: Informer<Pod>,
+    pub(crate) pods: Informer<PodMetadata>,
     pub(crate) nodes: Informer<Node>,
 }
 
 impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
-        let (pods, nodes) = (InformerBuilder::new().build(), InformerBuilder::new().build());
+        let pods = InformerBuilder::new().metadata_only().fields(ENDED).build();
+        let nodes = InformerBuilder::new().build();
         (Self { pods: pods.cache(), nodes: nodes.cache() }, Informers { pods, nodes })
     }
 
-    /// Reads everything, for the round of this key.
-    pub fn observe(&self, key: &Key) -> Observed {
-        let (pods, nodes) = (self.pods.all(), self.nodes.all());
-        let suspected: BTreeSet<&str> =
-            nodes.iter().filter(|node| node.is_out_of_service()).map(|node| node.metadata.name()).collect();
-        let being_deleted = pods.iter().filter(|pod| pod.metadata.is_being_deleted());
-        let out_of_service =
-            being_deleted.filter(|pod| suspected.contains(pod.node.as_str())).map(|pod| pod.node.clone()).collect();
-        Observed { key: key.clone(), pods, nodes, out_of_service }
-    }
-
-    /// Reads the node of this key, which was missing, and its pods.
-    pub fn observe_missing(&self, key: &Key) -> MissingNode {
-        let is_cached = self.nodes.get(key).is_some();
-        let mut pods = if is_cached { Vec::new() } else { self.pods.all() };
-        pods.retain(|pod| pod.node == key.name());
-        MissingNode { key: key.clone(), is_cached, exists: true, pods }
-    }
-}
-
-/// The same, with the nodes that are out of service at the apiserver too. The pods of one that cannot be read are left
-/// alone for this round.
-pub(crate) async fn live_out_of_service(control: &Control, observed: Observed) -> Observed {
-    let mut out_of_service = BTreeSet::new();
-    for node in &observed.out_of_service {
-        match live_node(control, &Key::new("", node)).await {
-            Ok(Some(live)) if live.is_out_of_service() => drop(out_of_service.insert(node.clone())),
-            Ok(Some(_) | None) => {}
-            Err(error) => tracing::warn!(%node, error = format!("{error:#}"), "cannot read the node"),
+    /// Reads what is known without asking, for the round of this key; `threshold` ended pods are not too many.
+    pub fn observe(&self, key: &Key, threshold: i32) -> Observed {
+        let are_too_many = excess(self.pods.len(), threshold) > 0;
+        let nodes = self.nodes.all();
+        let out_of_service = nodes.iter().filter(|node| node.is_out_of_service());
+        Observed {
+            key: key.clone(),
+            ended: if are_too_many { self.pods.all() } else { Vec::new() },
+            unsuccessful: None,
+            stuck: Vec::new(),
+            out_of_service: out_of_service.map(|node| node.metadata.name().into()).collect(),
+            unread: Vec::new(),
         }
     }
-    Observed { out_of_service, ..observed }
+
+    /// Reads which nodes are there, for the search of this key.
+    pub fn observe_bindings(&self, key: &Key) -> Bindings {
+        let nodes = self.nodes.all().iter().map(|node| node.metadata.name().into()).collect();
+        Bindings { key: key.clone(), nodes, bound_to: BTreeSet::new() }
+    }
+
+    /// Reads whether the node of this key, which was missing, is there.
+    pub fn observe_missing(&self, key: &Key) -> MissingNode {
+        let is_cached = self.nodes.get(&Key::new("", key.name())).is_some();
+        MissingNode { key: key.clone(), is_cached, exists: true, pods: Vec::new() }
+    }
 }
 
-/// The same; if pods depend on it, the apiserver is asked for the node.
+impl Observed {
+    /// What was read; notes it if nothing was.
+    fn noted<T: Default>(&mut self, reason: Reason, read: anyhow::Result<T>) -> T {
+        read.unwrap_or_else(|error| {
+            let error = format!("{error:#}");
+            tracing::warn!(reason = reason.as_str(), error, "cannot read which pods should go");
+            self.unread.push(Unread { reason, error });
+            T::default()
+        })
+    }
+}
+
+impl Scope {
+    /// The key of the search.
+    pub(crate) fn key(self) -> Key {
+        Key::new("", if self == Self::All { "all" } else { "pending" })
+    }
+
+    /// Where the search of this key looks.
+    pub(crate) fn of(key: &Key) -> Self {
+        if *key == Self::Pending.key() { Self::Pending } else { Self::All }
+    }
+
+    /// The field selector of its pods, but for those of `nodes`, as far as there is room for their names.
+    fn fields(self, nodes: &BTreeSet<Text>) -> String {
+        let bound = match self {
+            Self::All => "spec.nodeName!=",
+            Self::Pending => "status.phase=Pending,spec.nodeName!=",
+        };
+        nodes.iter().take(NAMED_MAX).fold(bound.to_owned(), |mut fields, node| {
+            // Writing to a string cannot fail.
+            let _ = write!(fields, ",spec.nodeName!={node}");
+            fields
+        })
+    }
+}
+
+/// The same, with all that has to be read live.
+pub(crate) async fn live_round(control: &Control, mut observed: Observed) -> Observed {
+    if !observed.ended.is_empty() {
+        let read = live_pods(control, UNSUCCESSFUL, |_| true).await.map(Some);
+        observed.unsuccessful = observed.noted(Reason::Terminated, read);
+    }
+    for node in std::mem::take(&mut observed.out_of_service) {
+        let read = live_out_of_service(control, &node).await.with_context(|| format!("node {node}"));
+        let stuck = observed.noted(Reason::OutOfService, read);
+        if !stuck.is_empty() {
+            observed.out_of_service.insert(node);
+            observed.stuck.extend(stuck);
+        }
+    }
+    let read = live_stuck(control, UNSCHEDULED).await;
+    let unscheduled = observed.noted(Reason::Unscheduled, read);
+    observed.stuck.extend(unscheduled);
+    observed
+}
+
+/// The pods being deleted on a node that is out of service; none if it is back in service.
+async fn live_out_of_service(control: &Control, node: &str) -> anyhow::Result<Vec<Arc<Pod>>> {
+    let stuck = live_stuck(control, &on_node(node)).await?;
+    if stuck.is_empty() {
+        return Ok(stuck);
+    }
+    let live = live_node(control, node).await?;
+    Ok(if live.is_some_and(|node| node.is_out_of_service()) { stuck } else { Vec::new() })
+}
+
+/// Of these pods those being deleted. The metadata says whether there are any, which is seldom.
+async fn live_stuck(control: &Control, fields: &str) -> anyhow::Result<Vec<Arc<Pod>>> {
+    let (selection, mut is_any) = (Selection { field_selector: fields, ..Selection::default() }, false);
+    let each = |pod: PodMetadata| is_any |= pod.metadata.is_being_deleted();
+    control.list_each(&PODS, "", selection, Accept::Metadata, each).await.context("list the metadata of pods")?;
+    if !is_any {
+        return Ok(Vec::new());
+    }
+    live_pods(control, fields, |pod| pod.metadata.is_being_deleted()).await
+}
+
+/// The same; with the nodes that its pods are bound to.
+pub(crate) async fn live_bindings(control: &Control, observed: Bindings) -> anyhow::Result<Bindings> {
+    let fields = Scope::of(&observed.key).fields(&observed.nodes);
+    let selection = Selection { field_selector: &fields, ..Selection::default() };
+    let mut bound_to = BTreeSet::new();
+    let each = |pod: Pod| {
+        bound_to.insert(pod.node);
+    };
+    control.list_each(&PODS, "", selection, Accept::Object, each).await.context("list bound pods")?;
+    Ok(Bindings { bound_to, ..observed })
+}
+
+/// The same; if the node is still missing, with its pods, and if there are any, the apiserver is asked for the node.
 pub(crate) async fn live_missing_node(control: &Control, observed: MissingNode) -> anyhow::Result<MissingNode> {
-    let exists = observed.pods.is_empty() || live_node(control, &observed.key).await?.is_some();
-    Ok(MissingNode { exists, ..observed })
+    if observed.is_cached {
+        return Ok(observed);
+    }
+    let name = observed.key.name();
+    let pods = live_pods(control, &on_node(name), |_| true).await?;
+    let exists = pods.is_empty() || live_node(control, name).await?.is_some();
+    Ok(MissingNode { exists, pods, ..observed })
+}
+
+fn on_node(name: &str) -> String {
+    format!("spec.nodeName={name}")
+}
+
+/// Of the pods that a field selector picks those that are wanted.
+async fn live_pods(control: &Control, fields: &str, is_wanted: fn(&Pod) -> bool) -> anyhow::Result<Vec<Arc<Pod>>> {
+    let (selection, mut pods) = (Selection { field_selector: fields, ..Selection::default() }, Vec::new());
+    let each = |pod: Pod| {
+        if is_wanted(&pod) {
+            pods.push(Arc::new(pod));
+        }
+    };
+    control.list_each(&PODS, "", selection, Accept::Object, each).await.context("list pods")?;
+    Ok(pods)
 }
 
 /// Upstream: `checkIfNodeExists`, `pkg/controller/podgc/gc_controller.go`.
-async fn live_node(control: &Control, node: &Key) -> anyhow::Result<Option<Node>> {
-    match control.get(&NODES, node).await {
+async fn live_node(control: &Control, name: &str) -> anyhow::Result<Option<Node>> {
+    match control.get(&NODES, &Key::new("", name)).await {
         Ok(node) => Ok(Some(node)),
         // Any other 404 says nothing of the node.
         Err(error) if error.is_object_not_found() => Ok(None),
         Err(error) => Err(error).context("read the node anew"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::api::url::with_query;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(scope: Scope, nodes: &[&str], expected: &str) {
+        assert_eq!(scope.fields(&nodes.iter().map(|name| Text::new(name)).collect()), expected);
+    }
+
+    #[test]
+    fn a_search_names_the_nodes_whose_pods_it_need_not_see() {
+        check(Scope::All, &[], "spec.nodeName!=");
+        check(Scope::All, &["b", "a"], "spec.nodeName!=,spec.nodeName!=a,spec.nodeName!=b");
+        check(Scope::Pending, &["a"], "status.phase=Pending,spec.nodeName!=,spec.nodeName!=a");
+    }
+
+    #[test]
+    fn of_thousands_of_nodes_no_more_are_named_than_a_url_has_room_for() {
+        let nodes = (0..5000).map(|n| Text::new(&format!("ip-10-0-123-{n}.eu-central-1.compute.internal"))).collect();
+        let fields = Scope::Pending.fields(&nodes);
+        assert!(with_query("", &[("fieldSelector", &fields)]).len() < 8 * 1024);
+    }
+
+    #[test]
+    fn each_search_has_a_key_of_its_own() {
+        for scope in [Scope::All, Scope::Pending] {
+            assert_eq!(Scope::of(&scope.key()), scope);
+        }
     }
 }

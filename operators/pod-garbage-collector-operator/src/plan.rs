@@ -1,28 +1,29 @@
-//! Which pods go, and why: a value made from all pods and nodes, and nothing else.
+//! Which pods go, and why: values made from what was observed, and nothing else.
 //!
-//! Two decisions: [`plan`] for a round over everything, [`plan_missing`] for one node that was missing for long enough.
+//! Three decisions: [`plan`] for a round over the pods that have ended or are stuck, [`plan_bindings`] for which nodes
+//! are missing, [`plan_missing`] for one node that was missing for long enough.
 //! Left out: time. How long a node may be missing is the queue's business.
 //!
 //! Upstream: `pkg/controller/podgc/gc_controller.go`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use shared::api::intern::Text;
-use shared::api::object::Uid;
+use shared::api::object::{Meta, Uid};
 use shared::api::time::Time;
 
-use crate::objects::Pod;
-use crate::observe::{MissingNode, Observed};
+use crate::objects::{Pod, PodMetadata};
+use crate::observe::{Bindings, MissingNode, Observed, Unread};
 
-/// What becomes of all pods.
+/// What becomes of the pods that have ended or are stuck.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// These go, in this order.
     pub delete: Vec<Deletion>,
-    /// These nodes have pods and are not there: they are looked at again when they have been missing for a while.
-    pub missing: BTreeSet<Text>,
+    /// These are left out, for they could not be read.
+    pub unread: Vec<Unread>,
 }
 
 /// A pod that goes.
@@ -59,19 +60,19 @@ impl Reason {
     }
 }
 
-/// Decides on all pods; `threshold` ended ones may stay, any number if it is not positive. A pod goes once, for the
-/// first of its reasons.
+/// Decides on the pods that have ended or are stuck; `threshold` ended ones may stay, any number if it is not positive.
+/// A pod goes once, for the first of its reasons.
 ///
 /// Upstream: `gc`.
 pub fn plan(observed: &Observed, threshold: i32) -> Plan {
-    let Observed { key: _, pods, nodes, out_of_service } = observed;
-    let on_node_out_of_service =
-        |pod: &&Arc<Pod>| pod.metadata.is_being_deleted() && out_of_service.contains(&pod.node);
-    let is_unscheduled = |pod: &&Arc<Pod>| pod.metadata.is_being_deleted() && pod.node.is_empty();
+    let Observed { key: _, ended, unsuccessful, stuck, out_of_service, unread } = observed;
+    let stuck = || stuck.iter().filter(|pod| pod.metadata.is_being_deleted());
+    let mut on_nodes: Vec<&Arc<Pod>> = stuck().filter(|pod| out_of_service.contains(&pod.node)).collect();
+    on_nodes.sort_by(|a, b| rank(a.is_evicted, &a.metadata).cmp(&rank(b.is_evicted, &b.metadata)));
     let chosen = [
-        (Reason::Terminated, excess(pods, threshold)),
-        (Reason::OutOfService, sorted(pods.iter().filter(on_node_out_of_service))),
-        (Reason::Unscheduled, pods.iter().filter(is_unscheduled).cloned().collect()),
+        (Reason::Terminated, unsuccessful.as_ref().map_or_else(Vec::new, |known| oldest(ended, known, threshold))),
+        (Reason::OutOfService, on_nodes.into_iter().cloned().collect()),
+        (Reason::Unscheduled, stuck().filter(|pod| pod.node.is_empty()).cloned().collect()),
     ];
     let mut going: BTreeSet<Uid> = BTreeSet::new();
     let mut delete = Vec::new();
@@ -79,34 +80,48 @@ pub fn plan(observed: &Observed, threshold: i32) -> Plan {
         let pods = pods.into_iter().filter(|pod| going.insert(pod.metadata.uid));
         delete.extend(pods.map(|pod| Deletion { pod, reason }));
     }
-    let known: BTreeSet<&str> = nodes.iter().map(|node| node.metadata.name()).collect();
-    let missing = pods.iter().map(|pod| &pod.node).filter(|node| !node.is_empty() && !known.contains(node.as_str()));
-    Plan { delete, missing: missing.cloned().collect() }
+    Plan { delete, unread: unread.clone() }
 }
 
+/// How many of so many ended pods are too many.
+pub fn excess(ended: usize, threshold: i32) -> usize {
+    let threshold = usize::try_from(threshold).ok().filter(|threshold| *threshold > 0);
+    threshold.map_or(0, |threshold| ended.saturating_sub(threshold))
+}
+
+/// The ended pods that are too many; those that are not `unsuccessful` have succeeded.
+///
 /// Upstream: `gcTerminated`.
-fn excess(pods: &[Arc<Pod>], threshold: i32) -> Vec<Arc<Pod>> {
-    let Some(threshold) = usize::try_from(threshold).ok().filter(|threshold| *threshold > 0) else { return Vec::new() };
-    let terminated = || pods.iter().filter(|pod| pod.is_terminated());
-    let excess = terminated().count().saturating_sub(threshold);
-    if excess == 0 {
-        return Vec::new();
-    }
-    let mut pods = sorted(terminated());
-    pods.truncate(excess);
-    pods
+fn oldest(ended: &[Arc<PodMetadata>], unsuccessful: &[Arc<Pod>], threshold: i32) -> Vec<Arc<Pod>> {
+    let known: BTreeMap<Uid, &Arc<Pod>> = unsuccessful.iter().map(|pod| (pod.metadata.uid, pod)).collect();
+    let whole = |pod: &PodMetadata| known.get(&pod.metadata.uid).copied();
+    let is_evicted = |pod: &PodMetadata| whole(pod).is_some_and(|pod| pod.is_evicted);
+    let mut pods: Vec<_> = ended.iter().map(|pod| (rank(is_evicted(pod), &pod.metadata), pod)).collect();
+    pods.sort_by_key(|(rank, _)| *rank);
+    let pods = pods.into_iter().take(excess(ended.len(), threshold));
+    pods.map(|(_, pod)| whole(pod).map_or_else(|| Arc::new(Pod::succeeded(pod)), Arc::clone)).collect()
 }
 
-/// Those that were evicted first, for they only record that it happened; then by age.
+/// In this order pods go: those that were evicted first, for they only record that it happened; then by age.
 ///
 /// Upstream: `byEvictionAndCreationTimestamp`; the namespace is ours, so that nothing is left to chance.
-fn sorted<'a>(pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<Arc<Pod>> {
-    fn rank(pod: &Pod) -> (bool, Option<Time>, &str, &str) {
-        (!pod.is_evicted, pod.metadata.creation, pod.metadata.name(), pod.metadata.namespace())
-    }
-    let mut pods: Vec<Arc<Pod>> = pods.cloned().collect();
-    pods.sort_by(|a, b| rank(a).cmp(&rank(b)));
-    pods
+fn rank(is_evicted: bool, metadata: &Meta) -> (bool, Option<Time>, &str, &str) {
+    (!is_evicted, metadata.creation, metadata.name(), metadata.namespace())
+}
+
+/// Which nodes are missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BindingsPlan {
+    /// These nodes have pods and are not there: they are looked at again when they have been missing for a while.
+    pub missing: BTreeSet<Text>,
+}
+
+/// Decides which of the nodes that pods are bound to are missing.
+///
+/// Upstream: `gcOrphaned`.
+pub fn plan_bindings(observed: &Bindings) -> BindingsPlan {
+    let Bindings { key: _, nodes, bound_to } = observed;
+    BindingsPlan { missing: bound_to.difference(nodes).filter(|node| !node.is_empty()).cloned().collect() }
 }
 
 /// What becomes of the pods of a node that was missing.
@@ -148,8 +163,8 @@ pub fn plan_missing(observed: &MissingNode) -> MissingPlan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.delete.is_empty() && self.missing.is_empty() {
-            return f.write_str("nothing (all nodes are there, nothing is stuck, not too much has ended)");
+        if self.delete.is_empty() && self.unread.is_empty() {
+            return f.write_str("nothing (nothing is stuck, not too much has ended)");
         }
         let mut separator = "";
         for reason in [Reason::Terminated, Reason::OutOfService, Reason::Unscheduled] {
@@ -161,12 +176,22 @@ impl fmt::Display for Plan {
                 separator = ", ";
             }
         }
-        if !self.missing.is_empty() {
-            write!(f, "{separator}wait for")?;
-            self.missing.iter().try_for_each(|node| write!(f, " {node}"))?;
-            f.write_str(" (missing)")?;
+        for Unread { reason, error } in &self.unread {
+            write!(f, "{separator}leave out {} ({error})", reason.as_str())?;
+            separator = ", ";
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for BindingsPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.missing.is_empty() {
+            return f.write_str("nothing (all nodes are there)");
+        }
+        f.write_str("wait for")?;
+        self.missing.iter().try_for_each(|node| write!(f, " {node}"))?;
+        f.write_str(" (missing)")
     }
 }
 

@@ -43,7 +43,7 @@ impl PodControl {
                 Ok(pod)
             }
             Err(error) => {
-                // Whoever deletes a namespace need not be told that nothing can be created in it.
+                // That nothing can be created in a namespace that is being deleted is no news.
                 if !error.is_namespace_terminating() {
                     let message = format!("Error creating: {error}");
                     self.recorder.event(owner, EventType::Warning, FAILED_CREATE, message);

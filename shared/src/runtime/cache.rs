@@ -1,7 +1,7 @@
 //! What an operator knows of one resource: every object by key, and named indices that spare scans.
 //!
 //! Only [`crate::runtime::informer`] writes here. Left out: deep copies (objects are shared and never changed), and lookups by
-//! predicate over everything: who needs one needs an index.
+//! predicate over everything: a caller that needs one adds an index.
 
 use std::collections::{BTreeMap, HashMap, hash_map};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -208,7 +208,7 @@ impl<T: Object> Cache<T> {
     }
 
     /// The objects whose controller is `owner`, by key; `index` is [`Indices::add_controller`]'s. An object of another
-    /// namespace is not among them, whatever its reference says: who may write there could otherwise make it count here.
+    /// namespace is not among them, whatever its reference says: otherwise a user of that namespace could make it count here.
     ///
     /// Upstream: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
     pub fn controlled_by<O: Kind>(&self, index: IndexId, owner: &O) -> Vec<Arc<T>> {

@@ -289,7 +289,7 @@ impl Client {
         self.reach.came_back()
     }
 
-    /// Tells everybody who waits for it that the server is back, where something else than a request's end shows it.
+    /// Wakes the tasks that wait for the server's return, where something else than a request shows it.
     pub(crate) fn note_return(&self) {
         self.reach.returns();
     }

@@ -40,7 +40,7 @@ pub fn jitter(base: Duration, factor: f64) -> Duration {
     base + base.mul_f64(part * factor)
 }
 
-/// A random part of this time: what many are told at once they do not all do at once.
+/// A random part of this time, so that tasks woken together do not all act together.
 pub fn part_of(window: Duration) -> Duration {
     jitter(window, 1.0).saturating_sub(window)
 }

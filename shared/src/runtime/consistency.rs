@@ -5,10 +5,9 @@
 //! carries the version wakes it.
 //!
 //! An object that the selectors of its cache hide sends no event. Where the cache does not have it either, nothing is
-//! waited for; otherwise its version is reached by the next bookmark, which comes within a minute, so a cache with
-//! selectors is not listed anew before that.
+//! waited for. Where it has, an event must come: of its change, or of its leaving.
 //! Left out: deletions whose answer has no version, because the object is gone at once. Deleting it again changes
-//! nothing, and who must not count it waits by [`crate::runtime::expectations`].
+//! nothing, and a controller that must not count it uses [`crate::runtime::expectations`].
 //!
 //! Upstream: KEP-5647, pkg/controller/util/consistency.
 
@@ -34,8 +33,6 @@ use crate::runtime::informer::{Demand, Health};
 
 /// How long a cache may stay behind before its watch is taken for dead.
 const STALL: Duration = Duration::from_secs(5);
-/// The server sends a bookmark each minute.
-const BOOKMARK_PATIENCE: Duration = Duration::from_secs(75);
 
 /// How to follow the progress of one informer; [`crate::runtime::informer::Informer::follow`] gives it.
 #[derive(Clone)]
@@ -52,7 +49,7 @@ pub struct Follow {
 }
 
 /// The version of an object in a cache; none if it isn't there.
-type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
+pub(crate) type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
 
 /// One write of an object, as the server answered it.
 #[derive(Clone, Copy)]
@@ -73,11 +70,6 @@ impl Follow {
 
     fn is_narrowed(&self) -> bool {
         !self.field_selector.is_empty() || !self.label_selector.is_empty()
-    }
-
-    /// How long a bookmark may take to say what no event says.
-    fn patience(&self) -> Duration {
-        if self.is_narrowed() { BOOKMARK_PATIENCE } else { STALL }
     }
 
     fn is_of_namespace(&self, namespace: &str) -> bool {
@@ -335,7 +327,7 @@ async fn reach(follow: &Follow, goal: &Goal) {
     }
     tracing::warn!(resource = health.resource, version = %goal.version, "own write not seen in time, watching anew");
     health.reconnect();
-    let mut patience = follow.patience();
+    let mut patience = STALL;
     while !patience.is_zero() {
         if reached(patience).await {
             return;

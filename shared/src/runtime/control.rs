@@ -23,6 +23,7 @@ use crate::runtime::consistency::Consistency;
 
 pub use key::KeyControl;
 pub use options::{DeleteOptions, Preconditions, Propagation};
+pub use pages::Selection;
 pub use patch::Patch;
 
 /// Reads and writes of one controller; cheap to clone.

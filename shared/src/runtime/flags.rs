@@ -260,7 +260,7 @@ impl Exit {
 
     /// Prints it where it belongs, and gives the exit code.
     pub fn print(&self) -> ExitCode {
-        // Nobody is there to be told that the terminal is gone.
+        // There is nobody left to read it if the terminal is gone.
         let _ = if self.asked_for {
             std::io::stdout().write_all(self.text.as_bytes())
         } else {

@@ -28,7 +28,7 @@ use crate::api::resource::Resource;
 use crate::api::url::with_query;
 use crate::runtime::cache::{Cache, Change, IndexId, IndexValue, Indices, Part, Progress};
 use crate::runtime::client::{Accept, Client};
-use crate::runtime::consistency::{Follow, Watched};
+use crate::runtime::consistency::{Follow, VersionOf, Watched};
 use crate::runtime::metrics::Metrics;
 pub(crate) use catch_up::{Collection, Followed};
 use demand::Follower;
@@ -54,7 +54,7 @@ pub trait Sink<T>: Send + Sync + 'static {
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
     /// After a reset: the version of the list, and its number.
     fn listed(&self, _version: ResourceVersion, _list: u64) {}
-    /// Everything up to this version has been told.
+    /// All changes up to this version have been passed on.
     fn advance(&self, _version: ResourceVersion) {}
 }
 
@@ -68,13 +68,24 @@ pub(crate) struct Source {
     pub(crate) accept: Accept,
     pub(crate) field_selector: Cow<'static, str>,
     pub(crate) label_selector: Cow<'static, str>,
+    /// Narrows the watch, and not the list.
+    pub(crate) watch_fields: Cow<'static, str>,
     pub(crate) health: Arc<Health>,
 }
 
 impl Source {
-    /// The path of what is followed, with these parameters and the selectors.
+    /// The path of what is listed, with these parameters and the selectors.
     fn path(&self, query: &[(&str, &str)]) -> String {
-        let selectors = [("fieldSelector", &*self.field_selector), ("labelSelector", &*self.label_selector)];
+        self.path_of(&self.field_selector, query)
+    }
+
+    /// The path of what is watched after the list.
+    fn watch_path(&self, query: &[(&str, &str)]) -> String {
+        if self.watch_fields.is_empty() { self.path(query) } else { self.path_of(&self.watch_fields, query) }
+    }
+
+    fn path_of(&self, field_selector: &str, query: &[(&str, &str)]) -> String {
+        let selectors = [("fieldSelector", field_selector), ("labelSelector", &*self.label_selector)];
         let pairs: Vec<_> = query.iter().copied().chain(selectors).collect();
         with_query(&self.resource.collection_path(&self.namespace), &pairs)
     }
@@ -88,6 +99,7 @@ impl Source {
             accept: self.accept,
             field_selector: self.field_selector.clone(),
             label_selector: self.label_selector.clone(),
+            watch_fields: self.watch_fields.clone(),
             health: Arc::new(Health::new(self.resource.to_string())),
         }
     }
@@ -100,6 +112,10 @@ impl Source {
     /// To follow how far a cache has come that this fills.
     fn follow<T: Object>(&self, progress: watch::Receiver<Progress>, cache: &Arc<Cache<T>>) -> Follow {
         let cache = Arc::clone(cache);
+        self.follow_as(progress, Arc::new(move |key| cache.get(key).map(|object| object.meta().resource_version)))
+    }
+
+    fn follow_as(&self, progress: watch::Receiver<Progress>, version_of: VersionOf) -> Follow {
         Follow {
             resource: self.resource.clone(),
             namespace: self.namespace.clone(),
@@ -107,7 +123,7 @@ impl Source {
             label_selector: self.label_selector.clone(),
             progress,
             health: Arc::clone(&self.health),
-            version_of: Arc::new(move |key| cache.get(key).map(|object| object.meta().resource_version)),
+            version_of,
         }
     }
 }
@@ -132,7 +148,7 @@ impl<T> Default for Handlers<T> {
     }
 }
 
-/// A cache, and what is told of its changes once work has started. Until then nobody would do anything about them, and
+/// A cache, and the handlers of its changes once work has started. Until then nobody would do anything about them, and
 /// what they are worth is in the cache.
 struct Cached<T> {
     cache: Arc<Cache<T>>,
@@ -276,8 +292,16 @@ impl<T: Object> InformerBuilder<T> {
         let Self { resource, accept, field_selector, label_selector, indices } = self;
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
-        let namespace = Text::default();
-        let source = Source { resource, namespace, streams_list: true, accept, field_selector, label_selector, health };
+        let source = Source {
+            resource,
+            namespace: Text::default(),
+            streams_list: true,
+            accept,
+            field_selector,
+            label_selector,
+            watch_fields: Cow::Borrowed(""),
+            health,
+        };
         Informer { source, cache, handlers: Handlers::default() }
     }
 }
@@ -288,7 +312,7 @@ impl<T: Object> Informer<T> {
         Arc::clone(&self.cache)
     }
 
-    /// Adds a handler of changes. When work starts it is told of all that is there.
+    /// Adds a handler of changes. When work starts it gets all objects that are there, as added.
     pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
         self.handlers.of_all.push(Box::new(handler));
     }
@@ -317,7 +341,7 @@ impl<T: Object> Informer<T> {
         self.on_change_at_any_time(move |change| need.note(&change, &needs));
     }
 
-    /// Adds a handler of changes that is told of them on a standby too: of those that say more than what is there.
+    /// Adds a handler of changes that runs on a standby too, for what a later look at the cache would not show.
     pub fn on_change_at_any_time(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
         self.handlers.at_any_time.push(Box::new(handler));
     }

@@ -38,7 +38,7 @@ const WATCHDOG_GRACE: Duration = Duration::from_secs(20);
 
 const REASON: &str = "LeaderElection";
 
-/// Who elects what, and how fast.
+/// The candidate, the Lease, and the times of an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Election {
     /// Namespace and name of the Lease.
@@ -208,7 +208,7 @@ impl Elector {
         self.watchdog.clone()
     }
 
-    /// For whoever writes while this process leads.
+    /// For clients that write while this process leads.
     pub fn term(&self) -> Term {
         // The others count what the Lease says, and that is whole seconds.
         let lease_duration = Duration::from_secs(self.election.lease_duration.as_secs());
@@ -355,7 +355,7 @@ impl Elector {
         }
     }
 
-    /// Gives who holds it, if this process does not: see [`Attempt::HeldBy`]. Upstream: `tryAcquireOrRenew`.
+    /// Gives the holder, if it is not this process: see [`Attempt::HeldBy`]. Upstream: `tryAcquireOrRenew`.
     async fn try_acquire_or_renew(&mut self) -> Result<Option<String>, ApiError> {
         let now = Instant::now().into_std();
         let is_valid = self.observed.as_ref().is_some_and(|observed| observed.valid_until() > now);

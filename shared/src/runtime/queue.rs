@@ -50,7 +50,7 @@ impl Backoff {
     }
 }
 
-/// What the queue's metrics are told. Upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
+/// What the queue reports to its metrics. Upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
 pub trait Observer: Send + Sync {
     /// A key was added that was not waiting already.
     fn added(&self);
@@ -359,7 +359,7 @@ impl Queue {
         })
     }
 
-    /// Ends the queue: everybody who waits in [`Self::next`] gets none.
+    /// Ends the queue: all callers that wait in [`Self::next`] get none.
     pub fn shut_down(&self) {
         self.state().stage = Stage::ShutDown;
         self.shared.wake.notify_waiters();

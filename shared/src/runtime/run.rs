@@ -305,7 +305,7 @@ fn synced(follow: &Follow) -> Result<(), String> {
     Err(health.failing().unwrap_or_else(|| "not listed yet".to_owned()))
 }
 
-/// Runs the operator until it is told to stop; the process's exit code says how it ended.
+/// Runs the operator until a signal stops it; the process's exit code says how it ended.
 pub fn main<O: Operator>() -> ExitCode {
     let flags = match flags::parse::<O::Flags>(O::NAMES.operator, std::env::args_os()) {
         Ok(flags) => flags,
@@ -403,7 +403,7 @@ async fn serve(
     Ok(Server::start(&shared.serving, site, &setup.client).await?)
 }
 
-/// Follows and leads, and ends: when told to, when somebody else leads, or when something cannot be followed any more.
+/// Follows and leads until a signal comes, another process leads, or a resource cannot be followed any more.
 async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
     let Setup { client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let tried = elector.as_ref().map(Elector::tried);
@@ -552,7 +552,7 @@ async fn lead(
     end(elector).await
 }
 
-/// Waits for the workers, and drops what has not ended in time: who leads next works alone.
+/// Waits for the workers, and drops what has not ended in time: the next leader works alone.
 async fn ended<T>(mut working: AbortOnDropHandle<T>, limit: Duration) {
     if timeout(limit, &mut working).await.is_err() {
         tracing::warn!(?limit, "workers have not ended in time");

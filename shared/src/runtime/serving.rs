@@ -1,4 +1,4 @@
-//! HTTPS for the kubelet, Prometheus and people: health open to all, everything else as upstream's for who may see it.
+//! HTTPS for the kubelet, Prometheus and people: health is open to all, everything else needs permission, as upstream's.
 //!
 //! `/livez`, `/readyz`, `/healthz` (with `?verbose`, `?exclude=` and one path per check), `/debug/flags/v`, and the pages
 //! that [`Site::page`] adds. Every request is authenticated by TokenReview and authorized by SubjectAccessReview, except

@@ -47,7 +47,7 @@ impl From<Requeue> for Finish {
 
 /// What syncs the keys of one queue.
 pub trait Controller: Send + Sync + 'static {
-    /// Brings the world one step closer to what the object of this key asks for. The key is all it is told.
+    /// Brings the cluster one step closer to what the object of this key asks for. It gets nothing but the key.
     fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
 
     /// Told when a key is held because a cache has not seen its own writes, with that cache's resource.

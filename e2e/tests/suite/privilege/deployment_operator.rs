@@ -1,6 +1,7 @@
-//! A Deployment's life: rolled out, undone, cleaned up, released, orphaned, adopted.
+//! A Deployment's life: rolled out, undone, cleaned up, released, orphaned, adopted; and recreated as on an older server.
 
 use anyhow::{Result, ensure};
+use e2e::rbac::{Action, Usage};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::ResourceExt;
 use serde_json::json;
@@ -42,5 +43,36 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     scene.rolled_out("web").await?;
     scene.kubectl("delete deployment/web --cascade=orphan").await?;
     scene.apply(&web).await?;
-    scene.rolled_out("web").await
+    scene.rolled_out("web").await?;
+    wait_for_a_pod_that_no_status_tells_of(scene).await
+}
+
+/// Only an older server's ReplicaSets do not say how many pods terminate. Here the replicaset-operator says so again as soon
+/// as it is taken away, so that is done until the pods were listed in between.
+async fn wait_for_a_pod_that_no_status_tells_of(scene: &Scene) -> Result<()> {
+    let mut held = deployment("held", 1);
+    held["spec"]["strategy"] = json!({"type": "Recreate"});
+    held["spec"]["template"]["metadata"]["annotations"] = json!({"pods.e2e/goes": "never"});
+    scene.apply(&held).await?;
+    scene.rolled_out("held").await?;
+    let old = scene.list::<ReplicaSet>("app=held").await?.remove(0).name_any();
+    scene.kubectl("set env deployment/held STEP=2").await?;
+    scene
+        .wait_until("the old pod is to go", DEADLINE, async || {
+            let status = scene.fetch::<ReplicaSet>(&old).await?.status.unwrap_or_default();
+            ensure!((status.replicas, status.terminating_replicas) == (0, Some(1)), "{status:?}");
+            Ok(())
+        })
+        .await?;
+    let list = Action { group: String::new(), resource: "pods".to_owned(), verb: "list".to_owned() };
+    scene
+        .wait_until("pods are listed", DEADLINE, async || {
+            scene.patch_status::<ReplicaSet>(&old, &json!({"status": {"terminatingReplicas": null}})).await?;
+            let usage = Usage::read(&std::fs::read_to_string(scene.cluster.audit_log()?)?)?;
+            ensure!(usage.shows("deployment-operator", &list), "not yet");
+            Ok(())
+        })
+        .await?;
+    scene.kubectl("delete pods --selector=app=held --force --grace-period=0").await?;
+    scene.rolled_out("held").await
 }

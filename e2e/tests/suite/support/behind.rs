@@ -70,20 +70,19 @@ impl Behind {
         writes.iter().filter(|exchange| exchange.upstream_status.is_some() && exchange.status.is_none()).count()
     }
 
-    /// How many times this was watched from the start, with all that is there.
+    /// How many times all of this was asked for, in pages or as the beginning of a watch.
     pub(crate) fn lists(&self, path: &str) -> usize {
-        self.watches(path, true)
+        let is_first_page = |query: &str| query.contains("limit=500") && !query.contains("continue=");
+        self.reads(path, |query| query.contains("sendInitialEvents=true") || is_first_page(query))
     }
 
-    /// How many times this was watched from where a watch had ended.
+    /// How many times this was watched from where a list or a watch had ended.
     pub(crate) fn rewatches(&self, path: &str) -> usize {
-        self.watches(path, false)
+        self.reads(path, |query| query.contains("watch=1") && !query.contains("sendInitialEvents=true"))
     }
 
-    fn watches(&self, path: &str, from_start: bool) -> usize {
-        let requests = self.proxy.requests();
-        let watches = requests.iter().filter(|request| request.path == path);
-        watches.filter(|request| request.query.contains("sendInitialEvents=true") == from_start).count()
+    fn reads(&self, path: &str, query: impl Fn(&str) -> bool) -> usize {
+        self.proxy.requests().iter().filter(|request| request.path == path && query(&request.query)).count()
     }
 }
 

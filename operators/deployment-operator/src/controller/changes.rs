@@ -1,17 +1,15 @@
 //! Which Deployments a change concerns.
 //!
-//! Left out: pods that come or change. A rollout gets on by what ReplicaSets say of theirs; only the end of a pod may be
-//! what a Deployment of the strategy Recreate waits for.
+//! Left out: pods. A rollout gets on by what ReplicaSets say of theirs.
 
 use std::sync::Arc;
 
 use shared::api::labels::Labels;
-use shared::api::object::{ControllerRef, Kind};
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 
-use crate::objects::{Deployment, Pod, ReplicaSet, Strategy};
+use crate::objects::{Deployment, ReplicaSet};
 use crate::observe::Caches;
 
 fn enqueue(deployment: &Arc<Deployment>) -> Effect {
@@ -82,29 +80,6 @@ impl Caches {
             deployment.selector().is_ok_and(|selector| !selector.is_empty() && selector.matches(labels))
         };
         self.claims.selecting(orphan, selects).iter().map(enqueue).collect()
-    }
-
-    /// The last pod that ran may be what a Deployment of the strategy Recreate waits for.
-    ///
-    /// Upstream asks the apiserver for the ReplicaSets and counts pods that are finished too; the caches know as much as
-    /// the sync that follows, and a finished pod keeps nothing back there.
-    ///
-    /// Upstream: `deletePod`, `deployment_controller.go`.
-    pub(super) fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {
-        let Change::Deleted(pod) = change else { return Vec::new() };
-        let waits = |deployment: &Arc<Deployment>| {
-            deployment.spec.strategy == Strategy::Recreate && !self.runs_pods(deployment)
-        };
-        self.deployment_of(pod).filter(waits).iter().map(enqueue).collect()
-    }
-
-    /// Upstream: `getDeploymentForPod`, `deployment_controller.go`.
-    fn deployment_of(&self, pod: &Pod) -> Option<Arc<Deployment>> {
-        let ControllerRef { api_version: _, kind, name, uid } = &**pod.metadata.controller.as_ref()?;
-        let is_replica_set = *kind == *ReplicaSet::RESOURCE.kind;
-        let replica_set =
-            self.replica_sets.get_with_uid(pod.metadata.namespace(), name, *uid).filter(|_| is_replica_set)?;
-        self.claims.resolve(&replica_set)
     }
 }
 

@@ -1,9 +1,8 @@
 use serde_json::json;
 use shared::api::owner::Claim;
-use shared::testing::{ObjectBuilder, object, pod, store};
+use shared::testing::{ObjectBuilder, object, store};
 
 use super::*;
-use crate::objects::Pod;
 use crate::plan::claim::plan_claim;
 
 /// Of two Deployments that select the same.
@@ -59,10 +58,6 @@ fn a_deployment_claims_its_own_and_the_orphans_it_selects() {
 fn what_is_in_another_namespace_is_not_its_own() {
     let elsewhere = [owned("a", "web").namespace("elsewhere"), replica_set("b").namespace("elsewhere")];
     check(&deployment("web"), &elsewhere, "own  adopt  release ");
-    let caches = Caches::new().0;
-    let own: Arc<ReplicaSet> = owned("a", "web").build();
-    store(&caches.pods, &pod("x").namespace("elsewhere").owned_by(&*own).build());
-    assert_eq!(names::<Pod>(&caches.pods_of(&[own])), "");
 }
 
 #[test]
@@ -72,35 +67,4 @@ fn one_that_selects_everything_nothing_or_nobody_knows_what_claims_nothing() {
     check(&deployment("web").set(&["spec", "selector"], json!(null)), &sets[1..], "own  adopt  release ");
     let odd = json!({ "matchExpressions": [{ "key": "app", "operator": "Odd" }] });
     check(&deployment("web").set(&["spec", "selector"], odd), &sets, "own  adopt  release ");
-}
-
-/// Upstream: `TestGetPodMapForReplicaSets`; pods that have ended are not watched.
-#[test]
-fn its_pods_are_those_of_its_sets() {
-    let (caches, _) = Caches::new();
-    let web: Arc<Deployment> = deployment("web").build();
-    store(&caches.deployments, &web);
-    let [a, b, orphan, other]: [Arc<ReplicaSet>; 4] =
-        [owned("a", "web"), owned("b", "web"), replica_set("c"), owned("d", "other")].map(|set| set.build());
-    for set in [&a, &b, &orphan, &other] {
-        store(&caches.replica_sets, set);
-    }
-    for pod in [
-        pod("a1").owned_by(&*a),
-        pod("a2").owned_by(&*a).terminating(),
-        pod("b1").owned_by(&*b),
-        pod("c1").owned_by(&*orphan),
-        pod("d1").owned_by(&*other),
-        pod("orphan").label("app", "web"),
-    ] {
-        store(&caches.pods, &pod.build());
-    }
-    let observed = caches.observe(&web.metadata.key).unwrap();
-    let counts =
-        |sets: &[(&Arc<ReplicaSet>, usize)]| sets.iter().map(|(set, pods)| (set.metadata.uid, *pods)).collect();
-    assert_eq!(observed.running_pods, counts(&[(&a, 2), (&b, 1), (&orphan, 1)]));
-    // The adoption of the orphan failed.
-    let observed = observed.claimed(vec![Arc::clone(&b), Arc::clone(&a)]);
-    assert_eq!(observed.running_pods, counts(&[(&a, 2), (&b, 1)]));
-    assert_eq!(names(&observed.replica_sets), "a,b");
 }

@@ -1,8 +1,16 @@
 //! The strategy Recreate: all old pods go before the first new one comes.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+
 use super::sync::{ReplicaSets, plan_cleanup, plan_creation, plan_revision};
-use super::{Draft, Path, Plan, Scale, StatusScope, progress};
-use crate::observe::Observed;
+use super::{Draft, Path, Plan, Scale, StatusScope, plan, progress};
+use crate::objects::Strategy;
+use crate::observe::{LivePods, Observed};
+
+/// How long a look at pods is good for that no status tells of, at least and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// Upstream: `rolloutRecreate`, `pkg/controller/deployment/recreate.go`.
 pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan {
@@ -31,9 +39,31 @@ pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan
 
 /// Whether a pod of an old ReplicaSet may still run, terminating ones included.
 ///
+/// Upstream goes by its cache of pods; here the statuses tell, and where one leaves it open, a list does.
+///
 /// Upstream: `oldPodsRunning`, `recreate.go`.
 fn are_old_pods_running(observed: &Observed, sets: &ReplicaSets<'_>) -> bool {
-    let new = sets.new.map(|new| new.metadata.uid);
-    sets.old.iter().map(|old| i64::from(old.status.replicas)).sum::<i64>() > 0
-        || observed.running_pods.iter().any(|(uid, pods)| Some(*uid) != new && *pods > 0)
+    sets.old.iter().any(|old| match &observed.live_pods {
+        None => old.may_run_pods() != Some(false),
+        Some(pods) => old.may_run_pods() == Some(true) || pods.contains_key(&old.metadata.uid),
+    })
+}
+
+/// Whether the plan would be another one if no old pod ran, and only a list can tell.
+pub fn depends_on_pods(observed: &Observed, now: Timestamp) -> bool {
+    let is_open = observed.replica_sets.iter().any(|replica_set| replica_set.may_run_pods().is_none());
+    observed.spec().strategy == Strategy::Recreate
+        && is_open
+        && plan(observed, now) != plan(&observed.clone().with_live_pods(LivePods::new()), now)
+}
+
+/// When to look again at old pods that no status tells of. The longer the last one has been ending, the longer its end may
+/// still take.
+pub fn next_look(observed: &Observed, now: Timestamp) -> Option<Duration> {
+    let pods = observed.live_pods.as_ref()?;
+    let sets = ReplicaSets::of(observed);
+    let since = sets.old.iter().filter_map(|old| pods.get(&old.metadata.uid)).max()?;
+    let ending = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok()).unwrap_or_default();
+    let (shortest, longest) = PAUSE;
+    Some((ending / 4).clamp(shortest, longest))
 }

@@ -9,6 +9,7 @@ use deployment_operator::plan::deployment_util::max_replicas;
 use deployment_operator::plan::{Plan, ReplicaSetUpdate, Step, plan};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use shared::api::object::Uid;
 use shared::api::time::Time;
 
 /// The second of [`now`].
@@ -29,7 +30,7 @@ pub(crate) fn time(second: i64) -> String {
 
 /// A uid that stands for a name.
 pub(crate) fn uid(name: &str) -> String {
-    shared::api::object::Uid::parse(name).to_string()
+    Uid::parse(name).to_string()
 }
 
 pub(crate) fn template(version: &str) -> Value {
@@ -123,11 +124,6 @@ impl Deployment {
     /// With these ReplicaSets. What they do not say themselves fits: their notes of the Deployment's size, and the
     /// Deployment's revision.
     pub(crate) fn with(&self, sets: &[ReplicaSet]) -> Observed {
-        self.with_pods(sets, &[])
-    }
-
-    /// The same, with pods that run: the version of their ReplicaSet.
-    pub(crate) fn with_pods(&self, sets: &[ReplicaSet], pods: &[&str]) -> Observed {
         let mut deployment = self.clone();
         let own_template = deployment.0["spec"]["template"].clone();
         let new = sets.iter().find(|set| set.template_without_hash() == own_template);
@@ -137,18 +133,16 @@ impl Deployment {
         }
         let deployment = deployment.build();
         let sets = sets.iter().map(|set| Arc::new(set.sized_as(&deployment).build())).collect();
-        let pods = pods.iter().enumerate().map(|(at, version)| Arc::new(pod(at, version)));
-        Observed::new(Arc::new(deployment), sets, pods)
+        Observed::new(Arc::new(deployment), sets)
     }
-}
 
-fn pod(at: usize, version: &str) -> objects::Pod {
-    let name = format!("web-{version}-{at}");
-    let owner = format!("web-{version}");
-    let owners = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": uid(&owner),
-        "controller": true }]);
-    let metadata = json!({ "name": name, "namespace": "ns", "uid": uid(&name), "ownerReferences": owners });
-    serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+    /// The same, where a list has found pods: the version of their ReplicaSet, and the second since when they have been
+    /// ending.
+    pub(crate) fn with_pods(&self, sets: &[ReplicaSet], pods: &[(&str, Option<i64>)]) -> Observed {
+        let found =
+            |(version, since): &(&str, Option<i64>)| (Uid::parse(&uid(&format!("web-{version}"))), since.map(at));
+        self.with(sets).with_live_pods(pods.iter().map(found).collect())
+    }
 }
 
 #[derive(Clone, Debug)]

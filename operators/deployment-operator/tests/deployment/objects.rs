@@ -2,6 +2,7 @@
 
 use deployment_operator::objects::{Deployment, Pod, ReplicaSet, Strategy, annotations};
 use serde_json::{Value, json};
+use shared::api::object::Uid;
 
 use crate::builders::{deployment, set};
 
@@ -35,6 +36,26 @@ fn kubectls_memory_is_not_kept() {
 }
 
 #[test]
-fn a_pod_takes_little_memory() {
-    assert!(size_of::<Pod>() <= 136, "{} bytes", size_of::<Pod>());
+fn a_pod_has_been_ending_since_its_grace_began() {
+    let since = |metadata: &str| {
+        let pod: Pod = serde_json::from_str(&format!(r#"{{"metadata":{{"name":"p"{metadata}}}}}"#)).unwrap();
+        pod.ending_since().map(|since| since.to_string())
+    };
+    assert_eq!(since(""), None);
+    let deleted = r#","deletionTimestamp":"2025-01-01T00:00:30Z""#;
+    let at = |text: &str| Some(text.to_owned());
+    assert_eq!(since(deleted), at("2025-01-01T00:00:30Z"));
+    for (grace, expected) in [("30", "00Z"), ("0", "30Z"), ("null", "30Z"), ("-5", "30Z")] {
+        let graced = format!(r#"{deleted},"deletionGracePeriodSeconds":{grace}"#);
+        assert_eq!(since(&graced), at(&format!("2025-01-01T00:00:{expected}")), "{grace}");
+    }
+    assert_eq!(since(&format!(r#"{deleted},"deletionGracePeriodSeconds":{}"#, i64::MAX)), None);
+}
+
+#[test]
+fn a_pod_is_its_controllers() {
+    let owners = json!([{ "kind": "ReplicaSet", "name": "a", "uid": "a" },
+        { "kind": "ReplicaSet", "name": "b", "uid": "b", "controller": true }]);
+    let pod: Pod = serde_json::from_value(json!({ "metadata": { "name": "p", "ownerReferences": owners } })).unwrap();
+    assert_eq!(pod.controller_uid(), Some(Uid::parse("b")));
 }

@@ -1,6 +1,7 @@
 //! Which Services a change concerns.
 //!
-//! Left out: pods without an address and pods that have ended, as long as they stay so.
+//! Left out: pods without an address and pods that have ended, as long as they stay so. One that loses its address or
+//! ends is deleted to its informer, with what it was before.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl Caches {
     /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
     /// `pkg/controller/endpointslice/endpointslice_controller.go`. There a slice that another controller takes over, or
     /// gives away, is updated; here it comes or goes. And there nobody minds when a slice goes that this process has not
-    /// written yet.
+    /// written yet. A Service that was never looked at is about to be, with all its slices.
     pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
         let service = |slice: &Arc<EndpointSlice>| {
             let service = slice.service();
@@ -88,10 +89,11 @@ impl Caches {
             Change::Added(slice) if self.tracker.is_news(slice) => [service(slice), None],
             Change::Updated { old, new } if old.service() != new.service() => [service(new), old.service()],
             Change::Updated { old: _, new } if self.tracker.is_news(new) => [service(new), None],
-            Change::Deleted(slice) if !self.tracker.has_deleted(slice.metadata.uid) => [service(slice), None],
+            Change::Deleted(slice) if !self.tracker.has_deleted(slice) => [service(slice), None],
             Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
         };
-        services.into_iter().flatten().map(|service| Effect::EnqueueAfter(service, delay)).collect()
+        let known = services.into_iter().flatten().filter(|service| self.tracker.knows(service));
+        known.map(|service| Effect::EnqueueAfter(service, delay)).collect()
     }
 }
 

@@ -38,6 +38,13 @@ pub struct Service {
 }
 
 impl Service {
+    /// The selector of a Service that gets slices; none if it gets none.
+    ///
+    /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
+    pub fn selects(&self) -> Option<&Labels> {
+        self.selector.as_ref().filter(|_| !self.is_external_name)
+    }
+
     /// Whether another state of this Service asks for the same slices.
     pub fn asks_for_the_same(&self, other: &Self) -> bool {
         let Self {

@@ -1,6 +1,7 @@
 //! What this process remembers between syncs: its own writes, the times it has seen, and the hints it has given.
 //!
-//! A process that starts anew has forgotten all of it, and writes nothing because of that.
+//! A process that starts anew has forgotten all of it, and writes nothing because of that. What is kept of a Service's
+//! slices goes with the Service: nobody may follow them any more when they go.
 //! Left out: waiting for own creations and updates, which [`shared::runtime::consistency`] does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,8 @@ pub(crate) struct Tracker {
 
 #[derive(Debug, Default)]
 struct State {
-    slices: BTreeMap<Uid, Written>,
+    /// By the Service that they were written for, and their uid.
+    slices: BTreeMap<(Key, Uid), Written>,
     services: BTreeMap<Key, Arc<ServiceState>>,
     hints: BTreeMap<Key, ServiceHints>,
     /// The nodes that each Service waits for, because of pods that are left out without them.
@@ -48,37 +50,56 @@ enum Zones {
     Known(Option<Arc<ZoneRatios>>),
 }
 
+impl State {
+    fn forget_slices(&mut self, service: &Key) {
+        let from = (service.clone(), Uid::default());
+        let of_service = self.slices.range(from..).map(|(slice, _)| slice).take_while(|(of, _)| of == service);
+        for slice in of_service.cloned().collect::<Vec<_>>() {
+            self.slices.remove(&slice);
+        }
+    }
+}
+
 impl Tracker {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn note(&self, service: &Key, slice: Uid, written: Written) {
+        self.state().slices.insert((service.clone(), slice), written);
+    }
+
+    /// The last that this process wrote of a slice for the Service that it names.
+    fn written(&self, slice: &EndpointSlice) -> Option<Written> {
+        self.state().slices.get(&(slice.service()?, slice.metadata.uid)).copied()
+    }
+
     /// This process wrote this generation of a slice.
     ///
     /// Upstream: `Update`, `staging/src/k8s.io/endpointslice/util/endpointslice_tracker.go`.
-    pub(crate) fn wrote(&self, slice: Uid, generation: i64) {
-        self.state().slices.insert(slice, Written::Generation(generation));
+    pub(crate) fn wrote(&self, service: &Key, slice: Uid, generation: i64) {
+        self.note(service, slice, Written::Generation(generation));
     }
 
     /// This process deleted a slice, and its event is still to come.
     ///
     /// Upstream: `ExpectDeletion`, `endpointslice_tracker.go`.
-    pub(crate) fn deleted(&self, slice: Uid) {
-        self.state().slices.insert(slice, Written::Deleted);
+    pub(crate) fn deleted(&self, service: &Key, slice: Uid) {
+        self.note(service, slice, Written::Deleted);
     }
 
     /// Whether this process deleted a slice whose event is still to come.
-    pub(crate) fn has_deleted(&self, slice: Uid) -> bool {
-        self.state().slices.get(&slice) == Some(&Written::Deleted)
+    pub(crate) fn has_deleted(&self, slice: &EndpointSlice) -> bool {
+        self.written(slice) == Some(Written::Deleted)
     }
 
     /// Whether somebody else wrote this state of a slice.
     ///
     /// Upstream: `ShouldSync`, `endpointslice_tracker.go`.
     pub(crate) fn is_news(&self, slice: &EndpointSlice) -> bool {
-        match self.state().slices.get(&slice.metadata.uid) {
+        match self.written(slice) {
             None => true,
-            Some(Written::Generation(own)) => slice.metadata.generation > *own,
+            Some(Written::Generation(own)) => slice.metadata.generation > own,
             Some(Written::Deleted) => false,
         }
     }
@@ -91,8 +112,20 @@ impl Tracker {
     /// The event of a slice's deletion has come.
     ///
     /// Upstream: `HandleDeletion`, `endpointslice_tracker.go`.
-    pub(crate) fn deletion_observed(&self, slice: Uid) {
-        self.state().slices.remove(&slice);
+    pub(crate) fn deletion_observed(&self, slice: &EndpointSlice) {
+        if let Some(service) = slice.service() {
+            self.state().slices.remove(&(service, slice.metadata.uid));
+        }
+    }
+
+    /// A Service gets no slices any more: whoever changes those that it had, it does not matter.
+    pub(crate) fn forget_slices(&self, service: &Key) {
+        self.state().forget_slices(service);
+    }
+
+    /// Whether a sync has looked at this Service and its slices.
+    pub(crate) fn knows(&self, service: &Key) -> bool {
+        self.state().services.contains_key(service)
     }
 
     /// When what led to this state of a Service happened.
@@ -141,8 +174,11 @@ impl Tracker {
     }
 
     /// A Service is gone.
+    ///
+    /// Upstream: `DeleteService`, `endpointslice_tracker.go`.
     pub(crate) fn forget(&self, service: &Key) {
         let mut state = self.state();
+        state.forget_slices(service);
         state.services.remove(service);
         state.hints.remove(service);
         state.missing_nodes.remove(service);

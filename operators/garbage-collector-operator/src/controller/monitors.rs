@@ -1,23 +1,24 @@
 //! One monitor for each kind that can be deleted, listed and watched; kinds come and go while the operator runs.
 //!
 //! A kind that cannot be listed has a monitor that tries on, by itself: it stops no other, and says nothing about its
-//! objects. Left out: asking about an owner's existence. A monitor that has seen nothing proves nothing.
+//! objects. The Lease of a kubelet changes every ten seconds and goes with its Node, so these are not watched but listed when
+//! a Node has gone. Left out: asking about an owner's existence. A monitor that has seen nothing proves nothing.
 //!
 //! Upstream: `Sync`, `pkg/controller/garbagecollector/garbagecollector.go`, and `syncMonitors`, `graph_builder.go`.
 
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
 use prometheus_client::metrics::counter::Counter;
 use shared::api::object::Key;
-use shared::api::resource::Resource;
+use shared::api::resource::{LEASES, Resource};
 use shared::runtime::cache::Progress;
 use shared::runtime::discovery::Discovery;
-use shared::runtime::informer::{Feeder, Running, Sink};
+use shared::runtime::informer::{Feeder, Health, Running, Sink};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
@@ -28,6 +29,8 @@ use plan::{Plan, plan};
 
 /// Upstream's: how often it is asked what is served, and how long new monitors may take before it goes on without.
 const PERIOD: Duration = Duration::from_secs(30);
+/// The Leases that are watched: those of kubelets have a namespace of their own.
+const NOT_OF_NODES: &str = "metadata.namespace!=kube-node-lease";
 /// A new kind is served about this long after its definition has changed.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -38,6 +41,7 @@ pub(super) struct Monitors {
     running: BTreeMap<Resource, Running>,
     failed: BTreeMap<String, String>,
     definitions: Arc<Notify>,
+    leases: Arc<LeaseMonitor>,
     ready: watch::Sender<Progress>,
     errors: Counter,
 }
@@ -46,8 +50,8 @@ impl Monitors {
     /// No monitor yet; what comes with it says when the first ones have told what there is.
     pub(super) fn new(feeder: Feeder, caches: Arc<Caches>, errors: Counter) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
-        let (running, failed, definitions) = (BTreeMap::new(), BTreeMap::new(), Arc::default());
-        (Self { feeder, caches, running, failed, definitions, ready, errors }, is_ready)
+        let (running, failed, definitions, leases) = (BTreeMap::new(), BTreeMap::new(), Arc::default(), Arc::default());
+        (Self { feeder, caches, running, failed, definitions, leases, ready, errors }, is_ready)
     }
 
     /// Follows what is served for as long as the future is polled.
@@ -128,8 +132,36 @@ impl Monitors {
             caches: Arc::clone(&self.caches),
             kind: ObjectKind::of(resource),
             definitions: defines_kinds.then(|| Arc::clone(&self.definitions)),
+            leases: ((&*resource.group, &*resource.plural) == ("", "nodes")).then(|| Arc::clone(&self.leases)),
         };
-        self.feeder.follow_metadata(resource.clone(), sink)
+        // In whatever version they are served.
+        if (&*resource.group, &*resource.plural) != (&*LEASES.group, &*LEASES.plural) {
+            return self.feeder.follow_metadata(resource.clone(), sink);
+        }
+        let monitor = self.feeder.follow_metadata_in_part(resource.clone(), NOT_OF_NODES, sink);
+        self.leases.set(monitor.health());
+        monitor
+    }
+}
+
+/// The monitor of Leases, once there is one.
+#[derive(Default)]
+struct LeaseMonitor(Mutex<Option<Arc<Health>>>);
+
+impl LeaseMonitor {
+    fn health(&self) -> MutexGuard<'_, Option<Arc<Health>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, monitor: Arc<Health>) {
+        *self.health() = Some(monitor);
+    }
+
+    /// Lists all Leases anew, once for several wishes.
+    fn list(&self) {
+        if let Some(monitor) = &*self.health() {
+            monitor.relist();
+        }
     }
 }
 
@@ -139,6 +171,8 @@ struct GraphSink {
     kind: Arc<ObjectKind>,
     /// Woken by changes of what defines kinds.
     definitions: Option<Arc<Notify>>,
+    /// Listed when an object of this kind has gone, for they may depend on it.
+    leases: Option<Arc<LeaseMonitor>>,
 }
 
 impl GraphSink {
@@ -146,6 +180,12 @@ impl GraphSink {
         self.caches.update(event);
         if let Some(definitions) = &self.definitions {
             definitions.notify_one();
+        }
+    }
+
+    fn list_leases(&self) {
+        if let Some(leases) = &self.leases {
+            leases.list();
         }
     }
 }
@@ -157,14 +197,17 @@ impl Sink<PartialObject> for GraphSink {
 
     fn delete(&self, last: Arc<PartialObject>) {
         self.tell(Event::Deleted(&self.kind, &last));
+        self.list_leases();
     }
 
     fn delete_unread(&self, key: &Key) {
         self.tell(Event::DeletedUnread(&self.kind, key));
+        self.list_leases();
     }
 
     fn reset(&self, live: Vec<Arc<PartialObject>>, unreadable: &BTreeMap<Key, String>) {
         let unreadable: BTreeSet<Key> = unreadable.keys().cloned().collect();
         self.caches.update(Event::Listed(&self.kind, &live, &unreadable));
+        self.list_leases();
     }
 }

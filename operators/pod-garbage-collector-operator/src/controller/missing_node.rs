@@ -1,6 +1,6 @@
 //! The controller of nodes that were missing: one sync decides on the pods of one of them.
 //!
-//! Left out: how long a node is waited for, which is known where a round enqueues it.
+//! Left out: how long a node is waited for, which is known where it is enqueued.
 
 use std::sync::Arc;
 
@@ -12,6 +12,11 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::{Outcome, Writer};
 use crate::observe::{Caches, live_missing_node};
 use crate::plan::plan_missing;
+
+/// The key of the second look at the node of this key, which has a time of its own.
+pub(super) fn late_key(node: &Key) -> Key {
+    Key::new("late", node.name())
+}
 
 /// Looks at one node that was missing for long enough.
 pub(super) struct MissingNodeController {

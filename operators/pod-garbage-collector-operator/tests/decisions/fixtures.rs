@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pod_garbage_collector_operator::objects::{Node, Pod};
-use pod_garbage_collector_operator::observe::Observed;
+use pod_garbage_collector_operator::observe::{Bindings, Observed};
 use serde_json::json;
 use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, object};
@@ -34,11 +34,36 @@ pub(crate) fn tainted(node: ObjectBuilder, effect: &str) -> ObjectBuilder {
     node.set(&["spec", "taints"], taints)
 }
 
+/// Whether a pod has this as its phase.
+fn has_phase(pod: &ObjectBuilder, phases: &[&str]) -> bool {
+    phases.iter().any(|phase| pod.json()["status"]["phase"] == *phase)
+}
+
+/// Whether a pod is among those that are followed.
+pub(crate) fn has_ended(pod: &ObjectBuilder) -> bool {
+    !has_phase(pod, &["Pending", "Running", "Unknown"])
+}
+
 /// What is observed where caches and apiserver agree.
 pub(crate) fn observed(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Observed {
-    let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
     let nodes: Vec<Arc<Node>> = nodes.iter().map(ObjectBuilder::build).collect();
     let out_of_service = nodes.iter().filter(|node| node.is_out_of_service());
-    let out_of_service = out_of_service.map(|node| node.metadata.name().into()).collect();
-    Observed { key: Key::new("", "round"), pods, nodes, out_of_service }
+    let ended = || pods.iter().filter(|pod| has_ended(pod));
+    let being_deleted = pods.iter().map(ObjectBuilder::build).filter(|pod: &Arc<Pod>| pod.metadata.is_being_deleted());
+    Observed {
+        key: Key::new("", "round"),
+        ended: ended().map(ObjectBuilder::build).collect(),
+        unsuccessful: Some(ended().filter(|pod| !has_phase(pod, &["Succeeded"])).map(ObjectBuilder::build).collect()),
+        stuck: being_deleted.collect(),
+        out_of_service: out_of_service.map(|node| node.metadata.name().into()).collect(),
+        unread: Vec::new(),
+    }
+}
+
+/// What a search among all pods finds.
+pub(crate) fn bindings(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Bindings {
+    let name = |value: &serde_json::Value| value.as_str().unwrap_or_default().into();
+    let bound_to = pods.iter().map(|pod| name(&pod.json()["spec"]["nodeName"])).collect();
+    let nodes = nodes.iter().map(|node| name(&node.json()["metadata"]["name"])).collect();
+    Bindings { key: Key::new("", "all"), nodes, bound_to }
 }

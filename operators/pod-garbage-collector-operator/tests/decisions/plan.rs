@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use jiff::{Span, Timestamp};
-use pod_garbage_collector_operator::objects::Pod;
-use pod_garbage_collector_operator::observe::{MissingNode, Observed};
-use pod_garbage_collector_operator::plan::{plan, plan_missing};
+use pod_garbage_collector_operator::objects::{Pod, PodMetadata};
+use pod_garbage_collector_operator::observe::{MissingNode, Observed, Unread};
+use pod_garbage_collector_operator::plan::{Reason, plan, plan_bindings, plan_missing};
 use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, ago};
 
-use crate::fixtures::{evicted, node, not_ready, observed, pod, tainted};
+use crate::fixtures::{bindings, evicted, node, not_ready, observed, pod, tainted};
 
-const NOTHING: &str = "nothing (all nodes are there, nothing is stuck, not too much has ended)";
+const NOTHING: &str = "nothing (nothing is stuck, not too much has ended)";
 
 #[track_caller]
 fn check(observed: &Observed, threshold: i32, expected: &str) {
@@ -78,7 +78,7 @@ fn of_pods_of_the_same_age_names_decide() {
     check(&observed(&pods, &[node("node")]), 1, "delete default/a (terminated)");
 }
 
-/// The pods of a node that is missing: what a round makes of it, and what its end then is.
+/// The pods of a node that is missing: what a search makes of it, and what its end then is.
 struct Missing {
     cached: Vec<ObjectBuilder>,
     cached_later: Vec<ObjectBuilder>,
@@ -92,8 +92,9 @@ impl Missing {
     }
 
     #[track_caller]
-    fn check(&self, round: &str, name: &str, end: &str) {
-        check(&observed(&self.pods, &self.cached), -1, round);
+    fn check(&self, search: &str, name: &str, end: &str) {
+        check(&observed(&self.pods, &self.cached), -1, NOTHING);
+        assert_eq!(plan_bindings(&bindings(&self.pods, &self.cached)).to_string(), search);
         let pods = self.pods.iter().map(ObjectBuilder::build).filter(|pod: &Arc<Pod>| pod.node == name).collect();
         let is_cached = self.cached_later.iter().any(|node| node.json()["metadata"]["name"] == name);
         let missing = MissingNode { key: Key::new("", name), is_cached, exists: self.live_later, pods };
@@ -112,7 +113,10 @@ fn the_pods_of_a_node_go_once_it_has_been_missing_and_is_gone() {
         existing("b", "existing2", "Failed"),
         existing("c", "existing2", "Succeeded"),
     ];
-    check(&observed(&pods, &[node("existing1"), node("existing2")]), -1, NOTHING);
+    let none_missing = |pods: &[ObjectBuilder], nodes: &[ObjectBuilder]| {
+        assert_eq!(plan_bindings(&bindings(pods, nodes)).to_string(), "nothing (all nodes are there)");
+    };
+    none_missing(&pods, &[node("existing1"), node("existing2")]);
     // "nodes present in client"
     let in_client = Missing { live_later: true, ..Missing::of(pods) };
     in_client.check("wait for existing1 existing2 (missing)", "existing2", "keep the pods (the node exists)");
@@ -143,7 +147,9 @@ fn the_pods_of_a_node_go_once_it_has_been_missing_and_is_gone() {
     Missing { cached_later: vec![node("node")], ..comes() }.check(wait, "node", "keep the pods (the node is back)");
     // "node deleted from informer after quarantine": it was never missing before.
     let cached = Missing { cached: vec![node("node")], ..comes() };
-    check(&observed(&cached.pods, &cached.cached), -1, NOTHING);
+    none_missing(&cached.pods, &cached.cached);
+    // A pod without a node misses none.
+    none_missing(&[pod("a", "", "Pending")], &[]);
     // Its pods may go meanwhile.
     let without_pods = MissingNode { key: Key::new("", "node"), is_cached: false, exists: true, pods: Vec::new() };
     assert_eq!(plan_missing(&without_pods).to_string(), "nothing (no pods)");
@@ -216,12 +222,26 @@ fn a_pod_goes_once_whatever_its_reasons() {
     check(
         &observed(&pods, &nodes),
         1,
-        "delete default/a default/b (terminated), delete default/d (out-of-service), delete default/e (unscheduled), \
-         wait for gone (missing)",
+        "delete default/a default/b (terminated), delete default/d (out-of-service), delete default/e (unscheduled)",
     );
 }
 
 #[test]
+fn what_could_not_be_read_is_left_out_and_said() {
+    let pods = [pod("a", "node", "Failed"), pod("b", "node", "Failed"), pod("c", "", "Pending").terminating()];
+    let unread = vec![Unread { reason: Reason::Terminated, error: "list pods: no".to_owned() }];
+    let partly = Observed { unsuccessful: None, unread, ..observed(&pods, &[]) };
+    check(&partly, 1, "delete default/c (unscheduled), leave out terminated (list pods: no)");
+}
+
+#[test]
+fn of_a_pod_that_has_succeeded_the_metadata_is_enough() {
+    let planned = plan(&observed(&[pod("a", "node", "Succeeded"), pod("b", "node", "Failed")], &[]), 1);
+    let phases: Vec<bool> = planned.delete.iter().map(|deletion| deletion.pod.phase.is_terminal()).collect();
+    assert_eq!((planned.to_string().as_str(), phases), ("delete default/a (terminated)", vec![true]));
+}
+
+#[test]
 fn a_pod_stays_small_in_the_cache() {
-    assert!(size_of::<Pod>() <= 152, "{} bytes", size_of::<Pod>());
+    assert!(size_of::<PodMetadata>() <= 112, "{} bytes", size_of::<PodMetadata>());
 }

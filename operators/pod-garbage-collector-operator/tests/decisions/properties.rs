@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use pod_garbage_collector_operator::objects::Pod;
 use pod_garbage_collector_operator::observe::{MissingNode, Observed};
-use pod_garbage_collector_operator::plan::{MissingPlan, Plan, Reason, plan, plan_missing};
+use pod_garbage_collector_operator::plan::{MissingPlan, Plan, Reason, plan, plan_bindings, plan_missing};
 use proptest::prelude::*;
 use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, ago, properties};
 
-use crate::fixtures::{evicted, node, not_ready, observed, pod, tainted};
+use crate::fixtures::{bindings, evicted, has_ended, node, not_ready, observed, pod, tainted};
 
 const NODES: [&str; 4] = ["", "well", "tainted", "gone"];
 
@@ -43,11 +43,12 @@ proptest! {
     fn no_pod_goes_that_has_no_reason(pods in any_pods(), threshold in -2..10_i32) {
         let observed = observed(&pods, &nodes());
         let planned = plan(&observed, threshold);
+        let ended: BTreeSet<_> = observed.ended.iter().map(|pod| pod.metadata.uid).collect();
         for deletion in &planned.delete {
             let pod = &deletion.pod;
             let is_deleted = pod.metadata.is_being_deleted();
             let holds = match deletion.reason {
-                Reason::Terminated => threshold > 0 && pod.is_terminated(),
+                Reason::Terminated => threshold > 0 && ended.contains(&pod.metadata.uid),
                 Reason::OutOfService => is_deleted && pod.node == "tainted",
                 Reason::Unscheduled => is_deleted && pod.node.is_empty(),
                 Reason::Orphaned => false,
@@ -56,13 +57,20 @@ proptest! {
         }
         let uids: BTreeSet<_> = planned.delete.iter().map(|deletion| deletion.pod.metadata.uid).collect();
         prop_assert_eq!(uids.len(), planned.delete.len(), "a pod goes twice");
-        prop_assert!(planned.missing.iter().all(|node| *node == "gone"));
+    }
+
+    #[test]
+    fn only_a_node_that_is_not_there_is_missing(pods in any_pods()) {
+        let is_bound = pods.iter().any(|pod| pod.json()["spec"]["nodeName"] == "gone");
+        let missing = plan_bindings(&bindings(&pods, &nodes())).missing;
+        let expected = if is_bound { BTreeSet::from(["gone".into()]) } else { BTreeSet::new() };
+        prop_assert_eq!(missing, expected);
     }
 
     #[test]
     fn as_many_ended_pods_stay_as_may(pods in any_pods(), threshold in 1..10_i32) {
         let observed = observed(&pods, &nodes());
-        let ended = observed.pods.iter().filter(|pod| pod.is_terminated()).count();
+        let ended = pods.iter().filter(|pod| has_ended(pod)).count();
         let going = names(&plan(&observed, threshold), Reason::Terminated).len();
         prop_assert_eq!(ended - going, ended.min(usize::try_from(threshold).unwrap()));
     }
@@ -71,18 +79,27 @@ proptest! {
     fn after_a_round_the_next_one_finds_nothing(pods in any_pods(), threshold in -2..10_i32) {
         let first = observed(&pods, &nodes());
         let going: BTreeSet<_> = plan(&first, threshold).delete.iter().map(|deletion| deletion.pod.metadata.uid).collect();
-        let left: Vec<Arc<Pod>> = first.pods.iter().filter(|pod| !going.contains(&pod.metadata.uid)).cloned().collect();
-        let second = Observed { pods: left, ..first };
+        let second = Observed {
+            ended: first.ended.iter().filter(|pod| !going.contains(&pod.metadata.uid)).cloned().collect(),
+            stuck: first.stuck.iter().filter(|pod| !going.contains(&pod.metadata.uid)).cloned().collect(),
+            ..first
+        };
         prop_assert_eq!(plan(&second, threshold).delete, []);
     }
 
     #[test]
     fn the_order_of_the_cache_is_irrelevant(pods in any_pods(), threshold in -2..10_i32) {
         let observed = observed(&pods, &nodes());
-        properties::order_is_irrelevant(&observed.pods, |pods| {
-            let planned = plan(&Observed { pods: pods.to_vec(), ..observed.clone() }, threshold);
+        let outcome = |observed: &Observed| {
+            let planned = plan(observed, threshold);
             let of = |reason| names(&planned, reason);
-            (of(Reason::Terminated), of(Reason::OutOfService), of(Reason::Unscheduled), planned.missing)
+            (of(Reason::Terminated), of(Reason::OutOfService), of(Reason::Unscheduled))
+        };
+        properties::order_is_irrelevant(&observed.ended, |ended| {
+            outcome(&Observed { ended: ended.to_vec(), ..observed.clone() })
+        });
+        properties::order_is_irrelevant(&observed.stuck, |stuck| {
+            outcome(&Observed { stuck: stuck.to_vec(), ..observed.clone() })
         });
     }
 

@@ -1,6 +1,6 @@
 //! Carries out a plan, and writes the status that came of it.
 //!
-//! Left out: deciding anything. What fails is told by events, by the outcome, or as an error; the queue tries again.
+//! Left out: deciding anything. What fails is reported by events, by the outcome, or as an error; the queue tries again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -136,7 +136,7 @@ impl Writer {
     }
 
     /// Writes the status if it is news beside the cached one. Whatever goes wrong at first, it is tried once more on the
-    /// live state: the counts are from now, whoever wrote in between. An owner that is gone needs no status.
+    /// live state: the counts are from now, whatever was written in between. An owner that is gone needs no status.
     ///
     /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
     pub async fn write_status<T: ReplicaOwner>(

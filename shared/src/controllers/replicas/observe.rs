@@ -35,7 +35,7 @@ pub(super) struct Informers<T> {
 /// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed<T> {
-    /// Who keeps the pods.
+    /// The object that keeps the pods.
     pub owner: Arc<T>,
     /// The pods whose controller it is, and those of its namespace that have none.
     pub pods: Vec<Arc<Pod>>,

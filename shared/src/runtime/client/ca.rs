@@ -1,4 +1,4 @@
-//! The CA by which a client verifies the apiserver, as text: for who hands it on.
+//! The CA by which a client verifies the apiserver, as text, for operators that publish it.
 //!
 //! Left out: noticing that it has changed.
 

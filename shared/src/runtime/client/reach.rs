@@ -39,7 +39,7 @@ impl Reach {
         }
     }
 
-    /// Tells everybody who waits for it that the server is back.
+    /// Wakes the tasks that wait for the server's return.
     pub(super) fn returns(&self) {
         self.returns.send_modify(|returns| *returns += 1);
     }

@@ -1,5 +1,4 @@
-//! Looks for what was created under a name that the server chose, where the answer that would have told the name was
-//! lost.
+//! Looks for objects that were created under a name the server chose, where the answer with that name was lost.
 //!
 //! One list of the owner's namespace answers for every key of that namespace. Left out: creations under a fixed name,
 //! which `AlreadyExists` answers at the next try.

@@ -172,18 +172,6 @@ async fn many_stalled_keys_wish_for_one_list_and_lists_take_a_tenth_of_the_time(
     assert_eq!(scene.health.wanted_list(), 2, "the same list for all");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_a_selector_hides_waits_for_a_bookmark_and_lists_nothing() {
-    let scene = Scene::new("app=web");
-    scene.has("a", 5);
-    scene.changed("a", 7);
-    let wait = tokio::spawn(scene.waiting("web"));
-    tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(scene.health.wanted_list(), 0);
-    scene.sees(9);
-    wait.await.unwrap();
-}
-
 #[tokio::test]
 async fn a_change_of_what_has_left_the_selector_is_waited_for_no_longer() {
     let scene = Scene::new("app=web");

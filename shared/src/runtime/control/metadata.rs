@@ -1,4 +1,4 @@
-//! Calls for who knows a kind only by discovery: live metadata, and whole collections.
+//! Calls for kinds that are known only by discovery: live metadata, and whole collections.
 //!
 //! Left out: deciding what a refusal means. A kind may refuse any of these calls.
 
@@ -24,15 +24,16 @@ impl Control {
         self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
     }
 
-    /// A live list of one namespace, given page by page so that no more than one is ever held.
+    /// A live list of what is selected in one namespace (`""` for all), given page by page so that no more than one is ever held.
     pub async fn list_each<T: DeserializeOwned>(
         &self,
         resource: &Resource,
         namespace: &str,
+        selection: Selection<'_>,
         accept: Accept,
         each: impl FnMut(T),
     ) -> Result<(), ApiError> {
-        each_of(&self.client, &resource.collection_path(namespace), Selection::default(), accept, each).await
+        each_of(&self.client, &resource.collection_path(namespace), selection, accept, each).await
     }
 }
 

@@ -14,11 +14,11 @@ const PAGE: usize = 500;
 
 /// Which objects of a collection; all where both are empty.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Selection<'a> {
+pub struct Selection<'a> {
     /// As the API writes it.
-    pub(crate) field_selector: &'a str,
+    pub field_selector: &'a str,
     /// As the API writes it.
-    pub(crate) label_selector: &'a str,
+    pub label_selector: &'a str,
 }
 
 /// Gives each object of the newest state there is.

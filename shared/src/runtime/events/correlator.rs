@@ -261,7 +261,7 @@ mod tests {
         );
         assert_eq!(shown(correlator.correlate(&occurrence(12, "web", "Deleted", "0"))), "1x Deleted 0");
         assert_eq!(shown(correlator.correlate(&occurrence(12, "other", "Created", "0"))), "1x Created 0");
-        // A message among the latest is told apart again.
+        // A message among the latest is counted for itself again.
         assert_eq!(shown(correlator.correlate(&occurrence(13, "web", "Created", "11"))), "1x Created 11");
     }
 

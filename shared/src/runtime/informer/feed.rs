@@ -1,6 +1,6 @@
 //! Informers without a cache, started and stopped while the operator runs.
 //!
-//! For who keeps what is watched in a structure of its own, and learns only by discovery which kinds there are.
+//! For an operator that keeps objects in a structure of its own, and learns the kinds by discovery.
 //! Left out: handlers and read-your-writes, which need a cache.
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub struct Feeder {
 }
 
 impl Feeder {
-    /// `broken` is told when following something has panicked: what is kept of it may be half of a change, and nobody
+    /// `broken` receives an error when following a resource has panicked: its objects may be half changed, and nobody
     /// else would ever notice that it stands still.
     pub(crate) fn new(client: Client, metrics: Metrics, broken: UnboundedSender<anyhow::Error>) -> Self {
         Self { client, metrics, feeds: Arc::default(), broken }
@@ -47,22 +47,32 @@ impl Feeder {
 
     /// Follows the metadata of all objects of a resource, until what this gives is dropped.
     pub fn follow_metadata<T: Versioned>(&self, resource: Resource, sink: impl Sink<T>) -> Running {
-        let health = Arc::new(Health::new(resource.to_string()));
-        let progress = watch::Sender::default();
+        self.follow_metadata_in_part(resource, "", sink)
+    }
+
+    /// As [`Self::follow_metadata`], but watches only what this field selector leaves; of the rest it is known what the
+    /// last list said.
+    pub fn follow_metadata_in_part<T: Versioned>(
+        &self,
+        resource: Resource,
+        watched: &'static str,
+        sink: impl Sink<T>,
+    ) -> Running {
         let none = Cow::Borrowed("");
-        let follow = Follow {
-            resource: resource.clone(),
+        let source = Source {
+            health: Arc::new(Health::new(resource.to_string())),
+            resource,
             namespace: Text::default(),
+            // A streamed list is the beginning of its watch.
+            streams_list: watched.is_empty(),
+            accept: Accept::Metadata,
             field_selector: none.clone(),
-            label_selector: none.clone(),
-            progress: progress.subscribe(),
-            health: Arc::clone(&health),
-            version_of: Arc::new(|_| None),
+            label_selector: none,
+            watch_fields: Cow::Borrowed(watched),
         };
+        let progress = watch::Sender::default();
+        let follow = source.follow_as(progress.subscribe(), Arc::new(|_| None));
         self.metrics.watch_informer(follow.clone());
-        let (field_selector, label_selector) = (none.clone(), none);
-        let (namespace, accept) = (Text::default(), Accept::Metadata);
-        let source = Source { resource, namespace, streams_list: true, accept, field_selector, label_selector, health };
         self.feeds().push(Collection::new(&source, follow.clone()));
         let following = reflector::run(source, Tracked { sink, progress }, self.client.clone());
         let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
@@ -121,6 +131,11 @@ impl Running {
             // What ends before it was listed has nothing to wait for.
             let _ = progress.wait_for(|progress| progress.synced).await;
         }
+    }
+
+    /// How this fares, and to list it anew.
+    pub fn health(&self) -> Arc<Health> {
+        Arc::clone(&self.follow.health)
     }
 
     /// Tries at once what has failed and would be tried again later; what works goes on.

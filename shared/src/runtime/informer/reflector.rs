@@ -111,7 +111,7 @@ struct Reflector<T, S> {
     list: u64,
     /// When that list was asked for.
     list_begun: Instant,
-    /// The version was too old, and nothing was told since.
+    /// The version was too old, and no event has come since.
     expired: bool,
 }
 
@@ -186,7 +186,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         } else {
             query.push(("resourceVersion", &version));
         }
-        let path = self.source.path(&query);
+        let path = if initial { self.source.path(&query) } else { self.source.watch_path(&query) };
         let stream = tokio::select! {
             stream = self.client.stream(&path, self.source.accept) => stream,
             // Nothing may come for long where the server has not reached our version.
@@ -218,7 +218,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             };
             let line = tokio::select! {
                 line = timeout_at(deadline, lines.next()) => line,
-                // Not in the middle of a list: who asks again and again would never let one come to its end.
+                // Not in the middle of a list: repeated requests would never let one end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
             let line = line.map_err(|_| match &listing {

@@ -1,4 +1,4 @@
-//! The Lease as election sees it, and what to do about it. Pure: who, what was observed when, and now, are arguments.
+//! The Lease as election sees it, and what to do about it. Pure: the candidate, what it has observed, and the time are arguments.
 //!
 //! Left out: `strategy` and `preferredHolder` of coordinated leader election, which is alpha.
 //!

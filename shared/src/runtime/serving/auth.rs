@@ -1,4 +1,4 @@
-//! Who may see what: the apiserver is asked, by TokenReview and SubjectAccessReview, and its answers are kept for 10 s.
+//! Authorization: asks the apiserver, by TokenReview and SubjectAccessReview, and keeps its answers for 10 s.
 //!
 //! Anybody can cause reviews, so they have a client of their own with a limit, and nothing else waits behind them. A token
 //! is kept as a hash under a key of this process: a dump of its memory gives nobody a token.
@@ -31,7 +31,7 @@ const KEPT: Duration = Duration::from_secs(10);
 const KEPT_MAX: usize = 64;
 /// `TokenRequestTimeout` and `ClientTimeout`.
 const REVIEW_MAX: Duration = Duration::from_secs(10);
-/// A scraper needs two reviews in 10 s. Who asks for more than this waits, and the apiserver doesn't notice.
+/// A scraper needs two reviews in 10 s. A visitor that asks for more waits, and the apiserver doesn't notice.
 const REVIEWS: Limit = Limit { qps: 5.0, burst: 10 };
 const REVIEWS_AT_ONCE: usize = 4;
 
@@ -138,7 +138,7 @@ pub(super) struct Auth {
     /// Of the hashes of tokens.
     token_key: hmac::Key,
     users: Kept<TokenHash, TokenStatus>,
-    /// By what was asked, word for word: who wants to do what.
+    /// By the review as it was sent: the user and the action.
     accesses: Kept<Bytes, AccessStatus>,
 }
 
@@ -161,7 +161,7 @@ impl Auth {
         })
     }
 
-    /// Whether whoever sent these headers may do this.
+    /// Whether the sender of these headers may do this.
     pub(super) async fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Denied> {
         let user = match bearer_token(headers) {
             Some(token) => self.user(token).await?,

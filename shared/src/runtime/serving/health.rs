@@ -72,7 +72,7 @@ impl Checks {
         self.push(probes, name.into(), Box::new(ask), true);
     }
 
-    /// Adds a check that is told but fails no probe: the process is of use although something is not well.
+    /// Adds a check that is shown but fails no probe: the process is of use although something is not well.
     pub fn add_note(
         &self,
         probes: &[Probe],

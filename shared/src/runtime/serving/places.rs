@@ -1,4 +1,4 @@
-//! Who is connected: so many at once, few of them from one address, and always a place for one more.
+//! Connections: a number at once, few of them from one address, and always a place for one more.
 //!
 //! The kubelet probes over a new connection each time. So a newcomer is never turned away: where there is no place, one
 //! connection is closed for it. That is one of whoever holds most of them, first one that never asked for anything, then
@@ -19,7 +19,7 @@ const PLACES_OF_ONE: usize = 32;
 /// An IPv6 /64 is one host's to choose addresses from, and counts as one.
 const PREFIX: u128 = u128::MAX << 64;
 
-/// Everyone who is connected; cheap to clone.
+/// All open connections; cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Places(Arc<Mutex<Taken>>);
 

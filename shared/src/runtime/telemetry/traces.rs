@@ -159,7 +159,7 @@ async fn send_batches(mut ended: mpsc::Receiver<Message>, exporter: SpanExporter
             problem = failure;
         }
         if let Some(done) = flushed {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = done.send(());
         }
     }

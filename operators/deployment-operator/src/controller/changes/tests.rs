@@ -1,6 +1,6 @@
 use serde_json::json;
 use shared::api::object::Key;
-use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
+use shared::testing::{ObjectBuilder, object, store, uid};
 
 use super::*;
 
@@ -21,10 +21,6 @@ fn owned(name: &str) -> ObjectBuilder {
 
 fn owned_by(name: &str, owner: &str) -> ObjectBuilder {
     replica_set(name).owned_by::<Deployment>(&deployment(owner).build::<Deployment>())
-}
-
-fn pod_of(set: &str, name: &str) -> ObjectBuilder {
-    pod(name).owned_by::<ReplicaSet>(&replica_set(set).build::<ReplicaSet>())
 }
 
 fn owner_reference(kind: &str, uid_of: &str) -> serde_json::Value {
@@ -111,46 +107,6 @@ fn an_end_wakes_the_owner_and_nobody_else() {
     check(deleted(replica_set("x")), "");
     check_added(&owned("web-1").terminating(), "web");
     check_added(&replica_set("x").terminating(), "");
-}
-
-/// The last pod of `web-1` ends; these pods and ReplicaSets are left.
-#[track_caller]
-fn check_last_pod(caches: &Caches, left: &[ObjectBuilder], expected: &str) {
-    store(&caches.replica_sets, &owned("web-1").build());
-    for pod in left {
-        store(&caches.pods, &pod.clone().build());
-    }
-    let last: Arc<Pod> = pod_of("web-1", "last").build();
-    store(&caches.pods, &last);
-    check(caches.pod_changed(Change::Added(&last)), "");
-    forget(&caches.pods, &last);
-    check(caches.pod_changed(Change::Deleted(&last)), expected);
-}
-
-/// Upstream: `TestPodDeletionEnqueuesRecreateDeployment` and the three that follow it.
-#[test]
-fn the_last_pod_wakes_a_deployment_that_recreates() {
-    check_last_pod(&caches(), &[], "web");
-    check_last_pod(&caches(), &[pod_of("web-1", "other")], "");
-    // Of another set of the same Deployment.
-    let two = caches();
-    store(&two.replica_sets, &owned("web-2").build());
-    check_last_pod(&two, &[pod_of("web-2", "other")], "");
-    // Of a set that nobody owns.
-    let two = caches();
-    store(&two.replica_sets, &replica_set("web-2").build());
-    check_last_pod(&two, &[pod_of("web-2", "other")], "web");
-    let rolling = caches();
-    store(&rolling.deployments, &deployment("web").set(&["spec", "strategy", "type"], "RollingUpdate").build());
-    check_last_pod(&rolling, &[], "");
-}
-
-#[test]
-fn a_pod_of_nobody_or_of_a_set_that_is_gone_wakes_nobody() {
-    let gone = |pod: ObjectBuilder| caches().pod_changed(Change::Deleted(&pod.build()));
-    check(gone(pod("a")), "");
-    check(gone(pod_of("web-1", "a")), "");
-    check(gone(pod("a").owned_by::<Deployment>(&deployment("web").build::<Deployment>())), "");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::*;
 use crate::controller::{REST, requeue};
 use crate::objects::MANAGED_BY;
 use crate::observe::Observed;
+use crate::observe::tracker::Tracker;
 use crate::plan::topologycache::ServiceHints;
 use crate::plan::{Config, plan};
 
@@ -42,6 +43,10 @@ fn services(effects: Vec<Effect>) -> Vec<String> {
         };
         service
     }))
+}
+
+fn key(name: &str) -> Key {
+    Key::new("default", name)
 }
 
 fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
@@ -118,34 +123,68 @@ fn slice(name: &str, service: &str) -> ObjectBuilder {
 #[test]
 fn a_slice_concerns_its_service_unless_the_change_is_our_own() {
     let caches = caches();
+    for service in ["app-0", "app-1"] {
+        caches.tracker.remember_state(&key(service), &Arc::default());
+    }
     let build = |slice: ObjectBuilder| -> Arc<EndpointSlice> { slice.build() };
     let (first, second) = (build(slice("a", "app-0")), build(slice("a", "app-0").generation(2)));
     let updated = || services(caches.endpoint_slice_changed(Change::Updated { old: &first, new: &second }, DELAY));
     assert_eq!(services(caches.endpoint_slice_changed(Change::Added(&first), DELAY)), ["app-0"]);
     assert_eq!(updated(), ["app-0"]);
 
-    caches.tracker.wrote(first.meta().uid, 1);
+    caches.tracker.wrote(&key("app-0"), first.meta().uid, 1);
     assert!(caches.endpoint_slice_changed(Change::Added(&first), DELAY).is_empty(), "our own creation");
     assert_eq!(updated(), ["app-0"], "somebody else's change of it");
-    caches.tracker.wrote(first.meta().uid, 2);
+    caches.tracker.wrote(&key("app-0"), first.meta().uid, 2);
     assert!(updated().is_empty(), "our own change");
     let moved = build(slice("a", "app-1").generation(2));
     let change = Change::Updated { old: &second, new: &moved };
     assert_eq!(services(caches.endpoint_slice_changed(change, DELAY)), ["app-1", "app-0"]);
 
-    caches.tracker.deleted(first.meta().uid);
-    assert!(caches.tracker.has_deleted(first.meta().uid));
+    caches.tracker.deleted(&key("app-0"), first.meta().uid);
+    assert!(caches.tracker.has_deleted(&first));
     assert!(updated().is_empty(), "on its way out");
     assert!(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY).is_empty(), "our own deletion");
-    caches.tracker.deletion_observed(first.meta().uid);
-    assert!(!caches.tracker.has_deleted(first.meta().uid));
-    caches.tracker.deleted(first.meta().uid);
+    caches.tracker.deletion_observed(&first);
+    assert!(!caches.tracker.has_deleted(&first));
+    caches.tracker.deleted(&key("app-0"), first.meta().uid);
     caches.tracker.start_over();
-    assert!(!caches.tracker.has_deleted(first.meta().uid), "a restored etcd has it again");
+    assert!(!caches.tracker.has_deleted(&first), "a restored etcd has it again");
     assert_eq!(services(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY)), ["app-0"]);
 
     let nobodys = build(object("discovery.k8s.io/v1", "EndpointSlice", "b").set(&["addressType"], "IPv4"));
     assert!(caches.endpoint_slice_changed(Change::Added(&nobodys), DELAY).is_empty());
+}
+
+#[test]
+fn a_slice_concerns_no_service_that_was_never_looked_at_or_is_gone() {
+    let caches = caches();
+    let slice: Arc<EndpointSlice> = slice("a", "app-0").build();
+    let woken = || {
+        let changes = [Change::Added(&slice), Change::Deleted(&slice)];
+        changes.map(|change| services(caches.endpoint_slice_changed(change, DELAY)).len())
+    };
+    assert_eq!(woken(), [0, 0], "its first look is still to come");
+    caches.tracker.remember_state(&key("app-0"), &Arc::default());
+    assert_eq!(woken(), [1, 1]);
+    caches.tracker.forget(&key("app-0"));
+    assert_eq!(woken(), [0, 0]);
+}
+
+/// Nobody may follow slices any more when they go: what was written of them goes with what they were written for.
+#[test]
+fn what_was_written_is_forgotten_with_its_service() {
+    let caches = caches();
+    let slice: Arc<EndpointSlice> = slice("a", "app-0").generation(1).build();
+    let forgets = |forget: &dyn Fn(&Tracker)| {
+        caches.tracker.wrote(&key("app-0"), slice.meta().uid, 1);
+        assert!(!caches.tracker.is_news(&slice));
+        forget(&caches.tracker);
+        caches.tracker.is_news(&slice)
+    };
+    assert!(forgets(&|tracker| tracker.forget(&key("app-0"))));
+    assert!(forgets(&|tracker| tracker.forget_slices(&key("app-0"))));
+    assert!(!forgets(&|tracker| tracker.forget(&key("app-1"))));
 }
 
 /// Upstream: `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion`.
@@ -155,7 +194,7 @@ fn what_is_gone_or_going_is_not_observed() {
     for slice in [slice("a", "app-0"), slice("b", "app-0").terminating(), slice("c", "app-1"), slice("d", "app-0")] {
         store(&caches.endpoint_slices, &slice.build());
     }
-    caches.tracker.deleted(uid("d"));
+    caches.tracker.deleted(&key("app-0"), uid("d"));
     let observed = caches.observe(&Key::new("default", "app-0")).unwrap();
     assert_eq!(names(observed.slices.iter().map(|slice| slice.metadata.key.clone())), ["a"]);
     assert!(caches.observe(&Key::new("default", "gone")).is_none());
@@ -203,12 +242,14 @@ fn the_zones_are_told_anew_when_a_node_changes_that_counts() {
     assert_eq!(caches.zones().map(|zones| zones.len()), Some(2), "nobody has said that a node went");
     caches.tracker.forget_zones();
     assert_eq!(caches.zones(), None);
+    caches.tracker.remember_zones(Some(Arc::new([(Text::new("b"), 1.0)].into())));
+    forget(&caches.nodes, &a);
+    assert_eq!(caches.zones(), None, "nodes are not followed any more");
 }
 
 #[test]
 fn a_node_that_appears_concerns_the_services_that_have_left_out_its_pods() {
     let caches = caches();
-    let key = |name: &str| Key::new("default", name);
     let nodes = |names: &[&str]| names.iter().map(|name| Text::new(name)).collect();
     let check = |node: &str, expected: &[&str]| {
         let node: Arc<Node> = object("v1", "Node", node).set(&["metadata", "namespace"], "").build();
