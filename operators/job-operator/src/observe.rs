@@ -12,7 +12,8 @@ use shared::api::object::{Key, Uid};
 use shared::api::resource::{JOBS, PODS};
 use shared::controllers::claims::Claims;
 use shared::runtime::cache::Cache;
-use shared::runtime::control::Control;
+use shared::runtime::client::Accept;
+use shared::runtime::control::{Control, Selection};
 use shared::runtime::expectations::{Expectations, Outstanding};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
@@ -107,8 +108,18 @@ impl Caches {
         OrphanPod { pod, job, is_cached, is_job_cached }
     }
 
-    /// Whether a pod of the cluster has the finalizer and no sync of a Job sees it.
-    pub fn is_unseen(&self, pod: &Pod) -> bool {
+    /// Reads live which pods of the cluster have the finalizer and are seen by no sync of a Job.
+    pub(crate) async fn unseen_pods(&self, control: &Control, each: impl Fn(&Key) + Send) -> anyhow::Result<()> {
+        let look = |pod: Pod| {
+            if self.is_unseen(&pod) {
+                each(&pod.metadata.key);
+            }
+        };
+        let listed = control.list_each(&PODS, "", Selection::default(), Accept::Metadata, look).await;
+        listed.context("cannot look for finalizers")
+    }
+
+    fn is_unseen(&self, pod: &Pod) -> bool {
         let is_labelled = pod.metadata.labels.get(CONTROLLER_UID).is_some();
         let is_seen = |job: &Arc<Job>| {
             job.external_controller().is_some() || (job.counts_pods() && (is_labelled || job.selects_unlabelled()))

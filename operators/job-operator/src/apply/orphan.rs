@@ -53,7 +53,7 @@ impl Writer {
 
     /// Upstream: `ReleasePod`, `pkg/controller/controller_ref_manager.go`.
     async fn disown(&self, observed: &OrphanPod) -> Result<(), ApiError> {
-        let OrphanPod { pod, job, .. } = observed;
+        let OrphanPod { pod, job, is_cached: _, is_job_cached: _ } = observed;
         let (key, uid) = (&pod.metadata.key, pod.metadata.uid);
         let owner = job.as_ref().map(|job| job.metadata.uid).unwrap_or_default();
         let patch = Patch::strategic(&release_patch(owner, &[JOB_TRACKING_FINALIZER]));

@@ -10,15 +10,11 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use shared::api::object::Key;
-use shared::api::resource::PODS;
-use shared::runtime::client::Accept;
 use shared::runtime::control::Control;
 use shared::runtime::queue::{Cause, Queue};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::objects::pod::Pod;
 use crate::observe::Caches;
 
 /// Looks at all pods once.
@@ -35,12 +31,7 @@ pub(super) fn all_pods() -> Key {
 
 impl Controller for UnseenPodController {
     async fn sync(&self, _: &Key) -> anyhow::Result<Requeue> {
-        let look = |pod: Pod| {
-            if self.caches.is_unseen(&pod) {
-                self.orphans_queue.add(&pod.metadata.key, Cause::Event);
-            }
-        };
-        self.control.list_each(&PODS, "", Accept::Metadata, look).await.context("cannot look for finalizers")?;
+        self.caches.unseen_pods(&self.control, |pod| self.orphans_queue.add(pod, Cause::Event)).await?;
         Ok(Requeue::Done)
     }
 }
