@@ -3,7 +3,7 @@
 //!
 //! A Job may have ended while nobody worked, and without Jobs no pods are followed; a pod may have lost its label, or a
 //! webhook may have taken it, and the process that knew of it is gone. Neither a label nor a field says that a pod has a
-//! finalizer, so all pods are listed: metadata alone, page by page, once for each start of work. That is some megabytes for
+//! finalizer, so all pods are listed: metadata alone, page by page, once for each start of work. That is some 20 MB for
 //! 10,000 pods; a list of labelled pods would be smaller where few pods are Jobs', and miss those without the label.
 //!
 //! Left out: what becomes of such a pod, which is [`super::orphan_pods`]'. No Job waits for it: none would count such a pod.
