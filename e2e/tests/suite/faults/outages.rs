@@ -197,10 +197,13 @@ async fn is_refused(scene: &Scene, app: &str) -> Result<()> {
 #[test]
 fn pods_that_a_dead_webhook_keeps_out_are_tried_ever_more_rarely_and_hold_up_nobody_else() -> Result<()> {
     with_operators([REPLICA_SET], async |scene, [behind]| {
+        scene.apply(&replica_set(0)).await?;
+        complete_set(scene).await?;
         scene.apply(&dead_webhook(&scene.namespace, "web")).await?;
         is_refused(scene, "web").await?;
-        scene.apply(&replica_set(3)).await?;
+        // Pods are followed since the ReplicaSet is there.
         behind.proxy.forget_requests();
+        scene.patch::<ReplicaSet>("web", &json!({"spec": {"replicas": 3}})).await?;
         let attempts = scene
             .wait_until("eight attempts", DEADLINE, async || {
                 let attempts = behind.proxy.writes("**/pods");

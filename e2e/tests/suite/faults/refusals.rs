@@ -52,7 +52,9 @@ fn a_rollout_goes_on_when_watches_break_and_are_refused() -> Result<()> {
         for (step, status) in (1..).zip(statuses) {
             for behind in &operators {
                 behind.proxy.forget_requests();
-                behind.proxy.add(Rule::new(Action::reply(status)).method(Method::GET).when(each(2)).always());
+                let refused = each(2);
+                let rule = Rule::new(Action::reply(status)).method(Method::GET);
+                behind.proxy.add(rule.when(move |seen| seen.query.contains("watch=1") && refused(seen)).always());
             }
             roll_out(scene, step, async || {
                 let mut cuts = 0;
