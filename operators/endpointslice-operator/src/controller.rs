@@ -88,11 +88,9 @@ fn follow(flags: &Flags, setup: &mut Setup, queues: (&Queue, &Queue), caches: &A
     });
     nodes.on_change(effects.of(caches, Caches::node_changed));
     nodes.on_change(effects_on_zones.of(caches, |_, change| zones_changed(change)));
-    // Those that are there at the start are looked at with their Services.
-    endpoint_slices
-        .on_later_change(effects.of(caches, move |caches, change| caches.endpoint_slice_changed(change, delay)));
+    endpoint_slices.on_change(effects.of(caches, move |caches, change| caches.endpoint_slice_changed(change, delay)));
     let tracker = Arc::clone(&caches.tracker);
-    endpoint_slices.on_later_change(move |change| {
+    endpoint_slices.on_change(move |change| {
         if let Change::Deleted(slice) = change {
             tracker.deletion_observed(slice);
         }

@@ -138,13 +138,12 @@ pub struct Informer<T> {
 
 struct Handlers<T> {
     at_any_time: Vec<Handler<T>>,
-    of_all: Vec<Handler<T>>,
-    of_later: Vec<Handler<T>>,
+    once_started: Vec<Handler<T>>,
 }
 
 impl<T> Default for Handlers<T> {
     fn default() -> Self {
-        Self { at_any_time: Vec::new(), of_all: Vec::new(), of_later: Vec::new() }
+        Self { at_any_time: Vec::new(), once_started: Vec::new() }
     }
 }
 
@@ -160,8 +159,7 @@ impl<T: Object> Cached<T> {
     fn notify(&self, change: Change<'_, T>) {
         self.handlers.at_any_time.iter().for_each(|handler| handler(change));
         if self.has_started.load(Ordering::Relaxed) {
-            let Handlers { at_any_time: _, of_all, of_later } = &self.handlers;
-            of_all.iter().chain(of_later).for_each(|handler| handler(change));
+            self.handlers.once_started.iter().for_each(|handler| handler(change));
         }
     }
 
@@ -169,7 +167,7 @@ impl<T: Object> Cached<T> {
     fn start(&self) {
         self.has_started.store(true, Ordering::Relaxed);
         for object in self.cache.all() {
-            self.handlers.of_all.iter().for_each(|handler| handler(Change::Added(&object)));
+            self.handlers.once_started.iter().for_each(|handler| handler(Change::Added(&object)));
         }
     }
 }
@@ -314,12 +312,7 @@ impl<T: Object> Informer<T> {
 
     /// Adds a handler of changes. When work starts it gets all objects that are there, as added.
     pub fn on_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
-        self.handlers.of_all.push(Box::new(handler));
-    }
-
-    /// Adds a handler of changes that come after the start of work.
-    pub fn on_later_change(&mut self, handler: impl Fn(Change<'_, T>) + Send + Sync + 'static) {
-        self.handlers.of_later.push(Box::new(handler));
+        self.handlers.once_started.push(Box::new(handler));
     }
 
     /// To follow how far the cache has come.
@@ -327,7 +320,8 @@ impl<T: Object> Informer<T> {
         self.source.follow(self.cache.subscribe(), &self.cache)
     }
 
-    /// What these objects need, those of them that `needs` picks: see [`crate::runtime::run::Setup::watch_while`].
+    /// What these objects need, those of them that `needs` picks: see [`crate::runtime::run::Setup::watch_while`]. They are
+    /// always followed themselves: objects that are let go tell no handler, and would count for ever.
     pub fn need(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
         let need = Need::default();
         self.adds_to(&need, needs);
@@ -582,7 +576,6 @@ mod tests {
             }
         };
         informer.on_change(tell(&told, "all"));
-        informer.on_later_change(tell(&told, "later"));
         let ever = Arc::new(Mutex::new(Vec::new()));
         informer.on_change_at_any_time(tell(&ever, "ever"));
         let (_, sink) = informer.asleep();
@@ -599,16 +592,6 @@ mod tests {
         sink.apply(at("a", 3));
         sink.apply(at("b", 1));
         sink.delete(at("a", 3));
-        assert_eq!(
-            *told.lock().unwrap(),
-            [
-                "all: a updated",
-                "later: a updated",
-                "all: b added",
-                "later: b added",
-                "all: a deleted",
-                "later: a deleted"
-            ]
-        );
+        assert_eq!(*told.lock().unwrap(), ["all: a updated", "all: b added", "all: a deleted"]);
     }
 }

@@ -90,7 +90,7 @@ impl Demand {
     /// The namespaces to be followed; the empty one stands for all.
     fn wanted(&self, parts: &Parts) -> BTreeSet<Text> {
         let needed = self.0.need.namespaces();
-        let is_split = self.0.extent != Extent::Cluster && !parts.are_too_many(needed.len());
+        let is_split = self.0.extent != Extent::Cluster && !parts.are_too_many(&needed);
         if is_split || needed.is_empty() { needed } else { BTreeSet::from([Text::default()]) }
     }
 

@@ -69,10 +69,11 @@ impl Parts {
         self.of(namespace).find_map(|part| part.collection.failing())
     }
 
-    /// Whether so many namespaces are followed by one watch of all.
-    pub(super) fn are_too_many(&self, namespaces: usize) -> bool {
+    /// Whether these namespaces are followed by one watch of all. Those that are not let go yet count too.
+    pub(super) fn are_too_many(&self, needed: &BTreeSet<Text>) -> bool {
         let is_one = self.running.contains_key(&Text::default());
-        namespaces > if is_one { NAMESPACES_AGAIN } else { NAMESPACES_MAX }
+        let lingering = self.running.keys().filter(|namespace| !namespace.is_empty() && !needed.contains(*namespace));
+        needed.len() + lingering.count() > if is_one { NAMESPACES_AGAIN } else { NAMESPACES_MAX }
     }
 
     /// Stops what was not needed for long, and what is seen by a watch of all. Gives what they were in the cache.

@@ -178,6 +178,21 @@ fn many_namespaces_are_followed_by_one_watch_and_few_again_by_their_own() {
     });
 }
 
+#[test]
+fn namespaces_that_come_and_go_one_after_the_other_wait_for_none_before_them() {
+    test(async {
+        let scene = Scene::new(Extent::Namespaces);
+        for n in 0..50 {
+            let namespace = format!("n{n}");
+            let _need = scene.need.hold(&namespace);
+            scene.ready(&namespace).await;
+            assert!(scene.demand.collections().len() <= 18, "{n}");
+        }
+        sleep(LINGER * 3).await;
+        assert_eq!(scene.demand.collections().len(), 0);
+    });
+}
+
 /// Pods with the label `job`, and in the namespaces of `whole` all.
 struct Both {
     server: Server,
