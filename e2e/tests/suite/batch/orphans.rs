@@ -9,6 +9,9 @@ use serde_json::json;
 use super::{FINALIZER, completed, is_tracked, job, run, running};
 use crate::support::{DEADLINE, Scene, on_shared_cluster};
 
+/// By which the operator follows pods.
+const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+
 /// Waits until pods with this label are there, `count` of them, and none has the finalizer.
 async fn free(scene: &Scene, selector: &str, count: usize) -> Result<()> {
     scene
@@ -44,6 +47,9 @@ fn pods_go_with_their_job_or_stay_without_it() -> Result<()> {
 #[test]
 fn a_pod_that_nobody_counts_loses_the_finalizer() -> Result<()> {
     on_shared_cluster(async |scene| {
+        // Pods are followed while a Job counts some.
+        scene.apply(&running(job("busy", 1, 1))).await?;
+        run(scene, "busy", 1).await?;
         scene.apply(&job("over", 1, 1)).await?;
         completed(scene, "over").await?;
         let over: Job = scene.fetch("over").await?;
@@ -52,7 +58,7 @@ fn a_pod_that_nobody_counts_loses_the_finalizer() -> Result<()> {
         for (name, owners) in owners {
             let pod = json!({
                 "apiVersion": "v1", "kind": "Pod",
-                "metadata": {"name": name, "labels": {"app": "left"}, "finalizers": [FINALIZER],
+                "metadata": {"name": name, "labels": {"app": "left", CONTROLLER_UID: "none"}, "finalizers": [FINALIZER],
                     "ownerReferences": owners},
                 "spec": {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]},
             });
