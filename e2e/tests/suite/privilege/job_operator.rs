@@ -41,13 +41,18 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await?;
-    lose_label(scene).await
+    // Of the namespace of a Job with a selector of its own every pod is followed.
+    lose_label(&scene.beside("labels").await?).await
 }
 
 async fn lose_label(scene: &Scene) -> Result<()> {
-    let pods = scene.list::<Pod>("job-name=shrinking").await?;
-    let name = pods.iter().find(|pod| pod.metadata.deletion_timestamp.is_none()).map(ResourceExt::name_any);
-    let name = name.context("it has no pod")?;
+    scene.apply(&batch::running(batch::job("losing", 1, 1))).await?;
+    let name = scene
+        .wait_until("it has a pod", DEADLINE, async || {
+            let pods = scene.list::<Pod>("job-name=losing").await?;
+            pods.first().map(ResourceExt::name_any).context("it has none")
+        })
+        .await?;
     let labels = json!({"metadata": {"labels": {"batch.kubernetes.io/controller-uid": null}}});
     scene.patch::<Pod>(&name, &labels).await?;
     scene
