@@ -18,8 +18,6 @@ pub use service::{ClusterIp, Service, ServicePort, TargetPort};
 pub const ENDPOINT_SLICES: Resource = Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
 /// `v1` `Service`.
 pub const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "services");
-/// `v1` `Node`.
-pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
 
 /// The value of [`labels::MANAGED_BY`] on the slices of this controller.
 pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";

@@ -8,10 +8,7 @@ use shared::api::condition::{Condition, TRUE};
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::pod::Phase;
-use shared::api::resource::{PODS, Resource};
-
-/// `v1` `Node`.
-pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
+use shared::api::resource::{NODES, PODS};
 
 /// The condition of a pod that something outside of it ends.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::api::resource::PODS;
+use shared::api::resource::{NODES, PODS};
 use shared::runtime::cache::Cache;
 use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::objects::{ENDED, NODES, Node, Pod, PodMetadata, UNSUCCESSFUL};
+use crate::objects::{ENDED, Node, Pod, PodMetadata, UNSUCCESSFUL};
 use crate::plan::{Reason, excess};
 
 /// The field selector of pods that no node has.

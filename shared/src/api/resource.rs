@@ -103,6 +103,8 @@ pub const REPLICA_SETS: Resource = Resource::namespaced("apps", "v1", "ReplicaSe
 pub const DEPLOYMENTS: Resource = Resource::namespaced("apps", "v1", "Deployment", "deployments");
 /// `batch/v1` `Job`.
 pub const JOBS: Resource = Resource::namespaced("batch", "v1", "Job", "jobs");
+/// `v1` `Node`.
+pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
 /// `coordination.k8s.io/v1` `Lease`.
 pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
 

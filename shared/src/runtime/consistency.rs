@@ -83,25 +83,41 @@ impl Follow {
     }
 }
 
-/// The informers of one process whose caches its syncs read; all clones are one list.
+/// What the syncs of one process read; all clones are one list.
 #[derive(Clone, Default)]
-pub struct Watched(Arc<Mutex<Vec<Arc<Follow>>>>);
+pub struct Watched(Arc<Mutex<Lists>>);
+
+#[derive(Default)]
+struct Lists {
+    followed: Vec<Arc<Follow>>,
+    demands: Vec<Demand>,
+}
 
 impl Watched {
     /// Adds an informer.
     pub fn add(&self, follow: Follow) {
-        let mut list = self.list();
-        list.retain(|follow| follow.is_running());
-        list.push(Arc::new(follow));
+        let Lists { followed, .. } = &mut *self.lists();
+        followed.retain(|follow| follow.is_running());
+        followed.push(Arc::new(follow));
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Arc<Follow>>> {
+    /// Adds a resource that is followed on demand; what is followed of it is added by itself.
+    pub(crate) fn add_demand(&self, demand: Demand) {
+        self.lists().demands.push(demand);
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The informers of a resource.
     fn of(&self, resource: &Resource) -> Vec<Arc<Follow>> {
-        self.list().iter().filter(|follow| follow.resource == *resource).map(Arc::clone).collect()
+        self.lists().followed.iter().filter(|follow| follow.resource == *resource).map(Arc::clone).collect()
+    }
+
+    /// What a sync of this key needs and may not read yet.
+    fn not_listed_for(&self, key: &Key) -> Vec<Demand> {
+        self.lists().demands.iter().filter(|demand| !demand.is_listed_for(key)).cloned().collect()
     }
 }
 
@@ -109,7 +125,6 @@ impl Watched {
 pub struct Consistency {
     client: Client,
     followed: Watched,
-    demands: Demands,
     written: Mutex<HashMap<Key, Record>>,
     lookups: Lookups,
 }
@@ -174,34 +189,10 @@ impl Record {
     }
 }
 
-/// What the syncs of one process read only on demand; all clones are one list.
-#[derive(Clone, Default)]
-pub(crate) struct Demands(Arc<Mutex<Vec<Demand>>>);
-
-impl Demands {
-    pub(crate) fn add(&self, demand: Demand) {
-        self.list().push(demand);
-    }
-
-    fn list(&self) -> MutexGuard<'_, Vec<Demand>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Those that a sync of this key may not read yet.
-    fn not_listed_for(&self, key: &Key) -> Vec<Demand> {
-        self.list().iter().filter(|demand| !demand.is_listed_for(key)).cloned().collect()
-    }
-}
-
 impl Consistency {
     /// Nothing written yet. `client` looks for what a lost answer may have created.
     pub fn new(client: Client, followed: Watched) -> Self {
-        Self::with_demands(client, followed, Demands::default())
-    }
-
-    /// The same, for syncs that read these on demand.
-    pub(crate) fn with_demands(client: Client, followed: Watched, demands: Demands) -> Self {
-        Self { client, followed, demands, written: Mutex::default(), lookups: Lookups::default() }
+        Self { client, followed, written: Mutex::default(), lookups: Lookups::default() }
     }
 
     fn written(&self) -> MutexGuard<'_, HashMap<Key, Record>> {
@@ -252,7 +243,7 @@ impl Consistency {
     /// None when the caches have seen all that was written for `key`, which is then forgotten, and all that its sync reads
     /// on demand was listed. Otherwise what is still to be seen, to be awaited.
     pub fn behind(self: &Arc<Self>, key: &Key) -> Option<Behind> {
-        let unlisted = self.demands.not_listed_for(key);
+        let unlisted = self.followed.not_listed_for(key);
         let writes = self.unseen_writes(key);
         if unlisted.is_empty() && writes.is_empty() {
             return None;

@@ -25,7 +25,7 @@ use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::{Consistency, Demands, Follow, Watched};
+use crate::runtime::consistency::{Consistency, Follow, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::effect::Effects;
@@ -83,7 +83,6 @@ pub struct Setup {
     on_restore: Vec<OnRestore>,
     queues: Vec<Queue>,
     watched: Watched,
-    demands: Demands,
     consistency: BTreeMap<&'static str, Arc<Consistency>>,
     expectations: BTreeMap<&'static str, Arc<Expectations>>,
     starters: Vec<Starter>,
@@ -116,7 +115,6 @@ impl Setup {
             on_restore: Vec::new(),
             queues: Vec::new(),
             watched: Watched::default(),
-            demands: Demands::default(),
             consistency: BTreeMap::new(),
             expectations: BTreeMap::new(),
             starters: vec![Box::new(events.starter())],
@@ -139,10 +137,7 @@ impl Setup {
     }
 
     fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
-        let none = || {
-            let (client, watched) = (self.client.clone(), self.watched.clone());
-            Arc::new(Consistency::with_demands(client, watched, self.demands.clone()))
-        };
+        let none = || Arc::new(Consistency::new(self.client.clone(), self.watched.clone()));
         Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
     }
 
@@ -230,7 +225,7 @@ impl Setup {
         let (checked, check) = (demands.clone(), format!("informer-sync/{resource}"));
         self.checks.add(&[Probe::Readyz], check, move || checked.iter().try_for_each(Demand::check));
         for demand in &demands {
-            self.demands.add(demand.clone());
+            self.watched.add_demand(demand.clone());
             self.followed.add_demand(demand.clone());
         }
         let (following, starter) = informer.run_on_demand(demands, &self.client, &self.watched, &self.metrics);

@@ -36,7 +36,7 @@ use self::store::{Id, Refusal, Store, text};
 use self::watch::Watches;
 use super::{NOW, ObjectBuilder};
 use crate::api::resource::{
-    DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource,
+    DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource,
 };
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
@@ -44,8 +44,7 @@ use crate::runtime::clock::Clock;
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// What is served besides the resources that this crate names.
-const OTHERS: [Resource; 8] = [
-    Resource::cluster_scoped("", "v1", "Node", "nodes"),
+const OTHERS: [Resource; 7] = [
     Resource::namespaced("", "v1", "ConfigMap", "configmaps"),
     Resource::namespaced("", "v1", "Service", "services"),
     Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
@@ -110,7 +109,7 @@ impl Default for Server {
 impl Server {
     /// An empty cluster, at [`NOW`].
     pub fn new() -> Self {
-        let named = [PODS, NAMESPACES, REPLICATION_CONTROLLERS, EVENTS, REPLICA_SETS, DEPLOYMENTS, JOBS, LEASES];
+        let named = [PODS, NAMESPACES, REPLICATION_CONTROLLERS, EVENTS, REPLICA_SETS, DEPLOYMENTS, JOBS, LEASES, NODES];
         let state = State { served: named.into_iter().chain(OTHERS).collect(), ..State::default() };
         Self { state: Arc::new(Mutex::new(state)), started: Instant::now() }
     }

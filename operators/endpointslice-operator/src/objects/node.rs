@@ -8,8 +8,9 @@ use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::Meta;
 use shared::api::quantity::Quantity;
+use shared::api::resource::NODES;
 
-use super::{NODES, labels};
+use super::labels;
 
 /// A node.
 #[derive(Debug, PartialEq, Deserialize)]

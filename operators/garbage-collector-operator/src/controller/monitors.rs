@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use prometheus_client::metrics::counter::Counter;
 use shared::api::object::Key;
-use shared::api::resource::{LEASES, Resource};
+use shared::api::resource::{LEASES, NODES, Resource};
 use shared::runtime::cache::Progress;
 use shared::runtime::discovery::Discovery;
 use shared::runtime::informer::{Feeder, Health, Running, Sink};
@@ -132,16 +132,20 @@ impl Monitors {
             caches: Arc::clone(&self.caches),
             kind: ObjectKind::of(resource),
             definitions: defines_kinds.then(|| Arc::clone(&self.definitions)),
-            leases: ((&*resource.group, &*resource.plural) == ("", "nodes")).then(|| Arc::clone(&self.leases)),
+            leases: is_of(resource, &NODES).then(|| Arc::clone(&self.leases)),
         };
-        // In whatever version they are served.
-        if (&*resource.group, &*resource.plural) != (&*LEASES.group, &*LEASES.plural) {
+        if !is_of(resource, &LEASES) {
             return self.feeder.follow_metadata(resource.clone(), sink);
         }
         let monitor = self.feeder.follow_metadata_in_part(resource.clone(), NOT_OF_NODES, sink);
         self.leases.set(monitor.health());
         monitor
     }
+}
+
+/// Whether it is this resource, in whatever version it is served.
+fn is_of(resource: &Resource, known: &Resource) -> bool {
+    (&resource.group, &resource.plural) == (&known.group, &known.plural)
 }
 
 /// The monitor of Leases, once there is one.

@@ -70,7 +70,7 @@ async fn a_deleted_object_stays_for_its_finalizers_and_a_pod_for_its_kubelet() {
     server.run_pods();
     assert!(server.get("pods", "default/a").is_none());
     server.add(&object("v1", "ConfigMap", "a"));
-    let config_maps = OTHERS[1].clone();
+    let config_maps = server.state().resource("configmaps");
     let options = DeleteOptions::of(uid("a")).with_dependents(Propagation::Foreground);
     delete(&client, &config_maps, &options).await.unwrap();
     let kept = server.get("configmaps", "default/a").unwrap();

@@ -1,5 +1,6 @@
 //! What is followed when, and which keys wait for it, on the scripted apiserver and in paused time.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -11,7 +12,7 @@ use super::*;
 use crate::api::object::Meta;
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Cache, Change};
-use crate::runtime::consistency::{Consistency, Demands};
+use crate::runtime::consistency::Consistency;
 use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::testing::apiserver::{Connection, Server};
 use crate::testing::running::test;
@@ -26,43 +27,28 @@ crate::view!(Pod, PODS);
 
 const LINGER: Duration = Duration::from_mins(5);
 
-/// Pods, followed while something needs them.
-struct Scene {
+/// What is followed of pods, and what came of it.
+struct Following {
     server: Server,
-    need: Need,
-    demand: Demand,
     cache: Arc<Cache<Pod>>,
     changes: Arc<Mutex<Vec<String>>>,
     consistency: Arc<Consistency>,
     task: AbortHandle,
 }
 
-impl Scene {
-    fn new(extent: Extent) -> Self {
-        let (server, need) = (Server::new(), Need::default());
-        for name in ["a/1", "b/1", "b/2"] {
-            server.add(&pod_at(name));
+impl Following {
+    fn start(mut informer: Informer<Pod>, demands: Vec<Demand>) -> Self {
+        let (server, watched) = (Server::new(), Watched::default());
+        let (changes, cache) = (noting(&mut informer), informer.cache());
+        for demand in &demands {
+            watched.add_demand(demand.clone());
         }
-        let mut informer = InformerBuilder::<Pod>::new().build();
-        let changes = noting(&mut informer);
-        let demand = Demand::new("pods".to_owned(), &need, extent);
-        let (cache, watched, demands) = (informer.cache(), Watched::default(), Demands::default());
-        demands.add(demand.clone());
         let client = server.client(&Connection::default());
-        let consistency = Arc::new(Consistency::with_demands(client.clone(), watched.clone(), demands));
-        let (run, start) = informer.run_on_demand(vec![demand.clone()], &client, &watched, &Metrics::new("test"));
+        let consistency = Arc::new(Consistency::new(client.clone(), watched.clone()));
+        let (run, start) = informer.run_on_demand(demands, &client, &watched, &Metrics::new("test"));
         start();
         let task = tokio::spawn(async move { run.await.expect("nothing panics") }).abort_handle();
-        Self { server, need, demand, cache, changes, consistency, task }
-    }
-
-    /// The requests for pods since the last look, once all is quiet.
-    async fn asked(&self, before: &mut usize) -> Vec<String> {
-        sleep(Duration::from_millis(10)).await;
-        let requests = self.server.requests();
-        let new = requests[*before..].to_vec();
-        *before = requests.len();
-        new
+        Self { server, cache, changes, consistency, task }
     }
 
     fn pods(&self) -> Vec<String> {
@@ -75,6 +61,47 @@ impl Scene {
 
     fn waits(&self, namespace: &str) -> bool {
         self.consistency.behind(&Key::new(namespace, "web")).is_some()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Pods, followed while something needs them.
+struct Scene {
+    following: Following,
+    need: Need,
+    demand: Demand,
+}
+
+impl Deref for Scene {
+    type Target = Following;
+    fn deref(&self) -> &Following {
+        &self.following
+    }
+}
+
+impl Scene {
+    fn new(extent: Extent) -> Self {
+        let need = Need::default();
+        let demand = Demand::new("pods".to_owned(), &need, extent);
+        let following = Following::start(InformerBuilder::new().build(), vec![demand.clone()]);
+        for name in ["a/1", "b/1", "b/2"] {
+            following.server.add(&pod_at(name));
+        }
+        Self { following, need, demand }
+    }
+
+    /// The requests for pods since the last look, once all is quiet.
+    async fn asked(&self, before: &mut usize) -> Vec<String> {
+        sleep(Duration::from_millis(10)).await;
+        let requests = self.server.requests();
+        let new = requests[*before..].to_vec();
+        *before = requests.len();
+        new
     }
 
     /// Ends when a key of this namespace may be synced.
@@ -97,12 +124,6 @@ fn noting(informer: &mut Informer<Pod>) -> Arc<Mutex<Vec<String>>> {
         seen.lock().unwrap().push(format!("{mark}{}", change.latest().metadata.key));
     });
     changes
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }
 
 fn pod_at(key: &str) -> ObjectBuilder {
@@ -195,52 +216,38 @@ fn namespaces_that_come_and_go_one_after_the_other_wait_for_none_before_them() {
 
 /// Pods with the label `job`, and in the namespaces of `whole` all.
 struct Both {
-    server: Server,
+    following: Following,
     need: Need,
     whole: Need,
-    cache: Arc<Cache<Pod>>,
-    changes: Arc<Mutex<Vec<String>>>,
-    consistency: Arc<Consistency>,
-    task: AbortHandle,
+}
+
+impl Deref for Both {
+    type Target = Following;
+    fn deref(&self) -> &Following {
+        &self.following
+    }
 }
 
 impl Both {
     fn new() -> Self {
-        let (server, need, whole) = (Server::new(), Need::default(), Need::default());
-        let mut informer = InformerBuilder::<Pod>::new().labels("job").build();
-        let changes = noting(&mut informer);
-        let (cache, watched, demands) = (informer.cache(), Watched::default(), Demands::default());
+        let (need, whole) = (Need::default(), Need::default());
         let of = |need, extent| Demand::new("pods".to_owned(), need, extent);
         let both = vec![of(&need, Extent::Cluster), of(&whole, Extent::WholeNamespaces)];
-        for demand in &both {
-            demands.add(demand.clone());
-        }
-        let client = server.client(&Connection::default());
-        let consistency = Arc::new(Consistency::with_demands(client.clone(), watched.clone(), demands));
-        let (run, start) = informer.run_on_demand(both, &client, &watched, &Metrics::new("test"));
-        start();
-        let task = tokio::spawn(async move { run.await.expect("nothing panics") }).abort_handle();
-        Self { server, need, whole, cache, changes, consistency, task }
+        let following = Following::start(InformerBuilder::new().labels("job").build(), both);
+        Self { following, need, whole }
     }
 
     /// What has changed since the last look, once all is quiet; and what the cache has.
     async fn seen(&self) -> (String, String) {
         sleep(Duration::from_millis(10)).await;
-        let mut changes = std::mem::take(&mut *self.changes.lock().unwrap());
+        let mut changes = self.changes();
         // Of two watches either may be first.
         changes.sort_unstable();
-        let pods: Vec<_> = self.cache.all().iter().map(|pod| pod.metadata.key.to_string()).collect();
-        (changes.join(" "), pods.join(" "))
+        (changes.join(" "), self.pods().join(" "))
     }
 
     fn set_label(&self, pod: &str, labels: serde_json::Value) {
         self.server.change("pods", pod, |pod| pod["metadata"]["labels"] = labels);
-    }
-}
-
-impl Drop for Both {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
@@ -255,10 +262,9 @@ fn whole_namespaces_beside_selected_objects_fill_one_cache_and_tell_each_change_
         let seen = |changes: &str, pods: &str| (changes.to_owned(), pods.to_owned());
         assert_eq!(both.seen().await, seen("+a/in +b/in", "a/in b/in"));
         let whole = both.whole.hold("a");
-        let waits = |namespace| both.consistency.behind(&Key::new(namespace, "web")).is_some();
-        assert!(waits("a") && !waits("b"), "of `b` all that is needed is listed");
+        assert!(both.waits("a") && !both.waits("b"), "of `b` all that is needed is listed");
         assert_eq!(both.seen().await, seen("+a/out", "a/in a/out b/in"));
-        assert!(!waits("a"));
+        assert!(!both.waits("a"));
 
         both.set_label("a/in", serde_json::json!({}));
         both.set_label("b/in", serde_json::json!({}));
