@@ -4,6 +4,7 @@
 //! Left out: whatever waits, reads a cluster or knows the time.
 
 pub mod condition;
+pub mod explain;
 pub mod hash;
 pub mod int_or_percent;
 pub mod intern;

@@ -1,0 +1,340 @@
+//! What an operator answers about one object (`/why/…`) and about itself (`/debug/status`), as JSON.
+//!
+//! Operators write these values and `kubectl operators` reads them, so both sides change together; `docs/why.md` describes
+//! them for everybody else. A field may be added at any time; one that changes its meaning gets another name.
+//! Left out: how any of it is found, and words for people: those are the reader's.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where the explanation of an object is served: this, followed by the path that the apiserver serves the object under.
+pub const WHY_PATH: &str = "/why";
+/// Where an operator tells about itself.
+pub const STATUS_PATH: &str = "/debug/status";
+/// Where an operator that runs as a shadow lists what it would write.
+pub const SHADOW_PATH: &str = "/debug/shadow";
+
+/// What a replica does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// It holds the Lease and works, or works without an election.
+    Leader,
+    /// It follows, and waits for the Lease.
+    Standby,
+    /// It decides and never writes.
+    Shadow,
+}
+
+/// All that one replica of an operator knows about one object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// `deployment-operator`.
+    pub operator: String,
+    /// The operator's own version.
+    pub version: String,
+    /// What the replica does. The decisions of a standby are what it would decide.
+    pub role: Role,
+    /// When this was said.
+    pub time: Timestamp,
+    /// What this is about.
+    pub object: Subject,
+    /// The keys under which the operator syncs the object, one for each queue that knows it; none where it has nothing to
+    /// do with the object.
+    pub keys: Vec<KeyState>,
+    /// The caches that decisions come from.
+    pub caches: Vec<CacheState>,
+}
+
+/// Which object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// `""` is the core group.
+    pub group: String,
+    /// `v1`.
+    pub version: String,
+    /// The plural, as in paths: `deployments`.
+    pub resource: String,
+    /// `""` for what lives in no namespace.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+}
+
+/// One key of one queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyState {
+    /// The queue's name, as in the metrics.
+    pub queue: String,
+    /// `namespace/name`, or what else the queue calls the object.
+    pub key: String,
+    /// What a sync would decide now, from the present caches and without a write, stage by stage as far as no stage needs
+    /// another's writes; none where the caches don't have the object.
+    pub now: Vec<Stage>,
+    /// Its last decisions, the newest first.
+    pub last: Vec<Decision>,
+    /// What the key waits for.
+    pub standing: Standing,
+}
+
+/// One stage of a decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stage {
+    /// All of it in one line: `create 3 (2 of 5 active)`.
+    pub text: String,
+    /// Why: a case and its fields, such as `{"replicas":{"active":2,"wanted":5}}`; a case without fields is a string.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub reason: Value,
+}
+
+/// What one sync decided, or several in a row that decided the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// When the last of these syncs began.
+    pub time: Timestamp,
+    /// When the first of them began.
+    pub first: Timestamp,
+    /// How many there were.
+    pub count: u64,
+    /// What was decided, stage by stage.
+    pub stages: Vec<Stage>,
+    /// How the last one went.
+    pub outcome: Outcome,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The change that led to the last one; none where a timer or a retry did, or the start of work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Version>,
+    /// What the last one wrote, as the apiserver answered; at most a few, the others are counted in `more_written`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrote: Vec<Version>,
+    /// How many writes more there were.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_written: u64,
+}
+
+/// How a sync went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// It runs.
+    Applying,
+    /// Well.
+    Done,
+    /// Not; it is tried again.
+    Failed,
+}
+
+/// One state of one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// As upstream prints it: `pods`, `replicasets.apps`.
+    pub resource: String,
+    /// `namespace/name`, or `name`.
+    pub object: String,
+    /// Its resourceVersion.
+    pub version: u64,
+}
+
+/// What a key waits for; all absent for one that is at rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Standing {
+    /// It waits in the queue since then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<Timestamp>,
+    /// A sync of it runs, or it is held, since then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processing: Option<Timestamp>,
+    /// Caches must have seen this before it is synced again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
+    /// So many failures in a row.
+    #[serde(skip_serializing_if = "is_zero_u32")]
+    pub failures: u32,
+    /// When it is tried again after a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_try: Option<Timestamp>,
+    /// When it is looked at again although nothing happens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<Timer>,
+}
+
+/// What a held key waits to see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// Of which cache.
+    pub resource: String,
+    /// `version 4711`, `a lost creation`, `the first list`.
+    pub until: String,
+}
+
+/// A look at a key that is due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Timer {
+    /// When.
+    pub due: Timestamp,
+    /// What for; `""` where several events are looked at together.
+    pub purpose: String,
+}
+
+/// One cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CacheState {
+    /// As upstream prints it: `pods`, `replicasets.apps`.
+    pub resource: String,
+    /// What of it is followed, as text: `""` for all of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub of: String,
+    /// Whether it was listed; what is followed on demand is not where no object needs it.
+    pub synced: bool,
+    /// How many objects it has.
+    pub objects: usize,
+    /// The version it has reached.
+    pub version: u64,
+    /// When the apiserver last sent something: an event, a bookmark or a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Timestamp>,
+    /// Why it cannot be listed or watched at the moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<String>,
+    /// The objects whose newest state cannot be read, and why. In an explanation, those of its object's namespace.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unreadable: BTreeMap<String, String>,
+}
+
+/// One replica of an operator, as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorStatus {
+    /// `deployment-operator`.
+    pub operator: String,
+    /// Upstream's name of the controller: `deployment-controller`.
+    pub controller: String,
+    /// The operator's own version.
+    pub version: String,
+    /// The version of Kubernetes whose behaviour it has.
+    pub kubernetes: String,
+    /// What the replica does.
+    pub role: Role,
+    /// Its name in the Lease; `""` without an election.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub identity: String,
+    /// When this was said.
+    pub time: Timestamp,
+    /// All that it follows.
+    pub caches: Vec<CacheState>,
+    /// Its queues.
+    pub queues: Vec<QueueState>,
+}
+
+/// One queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueState {
+    /// As in the metrics.
+    pub name: String,
+    /// How many keys wait to be taken.
+    pub waiting: usize,
+    /// Since when the one waits that waits longest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<Timestamp>,
+    /// How many keys are synced or held at the moment.
+    pub processing: usize,
+    /// How many keys failed last time.
+    pub failing: usize,
+    /// The last failure of any key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<Failure>,
+}
+
+/// A sync that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// Of this key.
+    pub key: String,
+    /// When it began.
+    pub time: Timestamp,
+    /// Why.
+    pub error: String,
+}
+
+/// What an operator that runs as a shadow has seen; the answer under [`SHADOW_PATH`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShadowReport {
+    /// `deployment-operator`.
+    pub operator: String,
+    /// The operator's own version.
+    pub version: String,
+    /// When this was said.
+    pub time: Timestamp,
+    /// Whether every cache is synced and every key was looked at.
+    pub complete: bool,
+    /// How many objects each queue has looked at.
+    pub looked_at: BTreeMap<String, u64>,
+    /// What would still be written about objects that have come to rest.
+    pub differences: Vec<Difference>,
+    /// Differences beyond those listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_differences: u64,
+}
+
+/// One write that a takeover would make although its object is at rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// The queue whose key it is.
+    pub queue: String,
+    /// The key that wants it.
+    pub key: String,
+    /// `create`, `update`, `patch`, `delete` or `deletecollection`.
+    pub verb: String,
+    /// As upstream prints it: `pods`, `replicasets.apps`, with its subresource: `deployments.apps/status`.
+    pub resource: String,
+    /// `namespace/name`; of a creation under a generated name, its prefix.
+    pub object: String,
+    /// What the decision was, stage by stage.
+    pub stages: Vec<Stage>,
+    /// Where the object differs from what would be written; none for a creation or a deletion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldDifference>,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// One field of a write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldDifference {
+    /// `status.conditions[type=Available].reason`, as far as lists have names for their items.
+    pub path: String,
+    /// What the object has; null for nothing.
+    pub has: Value,
+    /// What would be written; null to remove it.
+    pub wants: Value,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero_u32(count: &u32) -> bool {
+    *count == 0
+}
