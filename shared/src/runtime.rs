@@ -17,6 +17,7 @@ pub mod consistency;
 pub mod decisions;
 pub mod effect;
 pub mod expectations;
+pub(crate) mod explain;
 pub mod queue;
 pub mod worker;
 

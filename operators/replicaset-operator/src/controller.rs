@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use shared::api::object::Key;
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::{Key, Kind};
 use shared::controllers::replicas::sync::{follow, requeue};
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -60,9 +61,9 @@ impl Controller for ReplicaSetController {
         };
         let plan = plan(&observed, now);
         self.decisions.record(now, key, &plan);
-        if let Reason::InvalidSelector(invalid) = &plan.reason {
+        if let Reason::InvalidSelector { error } = &plan.reason {
             // An edit brings it back; until then there is nothing to say of it.
-            tracing::warn!(%key, error = %invalid, "invalid selector");
+            tracing::warn!(%key, %error, "invalid selector");
             return Ok(Requeue::Done);
         }
         self.metrics.observe_deletions(&plan, now);
@@ -74,6 +75,16 @@ impl Controller for ReplicaSetController {
             self.writer.write_status(&observed, status).await?;
         }
         requeue(&observed, outcome, status.as_ref(), now)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&ReplicaSet::RESOURCE)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let now = self.clock.now();
+        let observed = self.caches.observe(&self.writer.expectations, key, now);
+        observed.iter().map(|observed| stage(&plan(observed, now))).collect()
     }
 
     fn held(&self, resource: &str) {

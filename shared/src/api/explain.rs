@@ -4,11 +4,18 @@
 //! them for everybody else. A field may be added at any time; one that changes its meaning gets another name.
 //! Left out: how any of it is found, and words for people: those are the reader's.
 
+mod text;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::api::object::Key;
+use crate::api::resource::Resource;
+use crate::api::url::is_segment;
 
 /// Where the explanation of an object is served: this, followed by the path that the apiserver serves the object under.
 pub const WHY_PATH: &str = "/why";
@@ -64,6 +71,45 @@ pub struct Subject {
     pub namespace: String,
     /// The object's name.
     pub name: String,
+}
+
+impl Subject {
+    /// From the path under which the apiserver serves the object: `/apis/apps/v1/namespaces/default/deployments/web`. None
+    /// for what is no such path.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let decoded = |segment: &str| Some(percent_decode_str(segment).decode_utf8().ok()?.into_owned());
+        let segments: Vec<String> = path.strip_prefix('/')?.split('/').map(decoded).collect::<Option<_>>()?;
+        let mut segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        if segments.first() == Some(&"api") {
+            segments.insert(1, "");
+        }
+        let (group, version, namespace, resource, name) = match segments[..] {
+            ["api" | "apis", group, version, resource, name] => (group, version, "", resource, name),
+            ["api" | "apis", group, version, "namespaces", namespace, resource, name] => {
+                (group, version, namespace, resource, name)
+            }
+            _ => return None,
+        };
+        let are_named = [version, resource, name].into_iter().all(is_segment);
+        are_named.then(|| Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+
+    /// Namespace and name, where the object is of this resource, of whatever version.
+    pub fn key_of(&self, resource: &Resource) -> Option<Key> {
+        let Resource { group, plural, version: _, kind: _, namespaced: _ } = resource;
+        (*group == self.group && *plural == self.resource).then(|| self.key())
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> Key {
+        Key::new(&self.namespace, &self.name)
+    }
 }
 
 /// One key of one queue.
@@ -201,8 +247,6 @@ pub struct CacheState {
     pub of: String,
     /// Whether it was listed; what is followed on demand is not where no object needs it.
     pub synced: bool,
-    /// How many objects it has.
-    pub objects: usize,
     /// The version it has reached.
     pub version: u64,
     /// When the apiserver last sent something: an event, a bookmark or a list.
@@ -338,3 +382,6 @@ fn is_zero(count: &u64) -> bool {
 fn is_zero_u32(count: &u32) -> bool {
     *count == 0
 }
+
+#[cfg(test)]
+mod tests;

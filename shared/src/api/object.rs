@@ -47,6 +47,8 @@ impl<T: Object> Versioned for T {
 pub trait Kind: Object {
     /// Where the apiserver serves it.
     const RESOURCE: Resource;
+    /// The same, to be kept without a copy.
+    const STATIC_RESOURCE: &'static Resource = &Self::RESOURCE;
 
     /// This object as the controller of others.
     fn owner(&self) -> Owner {

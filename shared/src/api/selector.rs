@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::api::intern::Text;
 use crate::api::labels::Labels;
@@ -59,6 +59,12 @@ pub enum InvalidSelector {
     /// One requirement has these faults; there is at least one.
     #[error("{}", one_or_list(.0))]
     Requirement(Vec<String>),
+}
+
+impl Serialize for InvalidSelector {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 fn one_or_list(faults: &[String]) -> String {

@@ -20,6 +20,7 @@ use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Client;
 use crate::runtime::consistency::Consistency;
+use crate::runtime::decisions::Decisions;
 
 pub use key::KeyControl;
 pub use options::{DeleteOptions, Preconditions, Propagation};
@@ -31,6 +32,7 @@ pub use patch::Patch;
 pub struct Control {
     client: Client,
     consistency: Arc<Consistency>,
+    decisions: Decisions,
 }
 
 /// An object as the server stored it: its metadata, which is all that a write asks the server to answer.
@@ -48,9 +50,10 @@ impl Object for Written {
 }
 
 impl Control {
-    /// Writes through this client, which sends nothing while another replica may be at work ([`Client::with_term`]).
-    pub fn new(client: Client, consistency: Arc<Consistency>) -> Self {
-        Self { client, consistency }
+    /// Writes through this client, which sends nothing while another replica may be at work ([`Client::with_term`]), and
+    /// notes its writes with the decisions of the same queue.
+    pub fn new(client: Client, consistency: Arc<Consistency>, decisions: Decisions) -> Self {
+        Self { client, consistency, decisions }
     }
 
     /// Writes for the sync of this key, whose object has this uid.

@@ -1,4 +1,5 @@
-//! The latest decisions, for `/debug/decisions`: what each sync decided for its key, why, how often, and how it went.
+//! The latest decisions, for `/debug/decisions` and `/why`: what each sync decided for its key, why, what led to it, what
+//! it wrote, how often, and how it went.
 //!
 //! A sync of several stages is one record, which ends with the sync. Each key keeps its own last few, however busy others
 //! are; where room is wanted, the key goes that was decided on longest ago.
@@ -10,17 +11,99 @@ use std::fmt::{self, Display, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::api::object::Key;
+use crate::api::explain::{Decision, Failure, Outcome, Stage, Version};
+use crate::api::object::{Key, Kind, Object, ResourceVersion};
+use crate::api::owner::Claim;
+use crate::api::resource::Resource;
 
 /// So many records of a key are kept.
 const OF_KEY_MAX: usize = 4;
-/// The text of a stage has at most so many bytes.
+/// The text of a stage has at most so many bytes, and so has the JSON of its reason.
 const TEXT_BYTES_MAX: usize = 512;
+/// A record names so many of its writes; the others are counted.
+const WRITES_MAX: usize = 4;
 /// All records together have at most so many bytes, with what each takes besides its texts.
 const BYTES_MAX: usize = 256 * 1024;
-const RECORD_BYTES: usize = 192;
+const RECORD_BYTES: usize = 256;
+
+/// Why something is done, or nothing is: an enum with a case for each reason, whose fields say what it is about. Programs
+/// read its JSON, people its text.
+pub trait Reason: Display + Serialize {}
+
+impl<R: Reason + ?Sized> Reason for &R {}
+
+/// A plan, or a stage of one, as it is noted: no decision without a reason.
+pub trait Reasoned: Display {
+    /// Why it is what it is, also where it is to do nothing.
+    fn reason(&self) -> impl Reason;
+}
+
+/// A stage as it is shown before anything is done.
+pub fn stage(plan: &impl Reasoned) -> Stage {
+    Noted::new(plan).into()
+}
+
+/// Why objects are adopted or released.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Claiming {
+    /// The owner's selector matches those that have no controller, and does not match the others, which it controls.
+    Selector {
+        /// How many become its own.
+        adopt: usize,
+        /// How many are its own no more.
+        release: usize,
+    },
+}
+
+impl Display for Claiming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Selector { adopt, release } = self;
+        write!(f, "the selector matches {adopt} more and {release} fewer")
+    }
+}
+
+impl Reason for Claiming {}
+
+impl<T: Object> Reasoned for Claim<T> {
+    fn reason(&self) -> impl Reason {
+        Claiming::Selector { adopt: self.adopt.len(), release: self.release.len() }
+    }
+}
+
+/// A change of an object that led to a sync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// Of this resource.
+    pub resource: &'static Resource,
+    /// The object.
+    pub object: Key,
+    /// Its version after the change.
+    pub version: ResourceVersion,
+}
+
+impl Trigger {
+    /// This state of an object.
+    pub(crate) fn of<T: Kind>(object: &T) -> Self {
+        let meta = object.meta();
+        Self { resource: T::STATIC_RESOURCE, object: meta.key.clone(), version: meta.resource_version }
+    }
+}
+
+impl From<&Trigger> for Version {
+    fn from(Trigger { resource, object, version }: &Trigger) -> Self {
+        Self::of(resource, object, *version)
+    }
+}
+
+impl Version {
+    fn of(resource: &Resource, object: &Key, ResourceVersion(version): ResourceVersion) -> Self {
+        Self { resource: resource.to_string(), object: object.to_string(), version }
+    }
+}
 
 /// The latest decisions; cheap to clone.
 #[derive(Clone, Default)]
@@ -41,6 +124,7 @@ struct Records {
     by_change: BTreeMap<u64, Subject>,
     changes: u64,
     bytes: usize,
+    last_errors: BTreeMap<&'static str, Failure>,
 }
 
 /// The last records of one key, the oldest first.
@@ -49,26 +133,28 @@ struct History {
     changed: u64,
 }
 
+/// One stage, its reason as JSON; `""` where that is too long to keep.
+#[derive(PartialEq, Eq)]
+struct Noted {
+    text: Box<str>,
+    reason: Box<str>,
+}
+
 /// What one sync decided, or several in a row that decided the same.
 struct Record {
     /// When the last of them began.
     time: Timestamp,
-    stages: Vec<Box<str>>,
+    stages: Vec<Noted>,
     count: u64,
     /// When the first of them began.
     first: Timestamp,
     outcome: Outcome,
     error: Option<Box<str>>,
+    cause: Option<Trigger>,
+    wrote: Vec<Version>,
+    more_written: u64,
     /// Its place among all records.
     order: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Outcome {
-    Applying,
-    Done,
-    Failed,
 }
 
 impl Decisions {
@@ -82,21 +168,39 @@ impl Decisions {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what the running sync of a key has decided, its reasons included, and logs it: one more stage, until
-    /// [`Self::finish`].
-    pub fn record(&self, now: Timestamp, key: &Key, plan: &dyn Display) {
-        let plan = shortened(plan);
-        tracing::debug!(queue = self.queue, %key, plan, "decided");
+    /// Notes that a sync of a key begins, and the change that led to it.
+    pub(crate) fn begin(&self, now: Timestamp, key: &Key, cause: Option<Trigger>) {
+        self.records().open.insert((self.queue, key.clone()), Record::new(now, cause));
+    }
+
+    /// Notes what the running sync of a key has decided, its reasons included, and logs it: one more stage, until the sync
+    /// ends.
+    pub fn record(&self, now: Timestamp, key: &Key, plan: &impl Reasoned) {
+        let noted = Noted::new(plan);
+        tracing::debug!(queue = self.queue, %key, plan = &*noted.text, "decided");
         let mut records = self.records();
         let order = records.next_change();
-        let record = records.open.entry((self.queue, key.clone())).or_insert_with(|| Record::new(now));
+        let record = records.open.entry((self.queue, key.clone())).or_insert_with(|| Record::new(now, None));
         record.order = order;
-        record.stages.push(plan.into());
+        record.stages.push(noted);
+    }
+
+    /// Notes what the running sync of a key has written.
+    pub(crate) fn wrote(&self, key: &Key, resource: &Resource, object: &Key, version: ResourceVersion) {
+        // A write that no sync makes is nobody's decision.
+        let subject = (self.queue, key.clone());
+        let mut records = self.records();
+        let Some(record) = records.open.get_mut(&subject) else { return };
+        if record.wrote.len() < WRITES_MAX {
+            record.wrote.push(Version::of(resource, object, version));
+        } else {
+            record.more_written += 1;
+        }
     }
 
     /// Notes how the sync of a key has ended. If it has decided the same as the one before, that is counted, not listed
     /// twice.
-    pub fn finish(&self, key: &Key, outcome: Result<(), &dyn Display>) {
+    pub(crate) fn finish(&self, key: &Key, outcome: Result<(), &dyn Display>) {
         let subject = (self.queue, key.clone());
         let mut records = self.records();
         let Some(mut record) = records.open.remove(&subject) else { return };
@@ -104,22 +208,44 @@ impl Decisions {
             Ok(()) => (Outcome::Done, None),
             Err(error) => (Outcome::Failed, Some(shortened(error).into())),
         };
-        records.close(subject, record);
+        if let Some(error) = &record.error {
+            let failure = Failure { key: key.to_string(), time: record.time, error: error.to_string() };
+            records.last_errors.insert(self.queue, failure);
+        }
+        // A key whose object is gone decides nothing.
+        if !record.stages.is_empty() || record.error.is_some() {
+            records.close(subject, record);
+        }
+    }
+
+    /// The last failure of any key of the queue.
+    pub(crate) fn last_error(&self) -> Option<Failure> {
+        self.records().last_errors.get(self.queue).cloned()
+    }
+
+    /// The decisions for one key of the queue, the newest first.
+    pub(crate) fn of_key(&self, key: &Key) -> Vec<Decision> {
+        let subject = (self.queue, key.clone());
+        let records = self.records();
+        let open = records.open.get(&subject).filter(|record| !record.stages.is_empty());
+        let closed = records.closed.get(&subject).into_iter().flat_map(|history| history.records.iter().rev());
+        open.into_iter().chain(closed).map(Decision::from).collect()
     }
 
     /// All records, or those of one key (`namespace/name`), the newest first: one JSON object a line.
     pub fn to_json_lines(&self, key: Option<&str>) -> String {
         let records = self.records();
-        let open = records.open.iter();
+        let open = records.open.iter().filter(|(_, record)| !record.stages.is_empty());
         let closed = records.closed.iter();
         let closed = closed.flat_map(|(subject, history)| history.records.iter().map(move |record| (subject, record)));
         let mut wanted: Vec<(&Subject, &Record)> =
             open.chain(closed).filter(|((_, known), _)| key.is_none_or(|key| known.as_str() == key)).collect();
         wanted.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.order));
         let mut lines = String::new();
-        for (subject, record) in wanted {
+        for ((queue, key), record) in wanted {
+            let line = Line { queue, key: key.as_str(), decision: record.into() };
             // A record is made of texts, numbers and times: JSON has a form for each.
-            lines.push_str(&serde_json::to_string(&Line(subject, record)).unwrap_or_default());
+            lines.push_str(&serde_json::to_string(&line).unwrap_or_default());
             lines.push('\n');
         }
         lines
@@ -171,44 +297,76 @@ impl History {
 }
 
 impl Record {
-    fn new(now: Timestamp) -> Self {
-        Self { time: now, stages: Vec::new(), count: 1, first: now, outcome: Outcome::Applying, error: None, order: 0 }
+    fn new(now: Timestamp, cause: Option<Trigger>) -> Self {
+        Self {
+            time: now,
+            stages: Vec::new(),
+            count: 1,
+            first: now,
+            outcome: Outcome::Applying,
+            error: None,
+            cause,
+            wrote: Vec::new(),
+            more_written: 0,
+            order: 0,
+        }
     }
 
     fn bytes(&self) -> usize {
-        let texts = self.stages.iter().chain(&self.error).map(|text| text.len());
-        RECORD_BYTES + texts.sum::<usize>()
+        let stages = self.stages.iter().map(|Noted { text, reason }| text.len() + reason.len());
+        let writes = self.wrote.iter().map(|Version { resource, object, version: _ }| resource.len() + object.len());
+        RECORD_BYTES + stages.chain(writes).sum::<usize>() + self.error.as_ref().map_or(0, |error| error.len())
     }
 }
 
-/// A record as people read it: its first stage is its plan, and where there are more, all of them are listed.
-struct Line<'a>(&'a Subject, &'a Record);
-
-impl Serialize for Line<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self((queue, key), Record { time, stages, count, first, outcome, error, order: _ }) = self;
-        let mut line = serializer.serialize_struct("Decision", 9)?;
-        line.serialize_field("time", time)?;
-        if !queue.is_empty() {
-            line.serialize_field("queue", queue)?;
+impl From<&Record> for Decision {
+    fn from(record: &Record) -> Self {
+        let Record { time, stages, count, first, outcome, error, cause, wrote, more_written, order: _ } = record;
+        Self {
+            time: *time,
+            first: *first,
+            count: *count,
+            stages: stages.iter().map(Stage::from).collect(),
+            outcome: *outcome,
+            error: error.as_deref().map(str::to_owned),
+            cause: cause.as_ref().map(Version::from),
+            wrote: wrote.clone(),
+            more_written: *more_written,
         }
-        line.serialize_field("key", key.as_str())?;
-        line.serialize_field("plan", stages.first().map_or("", |plan| plan))?;
-        if stages.len() > 1 {
-            line.serialize_field("stages", stages)?;
-        }
-        line.serialize_field("count", count)?;
-        line.serialize_field("first", first)?;
-        line.serialize_field("outcome", outcome)?;
-        if let Some(error) = error {
-            line.serialize_field("error", error)?;
-        }
-        line.end()
     }
+}
+
+impl Noted {
+    fn new(plan: &impl Reasoned) -> Self {
+        let reason = serde_json::to_string(&plan.reason()).ok().filter(|json| json.len() <= TEXT_BYTES_MAX);
+        Self { text: shortened(plan).into(), reason: reason.unwrap_or_default().into() }
+    }
+}
+
+impl From<Noted> for Stage {
+    fn from(noted: Noted) -> Self {
+        Self::from(&noted)
+    }
+}
+
+impl From<&Noted> for Stage {
+    fn from(Noted { text, reason }: &Noted) -> Self {
+        Self { text: text.to_string(), reason: serde_json::from_str(reason).unwrap_or(Value::Null) }
+    }
+}
+
+/// A record as people read it.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    queue: &'a str,
+    key: &'a str,
+    #[serde(flatten)]
+    decision: Decision,
 }
 
 /// The text as far as it fits; what follows is not even formatted.
-fn shortened(text: &dyn Display) -> String {
+fn shortened(text: &(impl Display + ?Sized)) -> String {
     struct Limited(String);
     impl Write for Limited {
         fn write_str(&mut self, part: &str) -> fmt::Result {
@@ -227,130 +385,4 @@ fn shortened(text: &dyn Display) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    fn key(name: &str) -> Key {
-        Key::new("ns", name)
-    }
-
-    /// One sync that decides this, stage by stage.
-    fn sync(decisions: &Decisions, second: i64, name: &str, stages: &[&str], error: Option<&str>) {
-        for stage in stages {
-            decisions.record(at(second), &key(name), stage);
-        }
-        match &error {
-            Some(error) => decisions.finish(&key(name), Err(error)),
-            None => decisions.finish(&key(name), Ok(())),
-        }
-    }
-
-    #[test]
-    fn the_newest_comes_first_and_repetitions_are_counted() {
-        let decisions = Decisions::default().of_queue("replicaset");
-        sync(&decisions, 0, "a", &["create 2 (0 of 2)"], Some("exceeded quota"));
-        sync(&decisions, 1, "b", &["nothing (2 of 2)"], None);
-        sync(&decisions, 2, "a", &["create 2 (0 of 2)"], None);
-        decisions.record(at(3), &key("a"), &"nothing (2 of 2)");
-        assert_eq!(
-            decisions.to_json_lines(None),
-            concat!(
-                r#"{"time":"1970-01-01T00:00:03Z","queue":"replicaset","key":"ns/a","plan":"nothing (2 of 2)","#,
-                r#""count":1,"first":"1970-01-01T00:00:03Z","outcome":"applying"}"#,
-                "\n",
-                r#"{"time":"1970-01-01T00:00:02Z","queue":"replicaset","key":"ns/a","plan":"create 2 (0 of 2)","#,
-                r#""count":2,"first":"1970-01-01T00:00:00Z","outcome":"done"}"#,
-                "\n",
-                r#"{"time":"1970-01-01T00:00:01Z","queue":"replicaset","key":"ns/b","plan":"nothing (2 of 2)","#,
-                r#""count":1,"first":"1970-01-01T00:00:01Z","outcome":"done"}"#,
-                "\n",
-            )
-        );
-    }
-
-    #[test]
-    fn a_sync_of_several_stages_is_one_record_with_one_outcome() {
-        let decisions = Decisions::default();
-        for second in 0..3 {
-            sync(&decisions, second, "a", &["create 2", "count 1 succeeded"], Some("conflict"));
-        }
-        assert_eq!(
-            decisions.to_json_lines(None),
-            concat!(
-                r#"{"time":"1970-01-01T00:00:02Z","key":"ns/a","plan":"create 2","#,
-                r#""stages":["create 2","count 1 succeeded"],"count":3,"first":"1970-01-01T00:00:00Z","#,
-                r#""outcome":"failed","error":"conflict"}"#,
-                "\n",
-            )
-        );
-    }
-
-    #[test]
-    fn a_failure_says_why_and_another_decision_starts_anew() {
-        let decisions = Decisions::default();
-        sync(&decisions, 0, "a", &["create 2"], Some("exceeded quota"));
-        sync(&decisions, 0, "unknown", &[], None);
-        sync(&decisions, 1, "a", &["create 1"], None);
-        sync(&decisions, 2, "a", &["create 2"], None);
-        let lines = decisions.to_json_lines(Some("ns/a"));
-        let counts: Vec<&str> = lines.matches(r#""count":1"#).collect();
-        assert_eq!(counts.len(), 3, "{lines}");
-        assert!(lines.ends_with("\"outcome\":\"failed\",\"error\":\"exceeded quota\"}\n"), "{lines}");
-        assert_eq!(decisions.to_json_lines(Some("ns/unknown")), "");
-    }
-
-    #[test]
-    fn queues_do_not_mix() {
-        let decisions = Decisions::default();
-        let (pods, nodes) = (decisions.of_queue("pods"), decisions.of_queue("nodes"));
-        pods.record(at(0), &key("a"), &"same");
-        nodes.record(at(0), &key("a"), &"same");
-        pods.finish(&key("a"), Ok(()));
-        let lines = decisions.to_json_lines(None);
-        assert!(lines.contains(
-            r#""queue":"pods","key":"ns/a","plan":"same","count":1,"first":"1970-01-01T00:00:00Z","outcome":"done""#
-        ));
-        assert!(lines.contains(r#""queue":"nodes","key":"ns/a","plan":"same","count":1,"first":"1970-01-01T00:00:00Z","outcome":"applying""#));
-    }
-
-    #[test]
-    fn a_busy_key_pushes_out_its_own_records_only() {
-        let decisions = Decisions::default();
-        sync(&decisions, 0, "quiet", &["nothing"], None);
-        for second in 1..10_000 {
-            sync(&decisions, second, "busy", &[&format!("update {second}")], None);
-        }
-        let lines = decisions.to_json_lines(None);
-        let plans = [r#""plan":"update 9999""#, "update 9998", "update 9997", "update 9996", r#""plan":"nothing""#];
-        assert_eq!(lines.lines().count(), plans.len());
-        for (line, plan) in lines.lines().zip(plans) {
-            assert!(line.contains(plan), "{line} has no {plan}");
-        }
-    }
-
-    #[test]
-    fn all_records_together_are_bounded() {
-        let decisions = Decisions::default();
-        let syncs = 2 * BYTES_MAX / TEXT_BYTES_MAX;
-        for index in 0..syncs {
-            let (name, text) = (index.to_string(), "ü".repeat(TEXT_BYTES_MAX));
-            sync(&decisions, 0, &name, &[&text, &text], Some(&text));
-            sync(&decisions, 1, "busy", &[&name], None);
-        }
-        let lines = decisions.to_json_lines(None);
-        let records = lines.lines().count();
-        assert!((100..BYTES_MAX / (3 * TEXT_BYTES_MAX)).contains(&records), "{records}");
-        assert!(lines.lines().filter(|line| !line.contains("busy")).all(|line| line.matches("ü…\"").count() == 4));
-        assert_eq!(decisions.to_json_lines(Some("ns/0")), "", "it was decided on longest ago");
-        assert_ne!(decisions.to_json_lines(Some(&format!("ns/{}", syncs - 1))), "");
-        let records = decisions.records();
-        let bytes: usize = records.closed.values().map(History::bytes).sum();
-        assert!(records.bytes == bytes && bytes <= BYTES_MAX, "{bytes} {}", records.bytes);
-        assert_eq!(records.by_change.len(), records.closed.len());
-        assert!(records.open.is_empty());
-    }
-}
+mod tests;

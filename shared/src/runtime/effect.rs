@@ -7,9 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::object::{Key, Uid};
+use crate::api::object::{Key, Kind, Uid};
 use crate::runtime::cache::Change;
 use crate::runtime::control::Control;
+use crate::runtime::decisions::Trigger;
 use crate::runtime::expectations::Expectations;
 use crate::runtime::queue::{Cause, Queue};
 
@@ -18,8 +19,8 @@ use crate::runtime::queue::{Cause, Queue};
 pub enum Effect {
     /// A key is to be synced.
     Enqueue(Key, Cause),
-    /// A key is to be synced after a while.
-    EnqueueAfter(Key, Duration),
+    /// A key is to be synced after a while, for this purpose: see [`Queue::add_after`].
+    EnqueueAfter(Key, Duration, &'static str),
     /// One of the objects that a key waits for has appeared.
     CreationObserved(Key),
     /// The object of this uid is gone or about to go; the key may have waited for that.
@@ -46,16 +47,21 @@ impl Effects {
     pub fn of<C, T, F>(&self, caches: &Arc<C>, changed: F) -> impl Fn(Change<'_, T>) + Send + Sync + use<C, T, F>
     where
         C: Send + Sync + 'static,
+        T: Kind,
         F: Fn(&C, Change<'_, T>) -> Vec<Effect> + Send + Sync + 'static,
     {
         let (effects, caches) = (self.clone(), Arc::clone(caches));
-        move |change| changed(&caches, change).into_iter().for_each(|effect| effects.carry_out(effect))
+        move |change| {
+            for effect in changed(&caches, change) {
+                effects.carry_out(effect, || Trigger::of(&**change.latest()));
+            }
+        }
     }
 
-    fn carry_out(&self, effect: Effect) {
+    fn carry_out(&self, effect: Effect, trigger: impl FnOnce() -> Trigger) {
         match effect {
-            Effect::Enqueue(key, cause) => self.queue.add(&key, cause),
-            Effect::EnqueueAfter(key, delay) => self.queue.add_after(&key, delay),
+            Effect::Enqueue(key, cause) => self.queue.add_for(&key, cause, trigger()),
+            Effect::EnqueueAfter(key, delay, purpose) => self.queue.add_after(&key, delay, purpose),
             Effect::CreationObserved(key) => self.expectations.creations_observed(&key, 1),
             Effect::DeletionObserved(key, uid) => self.expectations.deletion_observed(&key, uid),
             Effect::Forget(key, uid) => {
@@ -76,6 +82,7 @@ mod tests {
     use crate::api::resource::PODS;
     use crate::runtime::client::{Client, ClientOptions};
     use crate::runtime::consistency::{Consistency, Watched, Write};
+    use crate::runtime::decisions::Decisions;
     use crate::runtime::informer::InformerBuilder;
     use crate::runtime::queue::Backoff;
     use crate::testing::{NOW, pod, uid};
@@ -95,7 +102,7 @@ mod tests {
         let client = Client::new(&config, options).unwrap();
         let (pods, watched) = (InformerBuilder::<Pod>::new().build(), Watched::default());
         watched.add(pods.follow());
-        let control = Control::new(client.clone(), Arc::new(Consistency::new(client, watched)));
+        let control = Control::new(client.clone(), Arc::new(Consistency::new(client, watched)), Decisions::default());
         let (version, created_with) = (ResourceVersion(7), None);
         control.consistency().record(&web(), uid("web"), &PODS, Write { object: &web(), version, created_with });
         let expectations = Arc::new(Expectations::new());
@@ -123,7 +130,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_handler_carries_out_every_effect_of_a_change() {
-        let later = Effect::EnqueueAfter(web(), Duration::from_secs(5));
+        let later = Effect::EnqueueAfter(web(), Duration::from_secs(5), "a test");
         for (effects, expected) in [
             (vec![], "1 creation and 1 deletion, a version"),
             (

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
 
 use crate::api::object::{Key, Uid};
 
@@ -35,7 +36,7 @@ struct Expected {
 }
 
 /// What is still to be seen of a key; a reason to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Outstanding {
     /// Creations not seen yet.
     pub creations: usize,

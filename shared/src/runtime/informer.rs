@@ -397,6 +397,9 @@ pub struct Health {
     retry: Notify,
     wanted_list: AtomicU64,
     listed_from: Mutex<Option<Instant>>,
+    created: Instant,
+    /// When the apiserver last sent something, in milliseconds after `created` and 1 more; 0 for never.
+    heard: AtomicU64,
 }
 
 /// When a list began, and when it was in.
@@ -418,12 +421,25 @@ impl Health {
             retry: Notify::new(),
             wanted_list: AtomicU64::new(0),
             listed_from: Mutex::default(),
+            created: Instant::now(),
+            heard: AtomicU64::new(0),
         }
     }
 
     /// How many events and listed objects did not decode.
     pub fn decode_errors(&self) -> u64 {
         self.decode_errors.load(Ordering::Relaxed)
+    }
+
+    /// How long ago the apiserver last sent something: an event, a bookmark or a list; none if it never has.
+    pub(crate) fn silent_for(&self) -> Option<Duration> {
+        let heard = self.heard.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.created.elapsed().saturating_sub(Duration::from_millis(heard)))
+    }
+
+    fn hears(&self) {
+        let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.heard.store(now + 1, Ordering::Relaxed);
     }
 
     /// How many times the whole resource was listed.

@@ -215,6 +215,11 @@ impl Elector {
         Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
+    /// What this candidate is called in the Lease.
+    pub fn identity(&self) -> &str {
+        &self.election.identity
+    }
+
     /// Turns true once the first try to acquire has ended.
     pub fn tried(&self) -> Receiver<bool> {
         self.tried.subscribe()

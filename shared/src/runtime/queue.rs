@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::api::object::Key;
 use crate::runtime::clock::part_of;
+use crate::runtime::decisions::Trigger;
 
 /// Why a key is added, which decides whether it may overtake others or end a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,8 +70,8 @@ pub trait Observer: Send + Sync {
 pub enum Finish {
     /// Well: its failures are forgotten.
     Done,
-    /// Well, and it is looked at again after this time, unless something adds it earlier.
-    After(Duration),
+    /// Well, and it is looked at again after this time, unless something adds it earlier, for this purpose.
+    After(Duration, &'static str),
     /// Well, and events of this time are looked at together once it has passed; an edit does not wait.
     Rest(Duration),
     /// Not wholly: it is tried again after its back-off, and events wait for this time only.
@@ -122,18 +123,25 @@ struct Entry {
     queued: Option<Queued>,
     processing: Option<Processing>,
     /// Added again while being processed.
-    dirty: Option<Cause>,
+    dirty: Option<Wish>,
     /// In a row, without those of extra syncs.
     failures: u32,
     pause: Option<Pause>,
-    timer: Option<Instant>,
+    timer: Option<Due>,
 }
 
-#[derive(Clone, Copy)]
 struct Processing {
     since: Instant,
     /// An event has led to it before the next try is due, which stays due if this fails.
     is_extra: bool,
+    trigger: Option<Trigger>,
+}
+
+/// When a key is put into a lane although nothing happens, and what for.
+#[derive(Clone, Copy)]
+struct Due {
+    at: Instant,
+    purpose: &'static str,
 }
 
 /// What a key waits out after a sync, unless it is edited.
@@ -159,10 +167,55 @@ impl Pause {
     }
 }
 
-#[derive(Clone, Copy)]
 struct Queued {
-    cause: Cause,
+    wish: Wish,
     since: Instant,
+}
+
+/// Why a key is to be taken, and the change that says so.
+#[derive(Clone)]
+struct Wish {
+    cause: Cause,
+    trigger: Option<Trigger>,
+}
+
+impl Wish {
+    fn event() -> Self {
+        Self { cause: Cause::Event, trigger: None }
+    }
+
+    /// Of two wishes the edit counts, and of the same kind the first.
+    fn or(self, later: Self) -> Self {
+        if later.cause > self.cause { later } else { self }
+    }
+}
+
+/// What a key waits for, as times from now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// So long it has been waiting to be taken.
+    pub queued: Option<Duration>,
+    /// So long it has been worked on, or held.
+    pub processing: Option<Duration>,
+    /// Failures in a row.
+    pub failures: u32,
+    /// When it is tried again after a failure.
+    pub next_try: Option<Duration>,
+    /// When it is looked at again although nothing happens, and what for.
+    pub timer: Option<(Duration, &'static str)>,
+}
+
+/// A queue as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// So many keys wait to be taken.
+    pub waiting: usize,
+    /// So long the one has been waiting that waits longest.
+    pub oldest: Option<Duration>,
+    /// So many keys are worked on, or held.
+    pub processing: usize,
+    /// So many keys failed last time.
+    pub failing: usize,
 }
 
 impl Entry {
@@ -175,24 +228,24 @@ impl Entry {
 
 /// How an entry goes on after a sync, and when its key is due again without anything happening to it.
 impl Entry {
-    fn settle(&mut self, due: Option<Instant>) -> Option<Instant> {
+    fn settle(&mut self, due: Option<Due>) -> Option<Due> {
         (self.failures, self.pause) = (0, None);
         due
     }
 
-    fn rest(&mut self, until: Instant) -> Option<Instant> {
+    fn rest(&mut self, until: Instant) -> Option<Due> {
         (self.failures, self.pause) = (0, Some(Pause { events: until, retry: None }));
         None
     }
 
-    fn fail(&mut self, is_extra: bool, events: Instant, backoff: Backoff, now: Instant) -> Instant {
+    fn fail(&mut self, is_extra: bool, events: Instant, backoff: Backoff, now: Instant) -> Due {
         let still_due = self.pause.and_then(|pause| pause.retry).filter(|_| is_extra);
         let retry = still_due.unwrap_or_else(|| {
             self.failures = self.failures.saturating_add(1);
             after(now, backoff.after(self.failures))
         });
         self.pause = Some(Pause { events, retry: Some(retry) });
-        retry
+        Due { at: retry, purpose: "" }
     }
 }
 
@@ -244,9 +297,18 @@ impl Queue {
 
     /// Adds a key. One that rests, or has failed within the last second, waits for a while unless `cause` is an edit.
     pub fn add(&self, key: &Key, cause: Cause) {
+        self.add_wish(key, Wish { cause, trigger: None });
+    }
+
+    /// As [`Self::add`], for this change.
+    pub(crate) fn add_for(&self, key: &Key, cause: Cause, trigger: Trigger) {
+        self.add_wish(key, Wish { cause, trigger: Some(trigger) });
+    }
+
+    fn add_wish(&self, key: &Key, wish: Wish) {
         let mut state = self.state();
         let next = state.first_timer();
-        let added = state.add(key, cause, Instant::now());
+        let added = state.add(key, wish, Instant::now());
         self.tell_depth(&state, added);
         // A key that waits has a timer, which is nobody's yet if it is the first.
         let wakes = added || state.first_timer() != next;
@@ -256,12 +318,13 @@ impl Queue {
         }
     }
 
-    /// Adds a key once `delay` has passed. Of several delays the earliest counts; [`Self::add`] does not cancel one.
-    pub fn add_after(&self, key: &Key, delay: Duration) {
+    /// Adds a key once `delay` has passed, for this purpose: `"the deadline of its start"`. Of several delays the earliest
+    /// counts; [`Self::add`] does not cancel one.
+    pub fn add_after(&self, key: &Key, delay: Duration, purpose: &'static str) {
         if delay.is_zero() {
             return self.add(key, Cause::Event);
         }
-        self.state().set_timer(key, after(Instant::now(), delay));
+        self.state().set_timer(key, Due { at: after(Instant::now(), delay), purpose });
         self.shared.wake.notify_one();
     }
 
@@ -332,10 +395,44 @@ impl Queue {
         self.state().keys.get(key).map_or(0, |entry| entry.failures)
     }
 
+    /// The change that led to the sync of this key that runs.
+    pub(crate) fn trigger(&self, key: &Key) -> Option<Trigger> {
+        self.state().keys.get(key)?.processing.as_ref()?.trigger.clone()
+    }
+
+    /// What a key waits for.
+    pub(crate) fn standing(&self, key: &Key) -> Standing {
+        let (state, now) = (self.state(), Instant::now());
+        let Some(entry) = state.keys.get(key) else { return Standing::default() };
+        let Entry { queued, processing, dirty: _, failures, pause, timer } = entry;
+        let until = |due: Instant| due.saturating_duration_since(now);
+        let next_try = pause.and_then(|pause| pause.retry);
+        let is_own = |due: &Due| !due.purpose.is_empty() || next_try.is_none();
+        Standing {
+            queued: queued.as_ref().map(|queued| now - queued.since),
+            processing: processing.as_ref().map(|processing| now - processing.since),
+            failures: *failures,
+            next_try: next_try.map(until),
+            timer: timer.filter(is_own).map(|Due { at, purpose }| (until(at), purpose)),
+        }
+    }
+
+    /// How the queue fares as a whole.
+    pub(crate) fn summary(&self) -> Summary {
+        let (state, now) = (self.state(), Instant::now());
+        let since = state.keys.values().filter_map(|entry| entry.queued.as_ref()).map(|queued| queued.since);
+        Summary {
+            waiting: state.len(),
+            oldest: since.min().map(|since| now - since),
+            processing: state.keys.values().filter(|entry| entry.processing.is_some()).count(),
+            failing: state.keys.values().filter(|entry| entry.failures > 0).count(),
+        }
+    }
+
     /// The keys being processed, and for how long: for `unfinished_work_seconds` and `longest_running_processor_seconds`.
     pub fn running(&self) -> Vec<Duration> {
         let state = self.state();
-        state.keys.values().filter_map(|entry| entry.processing).map(|work| work.since.elapsed()).collect()
+        state.keys.values().filter_map(|entry| entry.processing.as_ref()).map(|work| work.since.elapsed()).collect()
     }
 
     /// How many keys wait to be taken.
@@ -394,32 +491,33 @@ impl State {
     }
 
     /// Gives whether the key waits in a lane and did not before.
-    fn add(&mut self, key: &Key, cause: Cause, now: Instant) -> bool {
-        let cause = match self.stage {
+    fn add(&mut self, key: &Key, wish: Wish, now: Instant) -> bool {
+        let wish = match self.stage {
             Stage::Asleep | Stage::ShutDown => return false,
-            Stage::Filling => Cause::Event,
-            Stage::Open => cause,
+            Stage::Filling => Wish::event(),
+            Stage::Open => wish,
         };
+        let cause = wish.cause;
         let entry = self.keys.entry(key.clone()).or_default();
         if cause == Cause::Edit {
             (entry.failures, entry.pause) = (0, None);
         }
         if entry.processing.is_some() {
-            entry.dirty = entry.dirty.max(Some(cause));
+            entry.dirty = Some(entry.dirty.take().map_or(wish.clone(), |known| known.or(wish)));
             return false;
         }
         if let Some(due) = entry.pause.map(Pause::end).filter(|due| *due > now) {
-            self.set_timer(key, due);
+            self.set_timer(key, Due { at: due, purpose: "" });
             return false;
         }
         let is_new = entry.queued.is_none();
-        match entry.queued {
-            Some(queued) if queued.cause >= cause => return false,
+        match &mut entry.queued {
+            Some(queued) if queued.wish.cause >= cause => return false,
             Some(queued) => {
-                entry.queued = Some(Queued { cause, since: queued.since });
+                queued.wish = wish;
                 self.events.retain(|waiting| waiting != key);
             }
-            None => entry.queued = Some(Queued { cause, since: now }),
+            none => *none = Some(Queued { wish, since: now }),
         }
         match cause {
             Cause::Edit => self.edits.push_back(key.clone()),
@@ -433,11 +531,11 @@ impl State {
         let mut due = Vec::new();
         for (key, entry) in self.keys.iter_mut().filter(|(_, entry)| is_meant(entry)) {
             let earlier = now + delay();
-            if entry.timer.is_some_and(|timer| timer > earlier) {
+            if let Some(Due { purpose, .. }) = entry.timer.filter(|timer| timer.at > earlier) {
                 if let Some(retry) = entry.pause.as_mut().and_then(|pause| pause.retry.as_mut()) {
                     *retry = earlier.min(*retry);
                 }
-                due.push((key.clone(), earlier));
+                due.push((key.clone(), Due { at: earlier, purpose }));
             }
         }
         for (key, earlier) in due {
@@ -445,20 +543,20 @@ impl State {
         }
     }
 
-    fn set_timer(&mut self, key: &Key, due: Instant) {
+    fn set_timer(&mut self, key: &Key, due: Due) {
         if matches!(self.stage, Stage::Asleep | Stage::ShutDown) {
             return;
         }
         let entry = self.keys.entry(key.clone()).or_default();
         match entry.timer {
-            Some(earlier) if earlier <= due => return,
+            Some(earlier) if earlier.at <= due.at => return,
             Some(later) => {
-                self.timers.remove(&(later, key.clone()));
+                self.timers.remove(&(later.at, key.clone()));
             }
             None => {}
         }
         entry.timer = Some(due);
-        self.timers.insert((due, key.clone()));
+        self.timers.insert((due.at, key.clone()));
     }
 
     /// Gives how many keys it put into a lane.
@@ -472,7 +570,7 @@ impl State {
             if let Some(entry) = self.keys.get_mut(&key) {
                 entry.timer = None;
             }
-            added += usize::from(self.add(&key, Cause::Event, now));
+            added += usize::from(self.add(&key, Wish::event(), now));
         }
         added
     }
@@ -487,28 +585,34 @@ impl State {
             self.events.pop_front().or_else(|| self.edits.pop_front())
         }?;
         let entry = self.keys.get_mut(&key)?;
-        let waited = entry.queued.take().map_or(Duration::ZERO, |queued| now - queued.since);
+        let queued = entry.queued.take();
+        let waited = queued.as_ref().map_or(Duration::ZERO, |queued| now - queued.since);
+        let trigger = queued.and_then(|queued| queued.wish.trigger);
         let is_extra = entry.pause.is_some_and(|pause| pause.awaits_retry(now));
-        entry.processing = Some(Processing { since: now, is_extra });
+        entry.processing = Some(Processing { since: now, is_extra, trigger });
         entry.dirty = None;
         Some((key, waited))
     }
 
     fn finish(&mut self, key: &Key, how: Finish, backoff: Backoff, now: Instant) -> Finished {
         let Some(entry) = self.keys.get_mut(key) else { return Finished::default() };
-        let Some(Processing { since, is_extra }) = entry.processing.take() else { return Finished::default() };
+        let Some(Processing { since, is_extra, trigger }) = entry.processing.take() else {
+            return Finished::default();
+        };
         let dirty = entry.dirty.take();
         if how == Finish::Again {
-            let queued = self.add(key, dirty.unwrap_or(Cause::Event), now);
+            let first = Wish { cause: Cause::Event, trigger };
+            let queued = self.add(key, dirty.map_or(first.clone(), |later| first.or(later)), now);
             return Finished { queued, ..Finished::default() };
         }
+        let is_edited = dirty.as_ref().is_some_and(|dirty| dirty.cause == Cause::Edit);
         let failures_before = entry.failures;
         let due = match how {
             Finish::Done | Finish::Again => entry.settle(None),
-            Finish::After(delay) => entry.settle(Some(after(now, delay))),
+            Finish::After(delay, purpose) => entry.settle(Some(Due { at: after(now, delay), purpose })),
             Finish::Rest(delay) => entry.rest(after(now, delay)),
             // An edit came in the meantime: what failed is not what is asked for now.
-            Finish::Partly(_) | Finish::Retry if dirty == Some(Cause::Edit) => entry.settle(None),
+            Finish::Partly(_) | Finish::Retry if is_edited => entry.settle(None),
             Finish::Partly(apart) => Some(entry.fail(is_extra, after(now, apart), backoff, now)),
             Finish::Retry => Some(entry.fail(is_extra, after(now, EVENTS_APART), backoff, now)),
         };
@@ -516,7 +620,7 @@ impl State {
         if let Some(due) = due {
             self.set_timer(key, due);
         }
-        let queued = dirty.is_some_and(|cause| self.add(key, cause, now));
+        let queued = dirty.is_some_and(|wish| self.add(key, wish, now));
         if self.keys.get(key).is_some_and(|entry| entry.is_idle(now)) {
             self.keys.remove(key);
         }

@@ -21,6 +21,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::api::explain::STATUS_PATH;
+use crate::api::json;
 use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
@@ -31,14 +33,15 @@ use crate::runtime::decisions::Decisions;
 use crate::runtime::effect::Effects;
 use crate::runtime::events::{Events, Recorder};
 use crate::runtime::expectations::Expectations;
+use crate::runtime::explain::{Desk, Explainer};
 use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
 use crate::runtime::informer::{Demand, Extent, Feeder, Followed, Informer, Need};
 use crate::runtime::leader::{Election, Elector, Lost, Term};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::{Backoff, Queue};
-use crate::runtime::serving::{Checks, Probe, Query, Server, Site};
+use crate::runtime::serving::{Checks, JSON, Probe, Query, Server, Site};
 use crate::runtime::telemetry::{self, Telemetry};
-use crate::runtime::worker::{self, Controller};
+use crate::runtime::worker::{Controller, Work as QueueWork};
 use restore::{OnRestore, StartOver};
 
 /// How long the last events and traces may take to leave.
@@ -87,6 +90,7 @@ pub struct Setup {
     expectations: BTreeMap<&'static str, Arc<Expectations>>,
     starters: Vec<Starter>,
     workers: Vec<BoxFuture<'static, ()>>,
+    desks: Vec<Desk>,
     pages: Vec<OwnPage>,
 }
 
@@ -119,6 +123,7 @@ impl Setup {
             expectations: BTreeMap::new(),
             starters: vec![Box::new(events.starter())],
             workers: Vec::new(),
+            desks: Vec::new(),
             pages: Vec::new(),
         }
     }
@@ -133,7 +138,7 @@ impl Setup {
     pub fn control(&mut self, queue: &Queue) -> Control {
         let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
         let consistency = self.consistency(queue);
-        Control::new(client, consistency)
+        Control::new(client, consistency, self.decisions(queue))
     }
 
     fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
@@ -285,9 +290,12 @@ impl Setup {
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
     pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
-        let (consistency, panics, decisions) =
-            (self.consistency(queue), Arc::clone(&self.panics), self.decisions(queue));
-        self.workers.push(Box::pin(worker::run(controller, queue.clone(), consistency, workers, panics, decisions)));
+        let (consistency, decisions) = (self.consistency(queue), self.decisions(queue));
+        let desk = Desk::new(Arc::clone(&controller), queue.clone(), Arc::clone(&consistency), decisions.clone());
+        self.desks.push(desk);
+        let (queue, clock, panics) = (queue.clone(), self.clock(), Arc::clone(&self.panics));
+        let work = QueueWork { controller, queue, consistency, decisions, clock, panics };
+        self.workers.push(Box::pin(work.run(workers)));
     }
 }
 
@@ -339,8 +347,8 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
     O::set_up(own, &mut setup);
-    let pages = std::mem::take(&mut setup.pages);
-    let _server = serve(shared, &setup, pages, &telemetry).await?;
+    let identity = elector.as_ref().map(|elector| elector.identity().to_owned()).unwrap_or_default();
+    let _server = serve::<O>(shared, &mut setup, identity, &telemetry).await?;
     let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
     events.stop(FLUSH_MAX).await;
     telemetry.flush(FLUSH_MAX).await;
@@ -383,19 +391,34 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     Ok(Some(elector))
 }
 
-async fn serve(
+async fn serve<O: Operator>(
     shared: &SharedFlags,
-    setup: &Setup,
-    pages: Vec<OwnPage>,
+    setup: &mut Setup,
+    identity: String,
     telemetry: &Telemetry,
 ) -> anyhow::Result<Option<Server>> {
-    let (metrics, decisions) = (setup.metrics.clone(), setup.decisions.clone());
+    let explainer = Arc::new(explainer::<O>(setup, identity));
+    let (metrics, decisions, asked) = (setup.metrics.clone(), setup.decisions.clone(), Arc::clone(&explainer));
     let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
-        .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
-    let site =
-        pages.into_iter().fold(site, |site, (path, content_type, read)| site.page_in_pieces(path, content_type, read));
+        .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")))
+        .page(STATUS_PATH, JSON, move |_| String::from_utf8_lossy(&json(&asked.status())).into_owned() + "\n")
+        .why(move |object| explainer.explain(object));
+    let pages = std::mem::take(&mut setup.pages).into_iter();
+    let site = pages.fold(site, |site, (path, content_type, read)| site.page_in_pieces(path, content_type, read));
     Ok(Server::start(&shared.serving, site, &setup.client).await?)
+}
+
+/// Whoever asks is answered by this from now on; nothing more can be declared.
+fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
+    Explainer {
+        names: O::NAMES,
+        term: setup.term.clone(),
+        identity,
+        clock: setup.clock(),
+        followed: setup.followed.clone(),
+        desks: std::mem::take(&mut setup.desks),
+    }
 }
 
 /// Follows and leads until a signal comes, another process leads, or a resource cannot be followed any more.
@@ -461,6 +484,8 @@ pub(crate) struct Alone {
     pub(crate) progress: Vec<Receiver<Progress>>,
     /// Its queues.
     pub(crate) queues: Vec<Queue>,
+    /// What it would answer under `/why`.
+    pub(crate) explainer: Explainer,
     /// Its work, until this is dropped.
     pub(crate) work: BoxFuture<'static, anyhow::Error>,
 }
@@ -472,6 +497,7 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
     let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
     O::set_up(&flags.own, &mut setup);
+    let explainer = explainer::<O>(&mut setup, String::new());
     let Setup { informers, progress, queues, starters, workers, .. } = setup;
     let (caches, woken) = (progress.clone(), queues.clone());
     let work = async move {
@@ -485,7 +511,7 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
             error = broken(&mut following) => error,
         }
     };
-    Alone { progress, queues, work: Box::pin(work) }
+    Alone { progress, queues, explainer, work: Box::pin(work) }
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.

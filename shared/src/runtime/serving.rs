@@ -1,7 +1,7 @@
 //! HTTPS for the kubelet, Prometheus and people: health is open to all, everything else needs permission, as upstream's.
 //!
 //! `/livez`, `/readyz`, `/healthz` (with `?verbose`, `?exclude=` and one path per check), `/debug/flags/v`, and the pages
-//! that [`Site::page`] adds. Every request is authenticated by TokenReview and authorized by SubjectAccessReview, except
+//! that [`Site::page`] adds; and `/why/…`, for whoever may get the object that follows. Every request is authenticated by TokenReview and authorized by SubjectAccessReview, except
 //! for what is not there: upstream asks for a review of any path first, here a path that nothing is served under is
 //! answered 404 to everyone, or anybody could cause reviews without end.
 //! Left out: HTTP/2 (its abuse has cost others dearly; the visitors here need it not), client certificates, profiling.
@@ -35,16 +35,19 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::api::explain::{Explanation, Subject, WHY_PATH};
+use crate::api::json;
 use crate::runtime::client::{Client, ConfigError};
 use crate::runtime::flags::ServingFlags;
 use crate::runtime::telemetry::Verbosity;
-use auth::{Auth, Denied};
+use auth::{Access, Auth, Denied};
 pub use certificate::CertificateError;
 pub use health::{Checks, Probe};
 use places::{Places, Seat};
 pub use query::Query;
 
-const JSON: &str = "application/json";
+/// The content type of JSON.
+pub const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -88,9 +91,12 @@ struct Page {
     read: Read,
 }
 
+type Explain = Box<dyn Fn(Subject) -> Explanation + Send + Sync>;
+
 /// What a request is for.
 enum Found<'a> {
     Page(&'a Page),
+    Why(&'a Explain, Subject),
     Verbosity,
     NewVerbosity,
     Probe(Probe),
@@ -102,12 +108,20 @@ pub struct Site {
     checks: Checks,
     verbosity: Verbosity,
     pages: BTreeMap<&'static str, Page>,
+    why: Option<Explain>,
 }
 
 impl Site {
     /// Health by these checks, and the log level to see and change.
     pub fn new(checks: Checks, verbosity: Verbosity) -> Self {
-        Self { checks, verbosity, pages: BTreeMap::new() }
+        Self { checks, verbosity, pages: BTreeMap::new(), why: None }
+    }
+
+    /// Explains objects, as JSON or with `?format=text` as text.
+    #[must_use]
+    pub fn why(mut self, explain: impl Fn(Subject) -> Explanation + Send + Sync + 'static) -> Self {
+        self.why = Some(Box::new(explain));
+        self
     }
 
     /// Adds a page, made anew for each visitor who may GET its path.
@@ -153,6 +167,9 @@ impl Site {
         if let Some(page) = self.pages.get(path) {
             return Some(Found::Page(page));
         }
+        if let (Some(explain), Some(object)) = (&self.why, path.strip_prefix(WHY_PATH)) {
+            return Some(Found::Why(explain, Subject::of_path(object)?));
+        }
         match path.split('/').collect::<Vec<_>>()[..] {
             ["", "debug", "flags", "v"] => Some(Found::Verbosity),
             ["", probe] => Probe::named(probe).map(Found::Probe),
@@ -167,6 +184,7 @@ impl Site {
     fn answer(&self, found: &Found<'_>, query: &Query, body: &[u8]) -> Response<Content> {
         let answer = match found {
             Found::Page(Page { content_type, read }) => return response(StatusCode::OK, content_type, read(query)),
+            Found::Why(explain, object) => explanation(&explain(object.clone()), query),
             Found::Verbosity => Answer::text(StatusCode::OK, self.verbosity.level().to_string()),
             Found::NewVerbosity => self.set_verbosity(body),
             Found::Probe(probe) => self.checks.answer(*probe, query),
@@ -186,6 +204,14 @@ impl Site {
             Err(_) => Answer::text(StatusCode::BAD_REQUEST, format!("error parsing {text:?} as a log level\n")),
         }
     }
+}
+
+fn explanation(explanation: &Explanation, query: &Query) -> Answer {
+    if query.value("format") == Some("text") {
+        return Answer::text(StatusCode::OK, explanation.to_string());
+    }
+    let body = String::from_utf8_lossy(&json(explanation)).into_owned() + "\n";
+    Answer { code: StatusCode::OK, content_type: JSON, body }
 }
 
 /// What a visitor gets.
@@ -348,7 +374,12 @@ impl Visit {
             Ok(found) => found,
             Err(answer) => return answer.into(),
         };
-        if let Err(denied) = self.auth.check(&head.method, &head.uri, &head.headers).await {
+        let verb = head.method.as_str().to_ascii_lowercase();
+        let access = match &found {
+            Found::Why(_, object) => Access::Object(object),
+            _ => Access::Path { verb: &verb, path: head.uri.path() },
+        };
+        if let Err(denied) = self.auth.check(access, &head.uri, &head.headers).await {
             return Answer::from(denied).into();
         }
         let Ok(Ok(body)) = timeout(BODY_MAX, Limited::new(body, BODY_BYTES_MAX).collect()).await else {

@@ -12,9 +12,11 @@ use futures::FutureExt;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
+use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
 use crate::runtime::api_error::ApiError;
-use crate::runtime::consistency::Consistency;
+use crate::runtime::clock::Clock;
+use crate::runtime::consistency::{Behind, Consistency};
 use crate::runtime::decisions::Decisions;
 use crate::runtime::queue::{Finish, Queue};
 
@@ -23,8 +25,8 @@ use crate::runtime::queue::{Finish, Queue};
 pub enum Requeue {
     /// When an event says so.
     Done,
-    /// After this time.
-    After(Duration),
+    /// After this time, for this purpose: see [`Queue::add_after`].
+    After(Duration, &'static str),
     /// When an event says so, but those of this time together: for what changes in bursts and is written whole.
     Rest(Duration),
     /// After the queue's back-off, as after a failure, for something was left out; an event waits for this time only.
@@ -33,11 +35,19 @@ pub enum Requeue {
     RateLimited,
 }
 
+impl Requeue {
+    /// At the earliest of these times, with what it is for; [`Self::Done`] where there is none.
+    pub fn earliest(looks: impl IntoIterator<Item = Option<(Duration, &'static str)>>) -> Self {
+        let first = looks.into_iter().flatten().min_by_key(|(delay, _)| *delay);
+        first.map_or(Self::Done, |(delay, purpose)| Self::After(delay, purpose))
+    }
+}
+
 impl From<Requeue> for Finish {
     fn from(requeue: Requeue) -> Self {
         match requeue {
             Requeue::Done => Self::Done,
-            Requeue::After(delay) => Self::After(delay),
+            Requeue::After(delay, purpose) => Self::After(delay, purpose),
             Requeue::Rest(delay) => Self::Rest(delay),
             Requeue::Partly(apart) => Self::Partly(apart),
             Requeue::RateLimited => Self::Retry,
@@ -50,73 +60,88 @@ pub trait Controller: Send + Sync + 'static {
     /// Brings the cluster one step closer to what the object of this key asks for. It gets nothing but the key.
     fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
 
+    /// The key under which it syncs this object; none where the object is of no kind that it acts on.
+    fn key_of(&self, object: &Subject) -> Option<Key>;
+
+    /// What a sync of this key would decide now, stage by stage, as far as no stage needs another's writes or a live read;
+    /// none where the caches don't have its object. It changes nothing at all.
+    fn preview(&self, key: &Key) -> Vec<Stage>;
+
     /// Told when a key is held because a cache has not seen its own writes, with that cache's resource.
     fn held(&self, _resource: &str) {}
 }
 
-/// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended. A key whose own writes
-/// the caches have not seen yet, or that reads what is not listed yet, is held until then.
-pub async fn run<C: Controller>(
-    controller: Arc<C>,
-    queue: Queue,
-    consistency: Arc<Consistency>,
-    workers: usize,
-    panics: Arc<AtomicU64>,
-    decisions: Decisions,
-) {
-    let mut tasks = JoinSet::new();
-    for _ in 0..workers.max(1) {
-        let (controller, consistency) = (Arc::clone(&controller), Arc::clone(&consistency));
-        tasks.spawn(work(controller, queue.clone(), consistency, Arc::clone(&panics), decisions.clone()));
-    }
-    while tasks.join_next().await.is_some() {}
+/// What the workers of one queue share.
+pub(crate) struct Work<C> {
+    pub(crate) controller: Arc<C>,
+    pub(crate) queue: Queue,
+    pub(crate) consistency: Arc<Consistency>,
+    pub(crate) decisions: Decisions,
+    pub(crate) clock: Clock,
+    /// Counts the syncs that panicked.
+    pub(crate) panics: Arc<AtomicU64>,
 }
 
-async fn work<C: Controller>(
-    controller: Arc<C>,
-    queue: Queue,
-    consistency: Arc<Consistency>,
-    panics: Arc<AtomicU64>,
-    decisions: Decisions,
-) {
-    while let Some(key) = queue.next().await {
-        if let Some(behind) = consistency.behind(&key) {
-            for resource in behind.unlisted() {
-                tracing::debug!(%key, resource, "held until the resource is listed");
-            }
-            for (resource, what) in behind.writes() {
-                tracing::debug!(%key, resource, what, "held until the cache has seen its own write");
-                controller.held(resource);
-            }
-            // The key stays taken while it waits, but this worker goes on with others.
-            let queue = queue.clone();
-            tokio::spawn(async move {
-                behind.caught_up().await;
-                queue.finish(&key, Finish::Again);
+impl<C: Controller> Work<C> {
+    /// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended. A key whose own writes
+    /// the caches have not seen yet, or that reads what is not listed yet, is held until then.
+    pub(crate) async fn run(self, workers: usize) {
+        let (work, mut tasks) = (Arc::new(self), JoinSet::new());
+        for _ in 0..workers.max(1) {
+            let work = Arc::clone(&work);
+            tasks.spawn(async move {
+                while let Some(key) = work.queue.next().await {
+                    if let Some(behind) = work.consistency.behind(&key) {
+                        work.hold(key, behind);
+                    } else {
+                        work.sync(&key).await;
+                    }
+                }
             });
-            continue;
         }
-        let attempt = queue.failures(&key) + 1;
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// The key stays taken while it waits, but its worker goes on with others.
+    fn hold(&self, key: Key, behind: Behind) {
+        for resource in behind.unlisted() {
+            tracing::debug!(%key, resource, "held until the resource is listed");
+        }
+        for (resource, what) in behind.writes() {
+            tracing::debug!(%key, resource, what, "held until the cache has seen its own write");
+            self.controller.held(resource);
+        }
+        let queue = self.queue.clone();
+        tokio::spawn(async move {
+            behind.caught_up().await;
+            queue.finish(&key, Finish::Again);
+        });
+    }
+
+    async fn sync(&self, key: &Key) {
+        let Self { controller, queue, consistency: _, decisions, clock, panics } = self;
+        let attempt = queue.failures(key) + 1;
         let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
-        let outcome = AssertUnwindSafe(controller.sync(&key)).catch_unwind().instrument(span).await;
+        decisions.begin(clock.now(), key, queue.trigger(key));
+        let outcome = AssertUnwindSafe(controller.sync(key)).catch_unwind().instrument(span).await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
-                decisions.finish(&key, Ok(()));
+                decisions.finish(key, Ok(()));
                 requeue.into()
             }
             Ok(Err(error)) => {
-                decisions.finish(&key, Err(&format_args!("{error:#}")));
-                log(&queue, &key, attempt, &error);
+                decisions.finish(key, Err(&format_args!("{error:#}")));
+                log(queue, key, attempt, &error);
                 Finish::Retry
             }
             Err(_) => {
-                decisions.finish(&key, Err(&"panicked"));
+                decisions.finish(key, Err(&"panicked"));
                 panics.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(queue = queue.name(), %key, attempt, "the sync panicked");
                 Finish::Retry
             }
         };
-        queue.finish(&key, finish);
+        queue.finish(key, finish);
     }
 }
 
@@ -150,6 +175,14 @@ mod tests {
     }
 
     impl Controller for Noting {
+        fn key_of(&self, object: &Subject) -> Option<Key> {
+            Some(object.key())
+        }
+
+        fn preview(&self, _: &Key) -> Vec<Stage> {
+            Vec::new()
+        }
+
         async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
             self.synced.lock().unwrap().push(key.name().to_owned());
             self.more.notify_waiters();
@@ -172,14 +205,15 @@ mod tests {
         let queue = Queue::new("test", Backoff::default(), None);
         Queue::start(std::slice::from_ref(&queue), || {});
         let (controller, panics) = (Arc::new(Noting::default()), Arc::new(AtomicU64::new(0)));
-        let running = tokio::spawn(run(
-            Arc::clone(&controller),
-            queue.clone(),
-            nothing_written(),
-            2,
-            Arc::clone(&panics),
-            Decisions::default(),
-        ));
+        let work = Work {
+            controller: Arc::clone(&controller),
+            queue: queue.clone(),
+            consistency: nothing_written(),
+            decisions: Decisions::default(),
+            clock: Clock::system(),
+            panics: Arc::clone(&panics),
+        };
+        let running = tokio::spawn(work.run(2));
         for name in ["sick", "panics", "well"] {
             queue.add(&Key::new("ns", name), Cause::Event);
         }

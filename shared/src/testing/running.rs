@@ -10,7 +10,9 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::apiserver::{Connection, Server};
+use crate::api::explain::{Explanation, Subject};
 use crate::runtime::cache::Progress;
+use crate::runtime::explain::Explainer;
 use crate::runtime::flags;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::{self, Alone, Operator};
@@ -39,6 +41,7 @@ pub struct Running {
     connection: Connection,
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
+    explainer: Explainer,
     working: AbortOnDropHandle<anyhow::Error>,
 }
 
@@ -50,8 +53,9 @@ impl Running {
         let flags = flags::parse::<O::Flags>(O::NAMES.operator, program.chain(flags.iter().copied()).map(Into::into))
             .unwrap_or_else(|exit| panic!("{exit:?}"));
         let connection = Connection::default();
-        let Alone { progress, queues, work } = run::alone::<O>(&flags, server.client(&connection), server.clock());
-        Self { connection, progress, queues, working: AbortOnDropHandle::new(tokio::spawn(work)) }
+        let Alone { progress, queues, explainer, work } =
+            run::alone::<O>(&flags, server.client(&connection), server.clock());
+        Self { connection, progress, queues, explainer, working: AbortOnDropHandle::new(tokio::spawn(work)) }
     }
 
     /// Waits until the operator has nothing to do but to wait for an event or for a time, or was killed.
@@ -71,6 +75,15 @@ impl Running {
             assert!(started.elapsed() < RESTLESS, "the operator does not come to rest");
             look = (look * 2).min(most);
         }
+    }
+
+    /// What the operator says of the object under this path of the apiserver's.
+    ///
+    /// # Panics
+    /// When that is no object's path.
+    #[expect(clippy::unwrap_used, reason = "a path that is none is a broken test")]
+    pub fn why(&self, path: &str) -> Explanation {
+        self.explainer.explain(Subject::of_path(path).unwrap())
     }
 
     /// Lets time pass, whatever the operator does.

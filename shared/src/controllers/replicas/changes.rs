@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::ReplicaOwner;
 use super::observe::Caches;
 use super::pod::Pod;
+use super::status::MIN_READY;
 use crate::api::labels::Labels;
 use crate::runtime::cache::Change;
 use crate::runtime::effect::Effect;
@@ -85,7 +86,8 @@ impl<T: ReplicaOwner> Caches<T> {
         effects.push(enqueue(&owner));
         let min_ready = u64::try_from(owner.spec().min_ready_seconds).unwrap_or(0);
         if !old.readiness.is_ready() && new.readiness.is_ready() && min_ready > 0 {
-            effects.push(Effect::EnqueueAfter(owner.meta().key.clone(), Duration::from_secs(min_ready)));
+            let delay = Duration::from_secs(min_ready);
+            effects.push(Effect::EnqueueAfter(owner.meta().key.clone(), delay, MIN_READY));
         }
         effects
     }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::ReplicaOwner;
 use super::observe::Observed;
@@ -18,6 +19,7 @@ use crate::api::owner::{Claim, claim};
 use crate::api::pod::PodView;
 use crate::api::pod::ranking::{Rule, Scale, first_to_go};
 use crate::api::selector::{InvalidSelector, Selector};
+use crate::runtime::decisions::{self, Reasoned};
 use crate::runtime::expectations::Outstanding;
 
 /// The most pods that one sync creates or deletes; the next one waits until these were seen.
@@ -51,7 +53,8 @@ pub struct Deletion {
 }
 
 /// Why pods are created, deleted, or neither.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// So many are active, so many are wanted.
     Replicas {
@@ -65,7 +68,10 @@ pub enum Reason {
     /// The owner is being deleted; its pods are the garbage collector's.
     BeingDeleted,
     /// Nobody can say which pods are meant.
-    InvalidSelector(InvalidSelector),
+    InvalidSelector {
+        /// What is wrong with it.
+        error: InvalidSelector,
+    },
 }
 
 /// Decides what to do about the pods of an owner.
@@ -75,7 +81,7 @@ pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
     let owner = &*observed.owner;
     let selector = match &owner.spec().selector {
         Ok(selector) => selector,
-        Err(invalid) => return Plan::nothing(Reason::InvalidSelector(invalid.clone())),
+        Err(invalid) => return Plan::nothing(Reason::InvalidSelector { error: invalid.clone() }),
     };
     let claim = claim_active(observed, selector);
     let mut plan = Plan { claim, ..Plan::nothing(Reason::BeingDeleted) };
@@ -151,13 +157,21 @@ impl fmt::Display for Plan {
     }
 }
 
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replicas { active, wanted } => write!(f, "{active} of {wanted} active"),
             Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
             Self::BeingDeleted => f.write_str("being deleted"),
-            Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
+            Self::InvalidSelector { error } => write!(f, "invalid selector: {error}"),
         }
     }
 }

@@ -21,6 +21,10 @@ use crate::controllers::pod_control::{FAILED_CREATE, FAILED_DELETE};
 ///
 /// Upstream: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
 pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+
+/// What an owner is looked at again for while a ready pod is not available yet.
+pub(super) const MIN_READY: &str = "minReadySeconds of a pod";
+
 /// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

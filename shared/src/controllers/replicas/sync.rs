@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::ReplicaOwner;
 use super::apply::{Outcome, Writer};
 use super::observe::{Caches, Informers, Observed};
-use super::status::{ReplicaStatus, next_check};
+use super::status::{MIN_READY, ReplicaStatus, next_check};
 use crate::controllers::pod_control::PodControl;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
@@ -59,5 +59,6 @@ pub fn requeue<T: ReplicaOwner>(
         return Err(error);
     }
     let expired = observed.outstanding.map(|outstanding| outstanding.remaining(now));
-    Ok(available.into_iter().chain(expired).min().map_or(Requeue::Done, Requeue::After))
+    let available = available.map(|delay| (delay, MIN_READY));
+    Ok(Requeue::earliest([available, expired.map(|delay| (delay, "events that may be lost"))]))
 }

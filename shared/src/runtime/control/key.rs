@@ -45,6 +45,7 @@ impl KeyControl<'_> {
     }
 
     fn record(&self, resource: &Resource, write: Write<'_>) {
+        self.control.decisions.wrote(self.key, resource, write.object, write.version);
         self.control.consistency.record(self.key, self.uid, resource, write);
     }
 

@@ -50,6 +50,12 @@ impl Followed {
         self.caches.iter().cloned().chain(demanded)
     }
 
+    /// Every cache that is there, listed or not.
+    pub(crate) fn follows(&self) -> impl Iterator<Item = Follow> {
+        let demanded = self.demands.iter().flat_map(Demand::collections);
+        self.caches.iter().cloned().chain(demanded).chain(self.feeds()).map(|collection| collection.follow)
+    }
+
     fn feeds(&self) -> Vec<Collection> {
         self.feeders.iter().flat_map(Feeder::collections).collect()
     }

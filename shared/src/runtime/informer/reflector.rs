@@ -164,6 +164,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         loop {
             let path = self.source.path(&[("limit", &limit), ("continue", &token)]);
             let body = self.client.get_bytes(&path, self.source.accept.of_list()).await?;
+            self.source.health.hears();
             let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
             live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
             token = page.metadata.token;
@@ -252,6 +253,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
 
     /// Takes one line of a watch. While the initial events come they are collected in `listing`.
     fn event(&mut self, line: &[u8], listing: &mut Option<Listed<T>>) -> Result<(), Stop> {
+        self.source.health.hears();
         let event = match Event::<T>::read(line) {
             Ok(event) => event,
             Err(error) => return Err(Stop::Failed(format!("the watch sent what is no event: {error}"))),

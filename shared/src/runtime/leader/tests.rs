@@ -10,6 +10,7 @@ use crate::api::object::Key;
 use crate::runtime::client::ClientOptions;
 use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::control::Control;
+use crate::runtime::decisions::Decisions;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::serving::loopback::{self, Body};
 
@@ -463,7 +464,7 @@ async fn only_a_leader_writes() {
     let room = Room::new().await;
     let mut elector = room.elector("a", LIMIT);
     let consistency = Consistency::new(room.client.clone(), Watched::default());
-    let control = Control::new(room.client.with_term(elector.term()), Arc::new(consistency));
+    let control = Control::new(room.client.with_term(elector.term()), Arc::new(consistency), Decisions::default());
     let key = Key::new("kube-system", "web");
     let write = async || control.for_name(&key).create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
     assert!(matches!(write().await, Err(ApiError::NotLeading)));
@@ -483,7 +484,7 @@ async fn a_write_that_had_to_wait_is_not_sent_once_the_term_is_over() {
     let options = ClientOptions { qps: Some(5.0), burst: 1, ..ClientOptions::default() };
     let limited = Client::new(&config, options).unwrap();
     let consistency = Consistency::new(limited.clone(), Watched::default());
-    let control = Control::new(limited.with_term(elector.term()), Arc::new(consistency));
+    let control = Control::new(limited.with_term(elector.term()), Arc::new(consistency), Decisions::default());
     let key = Key::new("kube-system", "web");
     let write = async || control.for_name(&key).create(&LEASES, "kube-system", Bytes::from_static(b"{}")).await;
     assert!(write().await.is_err_and(|error| error.is_already_exists()), "the first one has a token");

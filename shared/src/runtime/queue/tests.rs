@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::api::object::ResourceVersion;
+use crate::api::resource::{PODS, Resource};
 use futures::FutureExt;
 use proptest::prelude::*;
 
@@ -83,9 +85,9 @@ async fn a_key_that_waits_already_is_not_counted_as_added_again() {
 #[tokio::test(start_paused = true)]
 async fn of_two_delays_the_earlier_counts_and_an_add_cancels_none() {
     let queue = queue();
-    queue.add_after(&key("a"), Duration::from_secs(5));
-    queue.add_after(&key("a"), Duration::from_secs(2));
-    queue.add_after(&key("a"), Duration::from_secs(9));
+    queue.add_after(&key("a"), Duration::from_secs(5), "");
+    queue.add_after(&key("a"), Duration::from_secs(2), "");
+    queue.add_after(&key("a"), Duration::from_secs(9), "");
     queue.add(&key("a"), Cause::Event);
     assert_eq!(poll(&queue).as_deref(), Some("a"));
     queue.finish(&key("a"), Finish::Done);
@@ -141,10 +143,10 @@ async fn an_event_in_a_rest_is_seen_by_who_waits_already() {
 #[tokio::test(start_paused = true)]
 async fn a_delay_without_end_is_one() {
     let queue = queue();
-    queue.add_after(&key("a"), Duration::MAX);
+    queue.add_after(&key("a"), Duration::MAX, "");
     queue.add(&key("b"), Cause::Event);
     assert_eq!(poll(&queue).as_deref(), Some("b"));
-    queue.finish(&key("b"), Finish::After(Duration::MAX));
+    queue.finish(&key("b"), Finish::After(Duration::MAX, ""));
     pass(1_000_000).await;
     assert_eq!(poll(&queue), None);
     queue.add(&key("b"), Cause::Event);
@@ -303,7 +305,7 @@ async fn a_timer_fires_while_another_worker_is_busy() {
     });
     tokio::task::yield_now().await;
     queue.add(&key("busy"), Cause::Event);
-    queue.add_after(&key("timer"), Duration::from_secs(1));
+    queue.add_after(&key("timer"), Duration::from_secs(1), "");
     let (first, second) = waiting.await.unwrap();
     assert_eq!((first.unwrap().name(), second.unwrap().name()), ("busy", "timer"));
 }
@@ -346,7 +348,7 @@ async fn a_queue_keeps_nothing_until_work_starts() {
     let queue = Queue::new("test", Backoff::default(), Some(Box::new(counts.clone())));
     for name in 0..1_000 {
         queue.add(&key(&name.to_string()), Cause::Edit);
-        queue.add_after(&key(&name.to_string()), Duration::from_secs(1));
+        queue.add_after(&key(&name.to_string()), Duration::from_secs(1), "");
     }
     pass(2_000).await;
     assert_eq!((poll(&queue), queue.len(), counts.added()), (None, 0, 0));
@@ -360,7 +362,7 @@ async fn what_is_there_when_work_starts_is_no_edit() {
         for name in ["a", "b", "c"] {
             queue.add(&key(name), Cause::Edit);
         }
-        queue.add_after(&key("timer"), Duration::from_millis(1));
+        queue.add_after(&key("timer"), Duration::from_millis(1), "");
     });
     queue.add(&key("edit"), Cause::Edit);
     pass(1).await;
@@ -382,7 +384,7 @@ proptest! {
                 match step {
                     0 => { queue.add(&key, Cause::Event); owed.insert(key); }
                     1 => { queue.add(&key, Cause::Edit); owed.insert(key); }
-                    2 => { queue.add_after(&key, Duration::from_millis(50)); owed.insert(key); }
+                    2 => { queue.add_after(&key, Duration::from_millis(50), ""); owed.insert(key); }
                     3 => if let Some(taken) = queue.next().now_or_never().flatten() {
                         owed.remove(&taken);
                         assert!(running.insert(taken));
@@ -424,11 +426,49 @@ async fn what_has_failed_is_tried_again_within_the_window_and_what_was_delayed_o
     pass(1001).await;
     assert_eq!(poll(&queue).as_deref(), Some("failed"));
     queue.finish(&key("failed"), Finish::Done);
-    queue.add_after(&key("delayed"), Duration::from_secs(300));
+    queue.add_after(&key("delayed"), Duration::from_secs(300), "");
     queue.retry_all_spread(window);
     pass(1001).await;
     assert_eq!(poll(&queue), None);
     queue.add_all_spread(window);
     pass(1001).await;
     assert_eq!(poll(&queue).as_deref(), Some("delayed"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_says_what_it_waits_for_and_what_led_to_its_sync() {
+    const RESOURCE: &Resource = &PODS;
+    let trigger =
+        |name: &str, version| Trigger { resource: RESOURCE, object: key(name), version: ResourceVersion(version) };
+    let backoff = Backoff { first: Duration::from_secs(7), max: Duration::from_secs(30) };
+    let queue = started(Queue::new("test", backoff, None));
+    assert_eq!((queue.standing(&key("a")), queue.summary()), (Standing::default(), Summary::default()));
+
+    queue.add_for(&key("a"), Cause::Event, trigger("pod", 1));
+    queue.add_for(&key("a"), Cause::Event, trigger("pod", 2));
+    queue.add_for(&key("b"), Cause::Event, trigger("pod", 3));
+    queue.add_for(&key("b"), Cause::Edit, trigger("b", 4));
+    pass(2000).await;
+    let waited = Some(Duration::from_secs(2));
+    assert_eq!(queue.standing(&key("a")), Standing { queued: waited, ..Standing::default() });
+    assert_eq!(queue.summary(), Summary { waiting: 2, oldest: waited, ..Summary::default() });
+    assert_eq!((poll(&queue).as_deref(), poll(&queue).as_deref()), (Some("b"), Some("a")));
+    assert_eq!(queue.trigger(&key("a")), Some(trigger("pod", 1)), "the first event counts");
+    assert_eq!(queue.trigger(&key("b")), Some(trigger("b", 4)), "an edit counts more");
+
+    queue.add_for(&key("a"), Cause::Event, trigger("pod", 5));
+    queue.finish(&key("a"), Finish::Again);
+    queue.finish(&key("b"), Finish::After(Duration::from_secs(3), "the end of a test"));
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    assert_eq!(queue.trigger(&key("a")), Some(trigger("pod", 1)), "it was not worked on yet");
+    pass(1000).await;
+    let worked = Some(Duration::from_secs(1));
+    assert_eq!(queue.standing(&key("a")), Standing { processing: worked, ..Standing::default() });
+    let timer = Some((Duration::from_secs(2), "the end of a test"));
+    assert_eq!(queue.standing(&key("b")), Standing { timer, ..Standing::default() });
+
+    queue.finish(&key("a"), Finish::Retry);
+    let next_try = Some(Duration::from_secs(7));
+    assert_eq!(queue.standing(&key("a")), Standing { failures: 1, next_try, ..Standing::default() });
+    assert_eq!(queue.summary(), Summary { failing: 1, ..Summary::default() });
 }

@@ -69,7 +69,7 @@ mod tests {
         let (queue, forgotten) = (Queue::new("test", Backoff::default(), None), Arc::new(AtomicU64::new(0)));
         let key = Key::new("ns", "web");
         Queue::start(std::slice::from_ref(&queue), || {});
-        queue.add_after(&key, Duration::from_secs(300));
+        queue.add_after(&key, Duration::from_secs(300), "");
         let counted = Arc::clone(&forgotten);
         let forget = move || {
             counted.fetch_add(1, Ordering::Relaxed);

@@ -9,20 +9,22 @@
 //! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use ring::hmac;
 use ring::rand::SystemRandom;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use super::{JSON, ServingError, TEXT};
+use crate::api::explain::Subject;
 use crate::api::json;
 use crate::runtime::client::{Accept, Client, Limit};
 
@@ -131,6 +133,39 @@ struct Review<S> {
     status: S,
 }
 
+/// What a visitor wants to do.
+#[derive(Clone, Copy)]
+pub(super) enum Access<'a> {
+    /// See or change what is under this path.
+    Path { verb: &'a str, path: &'a str },
+    /// Read what is said about an object, which who may get the object may.
+    Object(&'a Subject),
+}
+
+impl fmt::Display for Access<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path { verb, path } => write!(f, "{verb} path {path:?}"),
+            Self::Object(object) => write!(f, "get {object}"),
+        }
+    }
+}
+
+/// In the form that a SubjectAccessReview has it.
+impl Serialize for Access<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (kind, attributes) = match self {
+            Self::Path { verb, path } => ("nonResourceAttributes", json!({"path": path, "verb": verb})),
+            Self::Object(Subject { group, version, resource, namespace, name }) => (
+                "resourceAttributes",
+                json!({"verb": "get", "group": group, "version": version, "resource": resource,
+                    "namespace": namespace, "name": name}),
+            ),
+        };
+        serializer.collect_map([(kind, attributes)])
+    }
+}
+
 /// Asks, and remembers for a short time.
 pub(super) struct Auth {
     reviewer: Arc<Reviewer>,
@@ -162,7 +197,7 @@ impl Auth {
     }
 
     /// Whether the sender of these headers may do this.
-    pub(super) async fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Denied> {
+    pub(super) async fn check(&self, access: Access<'_>, uri: &Uri, headers: &HeaderMap) -> Result<(), Denied> {
         let user = match bearer_token(headers) {
             Some(token) => self.user(token).await?,
             None => User::anonymous(),
@@ -171,24 +206,23 @@ impl Auth {
         if user.groups.iter().any(|group| group == "system:masters") || is_allowed(&self.always_allowed, path) {
             return Ok(());
         }
-        let verb = method.as_str().to_ascii_lowercase();
-        let access = self.access(&user, &verb, path).await.map_err(|error| {
+        let review = self.access(&user, access).await.map_err(|error| {
             tracing::error!(error, "cannot review an access");
             Denied::Unknown(sanitized(&format!("Internal Server Error: {:?}: {error}", uri.to_string())))
         })?;
-        if access.allowed {
+        if review.allowed {
             return Ok(());
         }
-        if !access.evaluation_error.is_empty() {
+        if !review.evaluation_error.is_empty() {
             tracing::warn!(
-                error = access.evaluation_error,
+                error = review.evaluation_error,
                 user = user.username,
                 path,
                 "an access was reviewed in part"
             );
         }
-        let message = sanitized(&format!("forbidden: User {:?} cannot {verb} path {path:?}", user.username));
-        Err(Denied::Forbidden(match access.reason.as_str() {
+        let message = sanitized(&format!("forbidden: User {:?} cannot {access}", user.username));
+        Err(Denied::Forbidden(match review.reason.as_str() {
             "" => message,
             reason => format!("{message}: {reason}"),
         }))
@@ -223,7 +257,7 @@ impl Auth {
         hash
     }
 
-    async fn access(&self, user: &User, verb: &str, path: &str) -> Result<AccessStatus, String> {
+    async fn access(&self, user: &User, access: Access<'_>) -> Result<AccessStatus, String> {
         #[derive(Serialize)]
         struct Spec<'a> {
             user: &'a str,
@@ -232,16 +266,11 @@ impl Auth {
             groups: &'a [String],
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
             extra: &'a BTreeMap<String, Vec<String>>,
-            #[serde(rename = "nonResourceAttributes")]
-            attributes: Attributes<'a>,
-        }
-        #[derive(Serialize)]
-        struct Attributes<'a> {
-            path: &'a str,
-            verb: &'a str,
+            #[serde(flatten)]
+            access: Access<'a>,
         }
         let User { username, uid, groups, extra } = user;
-        let spec = Spec { user: username, uid, groups, extra, attributes: Attributes { path, verb } };
+        let spec = Spec { user: username, uid, groups, extra, access };
         let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec});
         let asked = json(&review);
         if let Some(known) = self.accesses.known(&asked) {

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
 use super::*;
+use crate::api::explain::Role;
 use crate::runtime::client::ClientOptions;
 
 #[derive(Debug, clap::Args)]
@@ -51,6 +52,12 @@ fn client(apiserver: SocketAddr) -> Client {
     Client::new(&config, ClientOptions { user_agent: "test".to_owned(), ..Default::default() }).unwrap()
 }
 
+fn explanation_of(object: Subject) -> Explanation {
+    let (operator, version) = ("test-operator".to_owned(), "0".to_owned());
+    let (role, time) = (Role::Leader, jiff::Timestamp::UNIX_EPOCH);
+    Explanation { operator, version, role, time, object, keys: Vec::new(), caches: Vec::new() }
+}
+
 impl Room {
     async fn new() -> Self {
         let reviews = Arc::new(Mutex::new(Vec::new()));
@@ -69,6 +76,7 @@ impl Room {
         let checks = Checks::default();
         checks.add(&[Probe::Readyz], "informer-sync/pods", || Err("not listed yet".to_owned()));
         let site = Site::new(checks, Verbosity::new(0))
+            .why(explanation_of)
             .page("/metrics", crate::runtime::metrics::CONTENT_TYPE, |_| "# EOF\n".to_owned())
             .page("/debug/decisions", JSON, |query| format!("{:?}", query.value("key")))
             .page_in_pieces("/debug/endless", TEXT, |_| std::iter::repeat_with(|| "piece\n".repeat(1000)));
@@ -344,4 +352,29 @@ async fn a_page_in_pieces_is_sent_while_it_is_made() {
         let frame = timeout(Duration::from_secs(10), body.frame()).await.expect("it comes in time").unwrap().unwrap();
         read += frame.into_data().unwrap().len();
     }
+}
+
+#[tokio::test]
+async fn an_object_is_explained_to_whoever_may_get_it() {
+    const PATH: &str = "/why/apis/apps/v1/namespaces/a%20b/deployments/web";
+    let room = Room::new().await;
+    let (code, body) = room.get(PATH, "good").await;
+    let explanation: Explanation = serde_json::from_str(&body).unwrap();
+    assert_eq!((code, explanation.object.to_string()), (200, "deployments.apps a b/web".to_owned()));
+    let [_, access] = &room.reviews()[..] else { panic!("{:?}", room.reviews()) };
+    let attributes = json!({"verb": "get", "group": "apps", "version": "v1", "resource": "deployments",
+        "namespace": "a b", "name": "web"});
+    assert_eq!(access["spec"]["resourceAttributes"], attributes);
+    assert_eq!(access["spec"].get("nonResourceAttributes"), None);
+    let (code, text) = room.get(&format!("{PATH}?format=text"), "good").await;
+    assert_eq!(code, 200);
+    assert!(text.starts_with("deployments.apps a b/web, by test-operator 0, which leads"), "{text}");
+    let (code, body) = room.get(PATH, "poor").await;
+    assert!(code == 403 && body.contains("cannot get deployments.apps a b/web"), "{code} {body}");
+    for nothing in ["/why", "/why/", "/why/apis/apps/v1/deployments", "/why/api/v1/pods/%2e%2e"] {
+        let reviews = room.reviews().len();
+        assert_eq!(room.get(nothing, "good").await.0, 404, "{nothing}");
+        assert_eq!(room.reviews().len(), reviews, "what cannot be there costs no review");
+    }
+    assert_eq!(room.send(Method::PUT, PATH, "good", "").await.0, 405);
 }

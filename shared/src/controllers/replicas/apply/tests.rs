@@ -7,6 +7,7 @@ use crate::controllers::replicas::pod::Pod;
 use crate::controllers::replicas::status::next_status;
 use crate::runtime::client::{Client, ClientOptions};
 use crate::runtime::consistency::{Consistency, Watched};
+use crate::runtime::decisions::Decisions;
 use crate::runtime::events::Recorder;
 use crate::runtime::informer::InformerBuilder;
 use crate::runtime::serving::loopback::{self, Body};
@@ -42,7 +43,7 @@ impl Room {
         let followed = Watched::default();
         followed.add(InformerBuilder::<Pod>::new().build().follow());
         followed.add(InformerBuilder::<Set>::new().build().follow());
-        let control = Control::new(client.clone(), Arc::new(Consistency::new(client, followed)));
+        let control = Control::new(client.clone(), Arc::new(Consistency::new(client, followed)), Decisions::default());
         let writer = Writer {
             pods: PodControl::new(control.clone(), Recorder::default()),
             control,

@@ -22,7 +22,7 @@ fn text(effects: &[Effect]) -> String {
     let text = |effect: &Effect| match effect {
         Effect::Enqueue(key, Cause::Event) => format!("sync {}", key.name()),
         Effect::Enqueue(key, Cause::Edit) => format!("sync edited {}", key.name()),
-        Effect::EnqueueAfter(key, delay) => format!("sync {} after {delay:?}", key.name()),
+        Effect::EnqueueAfter(key, delay, _) => format!("sync {} after {delay:?}", key.name()),
         Effect::CreationObserved(key) => format!("{} sees a creation", key.name()),
         Effect::DeletionObserved(key, _) => format!("{} sees a deletion", key.name()),
         Effect::Forget(key, _) => format!("forget {}", key.name()),
