@@ -182,6 +182,18 @@ fn borrows_plan(code: &str) -> bool {
     signatures.flat_map(|signature| signature.split('&').skip(1)).any(of_plan)
 }
 
+/// The structs whose reason is a text. That of an event is upstream's word, and text.
+fn untyped_reasons(code: &str) -> Vec<&str> {
+    let structs = code.split("pub struct ").skip(1).filter_map(|rest| rest.split_once(" {"));
+    let is_text = |fields: &str| {
+        ["&'static str", "String", "Text"].iter().any(|text| fields.contains(&format!("pub reason: {text}")))
+    };
+    structs
+        .filter(|(name, rest)| !name.ends_with("Event") && rest.split("\n}").next().is_some_and(is_text))
+        .map(|(name, _)| name)
+        .collect()
+}
+
 /// What an operator's rooms share in shape: the same names, at the same places.
 fn check_shape(file: &File) -> Vec<String> {
     let path = &file.path;
@@ -198,6 +210,10 @@ fn check_shape(file: &File) -> Vec<String> {
     }
     if code.contains("Change<'") && !is_room("changes") && !is_room("observe") {
         complaints.push(format!("{path}: says what a change means, which controller/changes.rs does"));
+    }
+    if is_room("plan") {
+        let untyped = untyped_reasons(&code).into_iter();
+        complaints.extend(untyped.map(|name| format!("{path}: {name} has a reason that is no enum's case")));
     }
     if borrows_plan(&code) && is_room("apply") {
         complaints.push(format!("{path}: borrows the plan, which goes to apply by value"));
@@ -256,6 +272,10 @@ fn each_rule_fires() {
     row(api, "//!\nlet Plan { a, .. } = plan;", &["operators/a/src/apply.rs: takes Plan apart with .."]);
     row(api, "//!\nfn b(Step { a, .. }: Step) {}", &["operators/a/src/apply.rs: takes Step apart with .."]);
     row(api, "//!\nlet Plan { a } = Plan { b, ..c };", &[]);
+    let step = |name: &str, reason: &str| format!("//!\npub struct {name} {{\n    pub reason: {reason},\n}}\n");
+    row(pure, &step("Deletion", "Text"), &["operators/a/src/plan/b.rs: Deletion has a reason that is no enum's case"]);
+    row(pure, &step("Deletion", "Reason"), &[]);
+    row(pure, &step("PlannedEvent", "&'static str"), &[]);
     let sub_room = "operators/a/src/apply/b.rs";
     row(sub_room, "//!\nlet Step {\n a,\n ..\n} = b;", &["operators/a/src/apply/b.rs: takes Step apart with .."]);
     row("operators/a/src/apply/tests.rs", "//!\nlet Step { a, .. } = b;", &[]);

@@ -4,14 +4,14 @@
 
 mod changes;
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use shared::api::object::Key;
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::{Key, Kind};
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, Reasoned, stage};
 use shared::runtime::informer::Feeder;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
@@ -19,8 +19,9 @@ use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
 use crate::flags::Flags;
-use crate::observe::{Caches, live_served};
-use crate::plan::{Next, Plan, next_step, plan, plan_content};
+use crate::objects::Namespace;
+use crate::observe::{Caches, live_served, observe};
+use crate::plan::{Next, Pass, Plan, next_step, pass, plan, plan_content};
 use crate::status::next_status;
 use changes::namespace_changed;
 
@@ -70,7 +71,12 @@ struct NamespaceController {
 impl Controller for NamespaceController {
     /// Upstream: `syncNamespaceFromKey`, `pkg/controller/namespace/namespace_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(mut observed) = self.caches.observe(&self.writer.control, key).await? else {
+        let Some(due) = self.pass(key) else { return Ok(Requeue::Done) };
+        if !due.is_due() {
+            self.record(key, &due);
+            return Ok(Requeue::Done);
+        }
+        let Some(mut observed) = observe(&self.writer.control, key).await? else {
             return Ok(Requeue::Done);
         };
         let planned = plan(&observed);
@@ -97,16 +103,30 @@ impl Controller for NamespaceController {
         let next = next_step(&observed, &outcome, self.sync_period);
         self.record(key, &next);
         match next {
-            Next::Finalize(body) => self.writer.finalize(&observed, &body).await.map(|()| Requeue::Done),
-            Next::After(delay) => Ok(Requeue::After(delay)),
-            Next::Failed(errors) => bail!(errors.join("; ")),
+            Next::Finalize { body, kept: _ } => self.writer.finalize(&observed, &body).await.map(|()| Requeue::Done),
+            Next::After(delay, _) => Ok(Requeue::After(delay, "the end of what remains in it")),
+            Next::Failed { errors, reason: _ } => bail!(errors.join("; ")),
         }
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&Namespace::RESOURCE)
+    }
+
+    /// All but the question whether it is due is asked live.
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        self.pass(key).iter().map(stage).collect()
     }
 }
 
 impl NamespaceController {
+    /// What the cache says; none where it does not have the namespace, which is gone or not being deleted.
+    fn pass(&self, key: &Key) -> Option<Pass> {
+        self.caches.namespaces.get(key).map(|namespace| pass(&namespace))
+    }
+
     /// Each decision is a stage of the record of its sync.
-    fn record(&self, key: &Key, stage: &dyn Display) {
+    fn record(&self, key: &Key, stage: &impl Reasoned) {
         self.decisions.record(self.clock.now(), key, stage);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
 }
 
-/// What the first stage of a sync decides on.
+/// What a pass over a namespace decides on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The namespace at this moment.
@@ -51,22 +51,15 @@ impl Caches {
         let namespaces = InformerBuilder::new().metadata_only().fields("status.phase=Terminating").build();
         (Self { namespaces: namespaces.cache() }, Informers { namespaces })
     }
-
-    /// Observes one namespace; none if it is gone, or nobody deletes it.
-    ///
-    /// # Errors
-    /// When the apiserver does not say what the namespace is like.
-    pub async fn observe(&self, control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
-        if self.namespaces.get(key).is_none() {
-            return Ok(None);
-        }
-        Ok(live_namespace(control, key).await?.map(|namespace| Observed { namespace }))
-    }
 }
 
-async fn live_namespace(control: &Control, key: &Key) -> anyhow::Result<Option<LiveNamespace>> {
+/// Observes one namespace; none if it is gone.
+///
+/// # Errors
+/// When the apiserver does not say what the namespace is like.
+pub async fn observe(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
     match control.get_raw(&NAMESPACES, key).await {
-        Ok(namespace) => Ok(Some(LiveNamespace(namespace))),
+        Ok(namespace) => Ok(Some(Observed { namespace: LiveNamespace(namespace) })),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error).context("read the namespace"),
     }

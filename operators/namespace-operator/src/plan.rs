@@ -1,8 +1,11 @@
 //! What to do about a namespace: whether to empty it, of what and in which order, and what follows from what remains.
 //!
-//! In three stages, each knowing what the one before has learned: [`plan`], [`plan_content`] and [`next_step`].
+//! In three stages, each knowing what the one before has learned: [`plan`], [`plan_content`] and [`next_step`]; before
+//! them [`pass`] says by the cache alone whether they are due.
 //!
 //! Upstream: `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`.
+
+mod reasons;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,13 +15,35 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::resource::{PODS, Resource};
 use shared::api::time::Time;
+use shared::runtime::decisions::{self, Reasoned};
 
 use crate::apply::Outcome;
-use crate::objects::{KUBERNETES, LiveNamespace, TERMINATING};
+use crate::objects::{KUBERNETES, LiveNamespace, Namespace, TERMINATING};
 use crate::observe::{Observed, Served};
+pub use reasons::{ContentReason, NextReason, Reason, Remains};
 
 /// Upstream: `finalizerEstimateSeconds`.
 const FINALIZER_SECONDS: i64 = 15;
+
+/// Whether a namespace is to be read, and emptied of all that is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Why, or why not.
+    pub reason: Reason,
+}
+
+/// Decides by what the cache knows.
+pub fn pass(namespace: &Namespace) -> Pass {
+    let since = namespace.metadata.deletion;
+    Pass { reason: since.map_or(Reason::NotDeleted, |since| Reason::BeingDeleted { since }) }
+}
+
+impl Pass {
+    /// Whether it is.
+    pub fn is_due(&self) -> bool {
+        matches!(self.reason, Reason::BeingDeleted { .. })
+    }
+}
 
 /// What to do about a namespace.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,15 +57,6 @@ pub enum Plan {
         /// When its deletion began.
         since: Time,
     },
-}
-
-/// Why there is nothing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// Nobody deletes it.
-    NotDeleted,
-    /// It has no finalizers: the apiserver removes it.
-    Finalized,
 }
 
 /// Upstream: `Delete`.
@@ -157,12 +173,22 @@ pub fn remaining_grace(grace_seconds: i64, since: Time, now: Timestamp) -> i64 {
 /// What follows from a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// The namespace is empty: this body for `/finalize` lets it go.
-    Finalize(Value),
+    /// The namespace is empty: this body for `/finalize` lets it go, if no finalizer of others is kept.
+    Finalize {
+        /// The body.
+        body: Value,
+        /// The finalizers that stay.
+        kept: Vec<String>,
+    },
     /// Another round, when what remains should be gone.
-    After(Duration),
+    After(Duration, Remains),
     /// Another round, as after any failure.
-    Failed(Vec<String>),
+    Failed {
+        /// What went wrong.
+        errors: Vec<String>,
+        /// The same, kind by kind.
+        reason: NextReason,
+    },
 }
 
 /// What remains is looked at again after half of its time, and after `sync_period` at the latest (0 is no limit): pods
@@ -177,59 +203,119 @@ pub fn next_step(observed: &Observed, outcome: &Outcome, sync_period: Duration) 
     });
     let others = outcome.others.iter().filter_map(|kind| kind.error.clone());
     let errors: Vec<String> = outcome.undiscovered.iter().cloned().chain(pods).chain(others).collect();
+    let remains = Remains::of(outcome);
     if !errors.is_empty() {
-        return Next::Failed(errors);
+        let reason = NextReason::failed(outcome, &remains);
+        return Next::Failed { errors, reason };
     }
     let estimate = outcome.kinds().map(|kind| kind.estimate_seconds).max().unwrap_or(0);
     match u64::try_from(estimate) {
-        Ok(0) | Err(_) => Next::Finalize(finalize_body(namespace)),
+        Ok(0) | Err(_) => finalize(namespace),
         Ok(seconds) => {
             let delay = Duration::from_secs(seconds / 2 + 1);
-            Next::After(if sync_period.is_zero() { delay } else { delay.min(sync_period) })
+            Next::After(if sync_period.is_zero() { delay } else { delay.min(sync_period) }, remains)
         }
     }
 }
 
 /// Upstream: `finalizeNamespace`.
-fn finalize_body(namespace: &LiveNamespace) -> Value {
-    let mut kept: Vec<&str> = namespace.finalizers().filter(|finalizer| *finalizer != KUBERNETES).collect();
+fn finalize(namespace: &LiveNamespace) -> Next {
+    let others = namespace.finalizers().filter(|finalizer| *finalizer != KUBERNETES);
+    let mut kept: Vec<String> = others.map(str::to_owned).collect();
     kept.sort_unstable();
     kept.dedup();
     let mut spec = namespace.0["spec"].clone();
     spec["finalizers"] = json!(kept);
-    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": namespace.0["metadata"], "spec": spec })
+    let metadata = &namespace.0["metadata"];
+    let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": spec });
+    Next::Finalize { body, kept }
+}
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Reason::BeingDeleted { since } => {
+                write!(f, "read it, and empty it of all kinds that are served (is being deleted since {since})")
+            }
+            reason @ (Reason::NotDeleted | Reason::Finalized) => write!(f, "nothing ({reason})"),
+        }
+    }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nothing(Reason::NotDeleted) => "nothing (is not being deleted)",
-            Self::Nothing(Reason::Finalized) => "nothing (has no finalizers)",
-            Self::Empty { phase: None, .. } => "empty (is being deleted)",
-            Self::Empty { phase: Some(_), .. } => "set phase, empty (is being deleted)",
-        })
+        let what = match self {
+            Self::Nothing(_) => "nothing",
+            Self::Empty { phase: None, .. } => "empty",
+            Self::Empty { phase: Some(_), .. } => "set phase, empty",
+        };
+        write!(f, "{what} ({})", self.why())
     }
 }
 
 /// `empty of pods, then of 41 kinds (are served)`.
 impl fmt::Display for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { since: _, pods, others, undiscovered } = self;
-        f.write_str(if pods.is_some() { "empty of pods, then of " } else { "empty of " })?;
-        write!(f, "{} kinds ", others.len())?;
-        match undiscovered {
-            None => f.write_str("(are served)"),
-            Some(failure) => write!(f, "(are known to be served; {failure})"),
-        }
+        f.write_str(if self.pods.is_some() { "empty of pods, then of " } else { "empty of " })?;
+        write!(f, "{} kinds ({})", self.others.len(), self.why())
     }
 }
 
 impl fmt::Display for Next {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Finalize(_) => f.write_str("finalize (is empty)"),
-            Self::After(delay) => write!(f, "again after {delay:?} (not empty yet)"),
-            Self::Failed(errors) => write!(f, "again ({})", errors.join("; ")),
+            Self::Finalize { .. } => write!(f, "finalize ({})", self.why()),
+            Self::After(delay, remains) => write!(f, "again after {delay:?} ({remains})"),
+            Self::Failed { reason, .. } => write!(f, "again ({reason})"),
         }
+    }
+}
+
+impl Plan {
+    fn why(&self) -> Reason {
+        match self {
+            Self::Nothing(reason) => *reason,
+            Self::Empty { phase: _, since } => Reason::BeingDeleted { since: *since },
+        }
+    }
+}
+
+impl Content {
+    fn why(&self) -> ContentReason {
+        ContentReason::of(self.others.len() + usize::from(self.pods.is_some()), self.undiscovered.as_deref())
+    }
+}
+
+impl Next {
+    fn why(&self) -> NextReason {
+        match self {
+            Self::Finalize { body: _, kept } => NextReason::Empty { kept: kept.clone() },
+            Self::After(_, remains) => NextReason::NotEmpty(remains.in_short()),
+            Self::Failed { errors: _, reason } => reason.clone(),
+        }
+    }
+}
+
+impl Reasoned for Pass {
+    fn reason(&self) -> impl decisions::Reason {
+        self.reason
+    }
+}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
+    }
+}
+
+impl Reasoned for Content {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
+    }
+}
+
+impl Reasoned for Next {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use replicaset_operator::controller::ReplicaSetOperator;
 use serde_json::json;
+use shared::api::explain::{Decision, KeyState, Outcome, Role, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::object;
 use shared::testing::running::Step::Do;
@@ -137,5 +138,56 @@ fn a_watch_that_expires_loses_nothing() {
         server.release_watches("pods");
         running.at_rest().await;
         assert_eq!((server.keys("pods").len(), server.count("create pods")), (2, 3));
+    });
+}
+
+/// `create 3 (0 of 3 active) {"replicas":{"active":0,"wanted":3}}`.
+fn texts(stages: &[Stage]) -> Vec<String> {
+    stages.iter().map(|Stage { text, reason }| format!("{text} {reason}")).collect()
+}
+
+#[test]
+fn why_says_what_failed_what_would_be_done_now_and_when_it_is_tried_again() {
+    test(async {
+        let server = Server::new();
+        let running = start_beside_another(&server).await;
+        server.on("create", "pods").answer(403, "Forbidden", "exceeded quota: team");
+        add(&server, 3);
+        running.pass(Duration::from_secs(1)).await;
+        let asked = server.requests().len();
+        let why = running.why("/apis/apps/v1/namespaces/default/replicasets/web");
+        let [KeyState { queue, key, now, last, standing }] = &why.keys[..] else { panic!("{why}") };
+        assert_eq!((queue.as_str(), key.as_str(), why.role), ("replicaset", KEY, Role::Leader));
+        let decided = [r#"create 3 (0 of 3 active) {"replicas":{"active":0,"wanted":3}}"#];
+        assert_eq!(texts(now), decided);
+        let [Decision { stages, outcome: Outcome::Failed, error: Some(error), cause: Some(cause), .. }, ..] = &last[..]
+        else {
+            panic!("{why}")
+        };
+        assert_eq!(texts(stages), decided);
+        assert!(error.contains("exceeded quota: team"), "{error}");
+        assert_eq!((cause.resource.as_str(), cause.object.as_str()), ("replicasets.apps", KEY));
+        assert!(standing.failures > 0 && standing.next_try.is_some_and(|at| at > why.time), "{why}");
+        assert_eq!(running.why("/apis/apps/v1/namespaces/default/replicasets/web").keys[0].now, *now);
+        assert_eq!(server.requests().len(), asked, "an answer costs no request");
+    });
+}
+
+#[test]
+fn why_says_what_was_written_and_that_nothing_is_left_to_do() {
+    test(async {
+        let server = Server::new();
+        let running = start_beside_another(&server).await;
+        add(&server, 2);
+        running.at_rest().await;
+        let why = running.why("/apis/apps/v1/namespaces/default/replicasets/web");
+        let [KeyState { now, last, standing, .. }] = &why.keys[..] else { panic!("{why}") };
+        assert_eq!(texts(now), [r#"nothing (2 of 2 active) {"replicas":{"active":2,"wanted":2}}"#]);
+        let first = last.iter().find(|decision| decision.stages[0].text.starts_with("create")).unwrap();
+        let wrote: Vec<&str> = first.wrote.iter().map(|version| version.resource.as_str()).collect();
+        assert_eq!(wrote, ["pods", "pods", "replicasets.apps"], "{why}");
+        assert_eq!(*standing, Standing::default(), "{why}");
+        assert_eq!(running.why("/apis/apps/v1/namespaces/default/replicasets/none").keys[0].now, []);
+        assert_eq!(running.why("/api/v1/namespaces/default/pods/web-a").keys, [], "pods are somebody else's keys");
     });
 }

@@ -6,12 +6,14 @@ mod changes;
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::api::resource::NAMESPACES;
 use shared::runtime::cache::Progress;
 use shared::runtime::client::load_ca;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::flags::SharedFlags;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
@@ -21,9 +23,10 @@ use tokio::sync::watch;
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::SyncMetrics;
+use crate::objects::{CONFIG_MAPS, ROOT_CA_CONFIG_MAP};
 use crate::observe::root_ca::{RootCa, RootCaFile};
 use crate::observe::{Caches, Informers, live_where_wrong};
-use crate::plan::plan;
+use crate::plan::{LiveRead, plan};
 
 /// Upstream's.
 const WORKERS: usize = 1;
@@ -103,6 +106,16 @@ impl Controller for PublisherController {
         let took = self.clock.now().duration_since(started).unsigned_abs();
         self.metrics.observe(&result, took);
         result.map(|()| Requeue::Done)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        let published = object.key_of(&CONFIG_MAPS).filter(|key| key.name() == ROOT_CA_CONFIG_MAP);
+        object.key_of(&NAMESPACES).or_else(|| published.map(|key| Key::new("", key.namespace())))
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let observed = self.caches.observe(key, self.root_ca.current());
+        vec![observed.wrong().map_or_else(|| stage(&plan(&observed)), |wrong| stage(&LiveRead(wrong)))]
     }
 }
 

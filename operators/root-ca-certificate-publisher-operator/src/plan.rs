@@ -6,9 +6,10 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
+use shared::runtime::decisions::{self, Reasoned};
 
 use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, ROOT_CA_CONFIG_MAP};
 use crate::observe::Observed;
@@ -18,7 +19,7 @@ use crate::observe::Observed;
 pub enum Plan {
     /// Nothing.
     Nothing(Reason),
-    /// It gets its ConfigMap, this one, because it has none.
+    /// It gets its ConfigMap, this one.
     Create(Value),
     /// Its ConfigMap is set right.
     Update {
@@ -29,8 +30,9 @@ pub enum Plan {
     },
 }
 
-/// Why there is nothing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why something is written, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// It is being deleted, or gone, and has none.
     NotActive,
@@ -40,10 +42,45 @@ pub enum Reason {
     Published,
     /// Its ConfigMap has been deleted, which the cache will show.
     Deleted,
+    /// It has no ConfigMap.
+    NoConfigMap,
+    /// Its ConfigMap is not as it should be.
+    Wrong {
+        /// What of it.
+        what: Wrong,
+    },
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Nothing(reason) => *reason,
+            Self::Create(_) => Reason::NoConfigMap,
+            Self::Update { wrong, body: _ } => Reason::Wrong { what: *wrong },
+        }
+    }
+}
+
+/// The first stage of a sync that finds a ConfigMap wrong in the cache.
+pub struct LiveRead(pub Wrong);
+
+impl Reasoned for LiveRead {
+    fn reason(&self) -> impl decisions::Reason {
+        Reason::Wrong { what: self.0 }
+    }
+}
+
+impl fmt::Display for LiveRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "read {ROOT_CA_CONFIG_MAP} anew ({})", self.reason())
+    }
 }
 
 /// What is wrong with a ConfigMap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Wrong {
     /// Its data is not the CA, or not the CA alone.
     Data,
@@ -107,16 +144,25 @@ fn new_config_map(ca: &Text) -> Value {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
         match self {
-            Self::Nothing(Reason::NotActive) => f.write_str("nothing (not active)"),
-            Self::Nothing(Reason::NoCa) => f.write_str("nothing (no CA to publish: --root-ca-file gives one)"),
-            Self::Nothing(Reason::Published) => write!(f, "nothing ({ROOT_CA_CONFIG_MAP} is right)"),
-            Self::Nothing(Reason::Deleted) => write!(f, "nothing ({ROOT_CA_CONFIG_MAP} was deleted)"),
-            Self::Create(_) => write!(f, "create {ROOT_CA_CONFIG_MAP} (not there)"),
-            Self::Update { wrong: Wrong::Data, body: _ } => write!(f, "update {ROOT_CA_CONFIG_MAP} (other data)"),
-            Self::Update { wrong: Wrong::Description, body: _ } => {
-                write!(f, "update {ROOT_CA_CONFIG_MAP} (no description)")
-            }
+            Self::Nothing(_) => write!(f, "nothing ({reason})"),
+            Self::Create(_) => write!(f, "create {ROOT_CA_CONFIG_MAP} ({reason})"),
+            Self::Update { .. } => write!(f, "update {ROOT_CA_CONFIG_MAP} ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotActive => f.write_str("not active"),
+            Self::NoCa => f.write_str("no CA to publish: --root-ca-file gives one"),
+            Self::Published => write!(f, "{ROOT_CA_CONFIG_MAP} is right"),
+            Self::Deleted => write!(f, "{ROOT_CA_CONFIG_MAP} was deleted"),
+            Self::NoConfigMap => f.write_str("not there"),
+            Self::Wrong { what: Wrong::Data } => f.write_str("other data"),
+            Self::Wrong { what: Wrong::Description } => f.write_str("no description"),
         }
     }
 }

@@ -72,3 +72,23 @@ fn a_config_map_that_somebody_else_creates_first_is_set_right() {
         assert_ne!(server.get("configmaps", KEY).unwrap()["data"]["ca.crt"], "theirs");
     });
 }
+
+#[test]
+fn why_says_what_is_wrong_before_it_is_read_anew() {
+    let (_file, flag) = flag();
+    test(async {
+        let server = Server::new();
+        add_namespace(&server);
+        let running = Running::start::<RootCaCertificatePublisherOperator>(&server, &[&flag]);
+        running.at_rest().await;
+        let now =
+            |path: &str| running.why(path).keys.into_iter().flat_map(|key| key.now).next().map(|stage| stage.text);
+        assert_eq!(now("/api/v1/namespaces/a"), Some("nothing (kube-root-ca.crt is right)".to_owned()));
+        server.on("update", "configmaps").answer(403, "Forbidden", "no");
+        spoil(&server);
+        running.pass(std::time::Duration::from_millis(5)).await;
+        let reading = Some("read kube-root-ca.crt anew (other data)".to_owned());
+        assert_eq!(now("/api/v1/namespaces/a/configmaps/kube-root-ca.crt"), reading);
+        assert_eq!(now("/api/v1/namespaces/a/configmaps/other"), None);
+    });
+}

@@ -6,15 +6,18 @@ mod changes;
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::NAMESPACES;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
+use crate::objects::{DEFAULT, SERVICE_ACCOUNTS};
 use crate::observe::{Caches, Informers};
 use crate::plan::plan;
 
@@ -67,5 +70,14 @@ impl Controller for ServiceAccountController {
         self.decisions.record(self.clock.now(), key, &plan);
         let Outcome { error } = self.writer.apply(&observed, plan).await;
         error.map_or(Ok(Requeue::Done), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        let account = object.key_of(&SERVICE_ACCOUNTS).filter(|key| key.name() == DEFAULT);
+        object.key_of(&NAMESPACES).or_else(|| account.map(|key| Key::new("", key.namespace())))
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        vec![stage(&plan(&self.caches.observe(key)))]
     }
 }

@@ -6,6 +6,9 @@
 
 use std::fmt;
 
+use serde::Serialize;
+use shared::runtime::decisions::{self, Reasoned};
+
 use crate::objects::DEFAULT;
 use crate::observe::Observed;
 
@@ -14,17 +17,31 @@ use crate::observe::Observed;
 pub enum Plan {
     /// Nothing.
     Nothing(Reason),
-    /// It gets its account, because it has none.
+    /// It gets its account.
     Create,
 }
 
-/// Why there is nothing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why it gets an account, or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// It is being deleted, or gone.
     NotActive,
     /// It has its account.
     HasAccount,
+    /// It has none.
+    NoAccount,
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Nothing(reason) => *reason,
+            Self::Create => Reason::NoAccount,
+        }
+    }
 }
 
 /// Decides for one namespace.
@@ -41,10 +58,20 @@ pub fn plan(observed: &Observed) -> Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
         match self {
-            Self::Nothing(Reason::NotActive) => f.write_str("nothing (not active)"),
-            Self::Nothing(Reason::HasAccount) => write!(f, "nothing ({DEFAULT} is there)"),
-            Self::Create => write!(f, "create {DEFAULT} (not there)"),
+            Self::Nothing(_) => write!(f, "nothing ({reason})"),
+            Self::Create => write!(f, "create {DEFAULT} ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotActive => f.write_str("not active"),
+            Self::HasAccount => write!(f, "{DEFAULT} is there"),
+            Self::NoAccount => f.write_str("not there"),
         }
     }
 }

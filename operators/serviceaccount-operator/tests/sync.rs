@@ -72,3 +72,21 @@ fn in_a_namespace_that_has_begun_to_go_one_try_is_enough() {
         assert!(server.keys("serviceaccounts").is_empty());
     });
 }
+
+#[test]
+fn why_answers_for_a_namespace_and_for_its_account() {
+    test(async {
+        let server = Server::new();
+        add_namespace(&server, "a");
+        let running = start(&server);
+        running.at_rest().await;
+        let now =
+            |path: &str| running.why(path).keys.into_iter().flat_map(|key| key.now).next().map(|stage| stage.text);
+        let there = Some("nothing (default is there)".to_owned());
+        assert_eq!(now("/api/v1/namespaces/a"), there);
+        assert_eq!(now("/api/v1/namespaces/a/serviceaccounts/default"), there);
+        assert_eq!(now("/api/v1/namespaces/a/serviceaccounts/other"), None);
+        assert_eq!(now("/api/v1/namespaces/b"), Some("nothing (not active)".to_owned()));
+        assert_eq!(server.writes(), ["create serviceaccounts a/default"]);
+    });
+}

@@ -41,8 +41,8 @@ impl Writer {
                 tracing::warn!(job = %key, "unable to find the time when the Job finished");
                 (None, Ok(()))
             }
-            Plan::Keep(Reason::BeingDeleted | Reason::NoTtl | Reason::NotFinished) => (None, Ok(())),
-            Plan::Wait(left) => (Some(left), Ok(())),
+            Plan::Keep(_) => (None, Ok(())),
+            Plan::Wait { left, expires: _ } => (Some(left), Ok(())),
             Plan::Delete { expired, preconditions } => (None, self.delete(key, expired, preconditions).await),
         };
         Outcome { next, error: done.err() }

@@ -6,9 +6,11 @@ mod changes;
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::JOBS;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -70,7 +72,17 @@ impl Controller for TtlAfterFinishedController {
         let Outcome { next, error } = self.writer.apply(&observed, decided).await;
         match error {
             Some(error) => Err(error),
-            None => Ok(next.map_or(Requeue::Done, Requeue::After)),
+            None => Ok(Requeue::earliest([next.map(|delay| (delay, "the end of its time to live"))])),
         }
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&JOBS)
+    }
+
+    /// A deletion is decided once more on the Job as it is then.
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let observed = self.caches.observe(key);
+        observed.iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
     }
 }

@@ -8,8 +8,10 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use shared::api::time::Time;
 use shared::runtime::control::Preconditions;
+use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::{End, Job};
@@ -20,8 +22,13 @@ use crate::observe::Observed;
 pub enum Plan {
     /// Nothing.
     Keep(Reason),
-    /// Its time is not over for so long.
-    Wait(Duration),
+    /// It is looked at again.
+    Wait {
+        /// After this time.
+        left: Duration,
+        /// When its time is over.
+        expires: Time,
+    },
     /// It is deleted, if it is still in this state.
     Delete {
         /// Since when its time is over.
@@ -31,8 +38,9 @@ pub enum Plan {
     },
 }
 
-/// Why a Job is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a Job is kept or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// It is being deleted already.
     BeingDeleted,
@@ -42,6 +50,28 @@ pub enum Reason {
     NotFinished,
     /// It has ended, and nobody knows when.
     UnknownFinishTime,
+    /// Its time is not over.
+    NotExpired {
+        /// When it will be.
+        expires: Time,
+    },
+    /// Its time is over.
+    Expired {
+        /// Since when.
+        expired: Time,
+    },
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Keep(reason) => *reason,
+            Self::Wait { left: _, expires } => Reason::NotExpired { expires: *expires },
+            Self::Delete { expired, preconditions: _ } => Reason::Expired { expired: *expired },
+        }
+    }
 }
 
 /// Whether there is anything to wait for. Upstream: `needsCleanup`.
@@ -61,10 +91,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         End::AtUnknownTime => return Plan::Keep(Reason::UnknownFinishTime),
         End::At(end) => end,
     };
+    let expires = Time::from_second(end.second().saturating_add(ttl_seconds.into()));
     match end.remaining(ttl_seconds.into(), now) {
-        Some(left) => Plan::Wait(left),
+        Some(left) => Plan::Wait { left, expires },
         None => Plan::Delete {
-            expired: Time::from_second(end.second().saturating_add(ttl_seconds.into())),
+            expired: expires,
             preconditions: Preconditions {
                 uid: job.metadata.uid,
                 resource_version: Some(job.metadata.resource_version),
@@ -75,13 +106,24 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
         match self {
-            Self::Keep(Reason::BeingDeleted) => f.write_str("keep (being deleted)"),
-            Self::Keep(Reason::NoTtl) => f.write_str("keep (no time to live)"),
-            Self::Keep(Reason::NotFinished) => f.write_str("keep (not finished)"),
-            Self::Keep(Reason::UnknownFinishTime) => f.write_str("keep (finished, nobody knows when)"),
-            Self::Wait(left) => write!(f, "wait {}", GoDuration(*left)),
-            Self::Delete { expired, preconditions: _ } => write!(f, "delete (expired {expired})"),
+            Self::Keep(_) => write!(f, "keep ({reason})"),
+            Self::Wait { left, expires: _ } => write!(f, "wait {} ({reason})", GoDuration(*left)),
+            Self::Delete { .. } => write!(f, "delete ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeingDeleted => f.write_str("being deleted"),
+            Self::NoTtl => f.write_str("no time to live"),
+            Self::NotFinished => f.write_str("not finished"),
+            Self::UnknownFinishTime => f.write_str("finished, nobody knows when"),
+            Self::NotExpired { expires } => write!(f, "expires {expires}"),
+            Self::Expired { expired } => write!(f, "expired {expired}"),
         }
     }
 }

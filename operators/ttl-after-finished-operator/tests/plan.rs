@@ -40,12 +40,12 @@ fn a_job_waits_from_its_end_until_its_time_is_over() {
     for type_ in ["Complete", "Failed"] {
         let finished = |ttl: i32, seconds_ago| ended(job(ttl), &json!([condition(type_, "True", seconds_ago)]));
         check(&finished(0, 0), "delete (expired 2026-01-01T12:00:00Z)");
-        check(&finished(15, 10), "wait 5s");
+        check(&finished(15, 10), "wait 5s (expires 2026-01-01T12:00:05Z)");
         check(&finished(10, 10), "delete (expired 2026-01-01T12:00:00Z)");
         check(&finished(10, 15), "delete (expired 2026-01-01T11:59:55Z)");
         // A clock that was ahead.
-        check(&finished(10, -15), "wait 25s");
-        check(&finished(i32::MAX, 0), "wait 596523h14m7s");
+        check(&finished(10, -15), "wait 25s (expires 2026-01-01T12:00:25Z)");
+        check(&finished(i32::MAX, 0), "wait 596523h14m7s (expires 2094-01-19T15:14:07Z)");
     }
 }
 
@@ -83,12 +83,13 @@ proptest! {
         let finished = Observed { job: ended(job(ttl), &json!([condition("Complete", "True", since)])).build() };
         let now = Timestamp::new(NOW.as_second(), nanosecond).unwrap();
         match plan(&finished, now) {
-            Plan::Wait(left) => {
+            Plan::Wait { left, expires } => {
+                prop_assert!(expires.timestamp() == now + left);
                 prop_assert!(i64::from(ttl) > since - 1);
                 let woken = now + left;
                 let is_over = matches!(plan(&finished, woken), Plan::Delete { .. });
                 prop_assert!(is_over, "not yet at {}", woken);
-                prop_assert_eq!(plan(&finished, woken - Duration::from_nanos(1)), Plan::Wait(Duration::from_nanos(1)));
+                prop_assert_eq!(plan(&finished, woken - Duration::from_nanos(1)), Plan::Wait { left: Duration::from_nanos(1), expires });
             }
             Plan::Delete { expired, .. } => prop_assert!(expired.timestamp() <= now && i64::from(ttl) <= since),
             Plan::Keep(reason) => prop_assert!(false, "{:?}", reason),

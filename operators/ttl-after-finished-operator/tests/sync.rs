@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use shared::api::explain::{KeyState, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -62,5 +63,22 @@ fn a_job_that_is_given_more_time_at_the_last_moment_stays() {
         assert_eq!(finalizers(&server), json!(null));
         running.pass(Duration::from_secs(61)).await;
         assert_eq!(finalizers(&server), json!(["foregroundDeletion"]));
+    });
+}
+
+#[test]
+fn why_says_when_a_job_goes() {
+    test(async {
+        let server = Server::new();
+        add(&server, "a", 60);
+        let running = Running::start::<TtlAfterFinishedOperator>(&server, &[]);
+        running.at_rest().await;
+        let why = running.why("/apis/batch/v1/namespaces/default/jobs/a");
+        let [KeyState { now, standing: Standing { timer: Some(timer), .. }, .. }] = &why.keys[..] else {
+            panic!("{why}")
+        };
+        let expires = (NOW + Duration::from_secs(60)).to_string();
+        assert_eq!(now[0].reason, json!({ "notExpired": { "expires": expires } }));
+        assert!(timer.due >= NOW + Duration::from_secs(60) && timer.purpose == "the end of its time to live", "{why}");
     });
 }

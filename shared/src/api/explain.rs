@@ -157,7 +157,7 @@ pub struct Decision {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The change that led to the last one; none where a timer or a retry did, or the start of work.
+    /// The last change that led to one of them; none where only timers, retries or the start of work did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Version>,
     /// What the last one wrote, as the apiserver answered; at most a few, the others are counted in `more_written`.

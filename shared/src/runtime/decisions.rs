@@ -282,13 +282,15 @@ impl History {
         Self { records: VecDeque::new(), changed: 0 }
     }
 
-    fn push(&mut self, record: Record) {
-        let again = self.records.pop_back_if(|last| last.stages == record.stages);
-        let (count, first) = again.map_or((1, record.first), |last| (last.count.saturating_add(1), last.first));
+    fn push(&mut self, mut record: Record) {
+        if let Some(last) = self.records.pop_back_if(|last| last.stages == record.stages) {
+            (record.count, record.first) = (last.count.saturating_add(1), last.first);
+            record.cause = record.cause.or(last.cause);
+        }
         if self.records.len() == OF_KEY_MAX {
             self.records.pop_front();
         }
-        self.records.push_back(Record { count, first, ..record });
+        self.records.push_back(record);
     }
 
     fn bytes(&self) -> usize {

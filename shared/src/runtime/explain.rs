@@ -26,9 +26,11 @@ use crate::runtime::worker::Controller;
 pub(crate) struct Desk {
     queue: Queue,
     decisions: Decisions,
-    /// The key's state, where the queue has a key for the object.
-    explain: Box<dyn Fn(&Subject, &Clock) -> Option<KeyState> + Send + Sync>,
+    explain: Box<Explain>,
 }
+
+/// The state of the object's key, where the queue has one for it.
+type Explain = dyn Fn(&Subject, &Clock) -> Option<KeyState> + Send + Sync;
 
 impl Desk {
     pub(crate) fn new<C: Controller>(

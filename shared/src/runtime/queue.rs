@@ -7,6 +7,9 @@
 //! A queue sleeps until work starts: a standby's takes no key, for nobody would ever take one out again.
 //! Left out: what to do with a key (see [`crate::runtime::worker`]).
 
+mod entry;
+mod look;
+
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +20,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::api::object::Key;
 use crate::runtime::clock::part_of;
 use crate::runtime::decisions::Trigger;
+use entry::{Due, Entry, Pause, Processing, Queued, Wish};
+pub(crate) use look::{Standing, Summary};
 
 /// Why a key is added, which decides whether it may overtake others or end a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,137 +121,6 @@ struct State {
     events: VecDeque<Key>,
     edits_in_a_row: u32,
     timers: BTreeSet<(Instant, Key)>,
-}
-
-#[derive(Default)]
-struct Entry {
-    queued: Option<Queued>,
-    processing: Option<Processing>,
-    /// Added again while being processed.
-    dirty: Option<Wish>,
-    /// In a row, without those of extra syncs.
-    failures: u32,
-    pause: Option<Pause>,
-    timer: Option<Due>,
-}
-
-struct Processing {
-    since: Instant,
-    /// An event has led to it before the next try is due, which stays due if this fails.
-    is_extra: bool,
-    trigger: Option<Trigger>,
-}
-
-/// When a key is put into a lane although nothing happens, and what for.
-#[derive(Clone, Copy)]
-struct Due {
-    at: Instant,
-    purpose: &'static str,
-}
-
-/// What a key waits out after a sync, unless it is edited.
-#[derive(Clone, Copy)]
-struct Pause {
-    /// From then on an event leads to a sync.
-    events: Instant,
-    /// When a key that failed is tried again.
-    retry: Option<Instant>,
-}
-
-impl Pause {
-    fn end(self) -> Instant {
-        self.retry.map_or(self.events, |retry| self.events.min(retry))
-    }
-
-    fn is_over(self, now: Instant) -> bool {
-        self.events <= now && !self.awaits_retry(now)
-    }
-
-    fn awaits_retry(self, now: Instant) -> bool {
-        self.retry.is_some_and(|retry| retry > now)
-    }
-}
-
-struct Queued {
-    wish: Wish,
-    since: Instant,
-}
-
-/// Why a key is to be taken, and the change that says so.
-#[derive(Clone)]
-struct Wish {
-    cause: Cause,
-    trigger: Option<Trigger>,
-}
-
-impl Wish {
-    fn event() -> Self {
-        Self { cause: Cause::Event, trigger: None }
-    }
-
-    /// Of two wishes the edit counts, and of the same kind the first.
-    fn or(self, later: Self) -> Self {
-        if later.cause > self.cause { later } else { self }
-    }
-}
-
-/// What a key waits for, as times from now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// So long it has been waiting to be taken.
-    pub queued: Option<Duration>,
-    /// So long it has been worked on, or held.
-    pub processing: Option<Duration>,
-    /// Failures in a row.
-    pub failures: u32,
-    /// When it is tried again after a failure.
-    pub next_try: Option<Duration>,
-    /// When it is looked at again although nothing happens, and what for.
-    pub timer: Option<(Duration, &'static str)>,
-}
-
-/// A queue as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// So many keys wait to be taken.
-    pub waiting: usize,
-    /// So long the one has been waiting that waits longest.
-    pub oldest: Option<Duration>,
-    /// So many keys are worked on, or held.
-    pub processing: usize,
-    /// So many keys failed last time.
-    pub failing: usize,
-}
-
-impl Entry {
-    fn is_idle(&self, now: Instant) -> bool {
-        let Self { queued, processing, dirty: _, failures, pause, timer } = self;
-        let may_work = pause.is_none_or(|pause| pause.is_over(now));
-        queued.is_none() && processing.is_none() && *failures == 0 && timer.is_none() && may_work
-    }
-}
-
-/// How an entry goes on after a sync, and when its key is due again without anything happening to it.
-impl Entry {
-    fn settle(&mut self, due: Option<Due>) -> Option<Due> {
-        (self.failures, self.pause) = (0, None);
-        due
-    }
-
-    fn rest(&mut self, until: Instant) -> Option<Due> {
-        (self.failures, self.pause) = (0, Some(Pause { events: until, retry: None }));
-        None
-    }
-
-    fn fail(&mut self, is_extra: bool, events: Instant, backoff: Backoff, now: Instant) -> Due {
-        let still_due = self.pause.and_then(|pause| pause.retry).filter(|_| is_extra);
-        let retry = still_due.unwrap_or_else(|| {
-            self.failures = self.failures.saturating_add(1);
-            after(now, backoff.after(self.failures))
-        });
-        self.pause = Some(Pause { events, retry: Some(retry) });
-        Due { at: retry, purpose: "" }
-    }
 }
 
 /// After so many edits in a row one other key goes first.
@@ -398,35 +272,6 @@ impl Queue {
     /// The change that led to the sync of this key that runs.
     pub(crate) fn trigger(&self, key: &Key) -> Option<Trigger> {
         self.state().keys.get(key)?.processing.as_ref()?.trigger.clone()
-    }
-
-    /// What a key waits for.
-    pub(crate) fn standing(&self, key: &Key) -> Standing {
-        let (state, now) = (self.state(), Instant::now());
-        let Some(entry) = state.keys.get(key) else { return Standing::default() };
-        let Entry { queued, processing, dirty: _, failures, pause, timer } = entry;
-        let until = |due: Instant| due.saturating_duration_since(now);
-        let next_try = pause.and_then(|pause| pause.retry);
-        let is_own = |due: &Due| !due.purpose.is_empty() || next_try.is_none();
-        Standing {
-            queued: queued.as_ref().map(|queued| now - queued.since),
-            processing: processing.as_ref().map(|processing| now - processing.since),
-            failures: *failures,
-            next_try: next_try.map(until),
-            timer: timer.filter(is_own).map(|Due { at, purpose }| (until(at), purpose)),
-        }
-    }
-
-    /// How the queue fares as a whole.
-    pub(crate) fn summary(&self) -> Summary {
-        let (state, now) = (self.state(), Instant::now());
-        let since = state.keys.values().filter_map(|entry| entry.queued.as_ref()).map(|queued| queued.since);
-        Summary {
-            waiting: state.len(),
-            oldest: since.min().map(|since| now - since),
-            processing: state.keys.values().filter(|entry| entry.processing.is_some()).count(),
-            failing: state.keys.values().filter(|entry| entry.failures > 0).count(),
-        }
     }
 
     /// The keys being processed, and for how long: for `unfinished_work_seconds` and `longest_running_processor_seconds`.

@@ -377,7 +377,9 @@ impl Visit {
         let verb = head.method.as_str().to_ascii_lowercase();
         let access = match &found {
             Found::Why(_, object) => Access::Object(object),
-            _ => Access::Path { verb: &verb, path: head.uri.path() },
+            Found::Page(_) | Found::Verbosity | Found::NewVerbosity | Found::Probe(_) | Found::Check(..) => {
+                Access::Path { verb: &verb, path: head.uri.path() }
+            }
         };
         if let Err(denied) = self.auth.check(access, &head.uri, &head.headers).await {
             return Answer::from(denied).into();

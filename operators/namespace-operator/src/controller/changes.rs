@@ -19,7 +19,11 @@ pub(super) fn namespace_changed(change: Change<'_, Namespace>) -> Vec<Effect> {
         Change::Added(namespace) | Change::Updated { old: _, new: namespace }
             if namespace.metadata.is_being_deleted() =>
         {
-            vec![Effect::EnqueueAfter(namespace.metadata.key.clone(), GRACE_PERIOD)]
+            vec![Effect::EnqueueAfter(
+                namespace.metadata.key.clone(),
+                GRACE_PERIOD,
+                "the grace period after its last change",
+            )]
         }
         Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
     }

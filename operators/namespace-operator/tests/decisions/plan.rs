@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use namespace_operator::apply::Outcome;
+use namespace_operator::objects::Namespace;
 use namespace_operator::observe::{Observed, Served as AllServed};
-use namespace_operator::plan::{KindToEmpty, Next, Plan, judge, next_step, plan, plan_content, remaining_grace};
+use namespace_operator::plan::{KindToEmpty, Next, Plan, judge, next_step, pass, plan, plan_content, remaining_grace};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::api::resource::{DEPLOYMENTS, EVENTS, JOBS, PODS, Resource};
 use shared::api::time::Time;
+use shared::runtime::decisions::stage;
 use shared::runtime::discovery::{Discovery, Served};
 use shared::testing::{NOW, ago};
 
@@ -95,6 +97,38 @@ fn grace_counts_from_the_deletion_of_the_namespace() {
     assert_eq!(remaining_grace(0, Time::of(ago(0)), NOW), 0);
 }
 
+#[test]
+fn what_the_cache_has_is_looked_at_if_it_is_being_deleted() {
+    let namespace = |deletion: &str| -> Namespace {
+        serde_json::from_str(&format!(r#"{{"metadata":{{"name":"ns"{deletion}}}}}"#)).unwrap()
+    };
+    let due = pass(&namespace(r#","deletionTimestamp":"2026-01-01T12:00:00Z""#));
+    let expected = "read it, and empty it of all kinds that are served (is being deleted since 2026-01-01T12:00:00Z)";
+    assert_eq!((due.is_due(), due.to_string().as_str()), (true, expected));
+    let active = pass(&namespace(""));
+    assert_eq!((active.is_due(), active.to_string().as_str()), (false, "nothing (is not being deleted)"));
+}
+
+#[test]
+fn a_reason_says_which_kinds_and_finalizers_remain_and_what_failed() {
+    let reason = |outcome: &Outcome| {
+        let next = next_step(&deleted(&["kubernetes", "a"]), outcome, FIVE_MINUTES);
+        stage(&next).reason
+    };
+    let of_deployments = json!({ "deployments.apps": 1 });
+    let remains = json!({
+        "waitsForPods": false, "objects": of_deployments, "finalizers": { "custom.io/finalizer": 1 }, "more": 0,
+    });
+    assert_eq!(reason(&deployments_held()), json!({ "notEmpty": remains }));
+    let pods = json!({ "waitsForPods": true, "objects": { "pods": 3 }, "finalizers": {}, "more": 0 });
+    assert_eq!(reason(&pods_remain(30)), json!({ "notEmpty": pods }));
+    let failed = Outcome { undiscovered: Some("down".to_owned()), ..round(vec![failed(JOBS, "no")]) };
+    let nothing = json!({ "waitsForPods": false, "objects": {}, "finalizers": {}, "more": 0 });
+    let expected = json!({ "undiscovered": "down", "kinds": { "jobs.batch": "no" }, "more": 0, "remains": nothing });
+    assert_eq!(reason(&failed), json!({ "failed": expected }));
+    assert_eq!(reason(&round(Vec::new())), json!({ "empty": { "kept": ["a"] } }));
+}
+
 /// `--namespace-sync-period` if it is not given.
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
 
@@ -106,30 +140,35 @@ fn check_next(outcome: &Outcome, expected: &str) {
 #[test]
 fn only_an_empty_namespace_is_let_go() {
     check_next(&round(vec![emptied(DEPLOYMENTS)]), "finalize (is empty)");
-    check_next(&deployments_held(), "again after 8s (not empty yet)");
-    check_next(&pods_remain(30), "again after 16s (not empty yet)");
-    check_next(&pods_remain(1), "again after 1s (not empty yet)");
-    check_next(&round(vec![failed(DEPLOYMENTS, "no")]), "again (no)");
+    check_next(&deployments_held(), "again after 8s (1 deployments.apps remain; finalizer custom.io/finalizer in 1)");
+    check_next(&pods_remain(30), "again after 16s (3 pods remain, and all else waits for them)");
+    check_next(&pods_remain(1), "again after 1s (3 pods remain, and all else waits for them)");
+    check_next(
+        &round(vec![failed(DEPLOYMENTS, "no")]),
+        "again (cannot empty of deployments.apps: no; nothing is known to remain)",
+    );
     let unknown = Outcome { undiscovered: Some("down".to_owned()), ..round(vec![emptied(DEPLOYMENTS)]) };
-    check_next(&unknown, "again (down)");
+    check_next(&unknown, "again (not all kinds are known: down; nothing is known to remain)");
     let mut pods = round(Vec::new());
     pods.pods = Some(failed(PODS, "no"));
-    check_next(&pods, "again (failed to delete pods for namespace: ns, err: no)");
+    check_next(&pods, "again (cannot empty of pods: no; nothing is known to remain)");
 }
 
 #[test]
 fn pods_with_a_long_grace_are_looked_at_before_it_ends() {
-    check_next(&pods_remain(598), "again after 300s (not empty yet)");
-    check_next(&pods_remain(3600), "again after 300s (not empty yet)");
-    check_next(&pods_remain(i64::MAX), "again after 300s (not empty yet)");
+    check_next(&pods_remain(598), "again after 300s (3 pods remain, and all else waits for them)");
+    check_next(&pods_remain(3600), "again after 300s (3 pods remain, and all else waits for them)");
+    check_next(&pods_remain(i64::MAX), "again after 300s (3 pods remain, and all else waits for them)");
     let unlimited = next_step(&deleted(&["kubernetes"]), &pods_remain(3600), Duration::ZERO);
-    assert_eq!(unlimited, Next::After(Duration::from_secs(1801)));
+    assert!(matches!(unlimited, Next::After(delay, _) if delay == Duration::from_secs(1801)), "{unlimited}");
 }
 
 #[test]
 fn other_finalizers_stay_sorted_and_unknown_fields_as_they_are() {
     let observed = deleted(&["z", "kubernetes", "a", "a"]);
-    let Next::Finalize(body) = next_step(&observed, &round(Vec::new()), FIVE_MINUTES) else { panic!("not finalized") };
+    let next = next_step(&observed, &round(Vec::new()), FIVE_MINUTES);
+    assert_eq!(next.to_string(), "finalize (is empty, but kept by a, z)");
+    let Next::Finalize { body, kept: _ } = next else { panic!("not finalized") };
     assert_eq!(body["spec"], json!({ "finalizers": ["a", "z"], "unknown": 2 }));
     assert_eq!(body["metadata"], observed.namespace.0["metadata"]);
     assert_eq!(body.get("status"), None);

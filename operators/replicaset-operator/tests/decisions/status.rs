@@ -147,7 +147,7 @@ fn check_requeue(min_ready_seconds: i32, pods: &[ObjectBuilder], expected: Reque
 #[test]
 fn the_next_look_is_when_the_next_pod_becomes_available() {
     let ready = |name: &str, seconds: i64| pod(name).ready_since(ago(seconds));
-    let after = |seconds: u64| Requeue::After(Duration::from_secs(seconds));
+    let after = |seconds: u64| Requeue::After(Duration::from_secs(seconds), "minReadySeconds of a pod");
     check_requeue(5, &[pod("a").phase("Pending"), ready("b", 0), ready("c", 2), ready("d", 4)], after(1));
     check_requeue(10, &[pod("a"), ready("b", 2), ready("c", 0), ready("d", 4), pod("e")], after(6));
     check_requeue(10, &[pod("a"), ready("b", 15), ready("c", 11), ready("d", 10)], Requeue::Done);

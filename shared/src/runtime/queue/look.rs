@@ -1,0 +1,70 @@
+//! What a queue says of itself: what one key waits for, and how all fare.
+//!
+//! Left out: the metrics, which the queue's observer gets as things happen.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Queue;
+use super::entry::{Due, Entry};
+use crate::api::object::Key;
+
+/// What a key waits for, as times from now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// So long it has been waiting to be taken.
+    pub queued: Option<Duration>,
+    /// So long it has been worked on, or held.
+    pub processing: Option<Duration>,
+    /// Failures in a row.
+    pub failures: u32,
+    /// When it is tried again after a failure.
+    pub next_try: Option<Duration>,
+    /// When it is looked at again although nothing happens, and what for.
+    pub timer: Option<(Duration, &'static str)>,
+}
+
+/// A queue as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// So many keys wait to be taken.
+    pub waiting: usize,
+    /// So long the one has been waiting that waits longest.
+    pub oldest: Option<Duration>,
+    /// So many keys are worked on, or held.
+    pub processing: usize,
+    /// So many keys failed last time.
+    pub failing: usize,
+}
+
+impl Queue {
+    /// What a key waits for.
+    pub(crate) fn standing(&self, key: &Key) -> Standing {
+        let (state, now) = (self.state(), Instant::now());
+        let Some(entry) = state.keys.get(key) else { return Standing::default() };
+        let Entry { queued, processing, dirty: _, failures, pause, timer } = entry;
+        let until = |due: Instant| due.saturating_duration_since(now);
+        let next_try = pause.and_then(|pause| pause.retry);
+        let is_own = |due: &Due| !due.purpose.is_empty() || next_try.is_none();
+        Standing {
+            queued: queued.as_ref().map(|queued| now - queued.since),
+            processing: processing.as_ref().map(|processing| now - processing.since),
+            failures: *failures,
+            next_try: next_try.map(until),
+            timer: timer.filter(is_own).map(|Due { at, purpose }| (until(at), purpose)),
+        }
+    }
+
+    /// How the queue fares as a whole.
+    pub(crate) fn summary(&self) -> Summary {
+        let (state, now) = (self.state(), Instant::now());
+        let since = state.keys.values().filter_map(|entry| entry.queued.as_ref()).map(|queued| queued.since);
+        Summary {
+            waiting: state.len(),
+            oldest: since.min().map(|since| now - since),
+            processing: state.keys.values().filter(|entry| entry.processing.is_some()).count(),
+            failing: state.keys.values().filter(|entry| entry.failures > 0).count(),
+        }
+    }
+}
