@@ -87,7 +87,7 @@ impl Writer {
 
     /// Carries out the steps of a plan. What a plan says besides is written with the status.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Plan { path: _, revision: _, progressing: _, steps, status: scope } = plan;
+        let Plan { reason: _, revision: _, progressing: _, steps, status: scope } = plan;
         let deployment = &*observed.deployment;
         let version = deployment.metadata.resource_version;
         let mut outcome = Outcome { version, creation: None, scope, failure: None };
@@ -149,7 +149,7 @@ impl Writer {
             min_ready_seconds: _,
             scale: _,
             // Recorded with the plan.
-            reason: _,
+            why: _,
         } = update;
         let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
         let written = self
@@ -165,7 +165,7 @@ impl Writer {
     }
 
     async fn delete(&self, deployment: &Deployment, deletion: ReplicaSetDeletion) -> anyhow::Result<()> {
-        let ReplicaSetDeletion { key, uid, resource_version, reason: _ } = deletion;
+        let ReplicaSetDeletion { key, uid, resource_version, why: _ } = deletion;
         let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
         let options = DeleteOptions::of(preconditions);
         match self.control_of(deployment).delete(&REPLICA_SETS, &key, &options).await {

@@ -6,19 +6,22 @@ mod changes;
 
 use std::sync::Arc;
 
-use shared::api::object::Key;
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::{Key, Kind};
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Failure, Outcome, Writer};
 use crate::flags::Flags;
+use crate::objects::Deployment;
 use crate::observe::{Caches, Informers, Observed, live_pods};
 use crate::plan::claim::plan_claim;
+use crate::plan::reason::Reason;
 use crate::plan::sync::after_creation;
-use crate::plan::{Path, StatusScope, plan, progress, recreate};
+use crate::plan::{StatusScope, plan, progress, recreate};
 use crate::status::next_status;
 
 /// The operator as a process.
@@ -87,7 +90,26 @@ impl Controller for DeploymentController {
         // What is written comes back as an event.
         let check = is_settled.then(|| progress::next_check(&observed, &observed.deployment.status, now)).flatten();
         let look = recreate::next_look(&observed, now);
-        Ok(check.into_iter().chain(look).min().map_or(Requeue::Done, Requeue::After))
+        let check = check.map(|delay| (delay, "its progress deadline"));
+        Ok(Requeue::earliest([check, look.map(|delay| (delay, "the end of its old pods"))]))
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&Deployment::RESOURCE)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let Some(observed) = self.caches.observe(key) else { return Vec::new() };
+        let claim = plan_claim(&observed);
+        if !claim.is_settled() {
+            return vec![stage(&claim)];
+        }
+        let (observed, now) = (observed.claimed(claim.owned), self.clock.now());
+        let decided = match recreate::plan_look(&observed, now) {
+            Some(look) => stage(&look),
+            None => stage(&plan(&observed, now)),
+        };
+        vec![decided]
     }
 }
 
@@ -104,9 +126,9 @@ impl DeploymentController {
 
     /// The second stage, where what is to be done depends on pods of which no status tells.
     async fn look_for_pods(&self, observed: Observed) -> anyhow::Result<Observed> {
-        if !recreate::depends_on_pods(&observed, self.clock.now()) {
-            return Ok(observed);
-        }
+        let now = self.clock.now();
+        let Some(look) = recreate::plan_look(&observed, now) else { return Ok(observed) };
+        self.decisions.record(now, &observed.deployment.metadata.key, &look);
         let pods = live_pods(&self.writer.control, &observed.deployment).await?;
         Ok(observed.with_live_pods(pods))
     }
@@ -117,9 +139,9 @@ impl DeploymentController {
         let plan = plan(&observed, now);
         let key = &observed.deployment.metadata.key;
         self.decisions.record(now, key, &plan);
-        if let Path::InvalidSelector(invalid) = &plan.path {
+        if let Reason::InvalidSelector { error } = &plan.reason {
             // An edit brings it back; until then there is nothing to say of it.
-            tracing::warn!(%key, error = %invalid, "invalid selector");
+            tracing::warn!(%key, %error, "invalid selector");
         }
         let (revision, progressing) = (plan.revision.clone(), plan.progressing.clone());
         let outcome = self.writer.apply(&observed, plan).await;

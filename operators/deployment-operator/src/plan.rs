@@ -6,6 +6,7 @@
 pub mod claim;
 pub mod deployment_util;
 pub mod progress;
+pub mod reason;
 pub mod recreate;
 mod rollback;
 mod rolling;
@@ -19,16 +20,18 @@ use shared::api::condition::Condition;
 use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion, Uid};
 use shared::api::template::PodTemplate;
+use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::events::EventType;
 
 use crate::objects::{Annotations, DeploymentSpec, Json, ReplicaSet, Strategy, annotations, reasons};
 use crate::observe::Observed;
+use reason::{Reason, Rollout, Why};
 
 /// One sync, decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Which way the sync goes, and so why it does what it does.
-    pub path: Path,
+    /// Which way the sync goes, and so why it does what it does, or nothing.
+    pub reason: Reason,
     /// The Deployment's revision annotation becomes this; written with the status.
     pub revision: Option<Text>,
     /// The Progressing condition becomes this before the status is worked out; written with it.
@@ -37,29 +40,6 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What of the status is written afterwards.
     pub status: StatusScope,
-}
-
-/// Upstream: the branches of `syncDeployment`, `pkg/controller/deployment/deployment_controller.go`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Path {
-    /// An empty selector would select every pod.
-    SelectsEverything,
-    /// Nobody can say which ReplicaSets are meant.
-    InvalidSelector(Text),
-    /// It is being deleted: its status is kept right until it is gone.
-    BeingDeleted,
-    /// It is paused: it is scaled, but not rolled out.
-    Paused,
-    /// Somebody asked for an earlier revision.
-    Rollback,
-    /// Its size was changed: all ReplicaSets keep their proportions.
-    Scaling,
-    /// From the old template to the new one, bit by bit.
-    RollingUpdate,
-    /// From the old template to the new one, all pods at once.
-    Recreate,
-    /// This build does not know the strategy.
-    UnknownStrategy(Text),
 }
 
 /// What of the status is written.
@@ -136,7 +116,7 @@ pub struct ReplicaSetUpdate {
     /// Its size, if it or what is noted about it changes.
     pub scale: Option<Scale>,
     /// Why.
-    pub reason: &'static str,
+    pub why: Why,
     /// Told once it is done.
     pub event: Option<PlannedEvent>,
     /// Whether the status has to wait until this works.
@@ -162,7 +142,7 @@ pub struct ReplicaSetDeletion {
     /// The state that was observed: it must not have been scaled up since.
     pub resource_version: ResourceVersion,
     /// Why.
-    pub reason: &'static str,
+    pub why: Why,
 }
 
 /// How a rollback ends.
@@ -197,22 +177,23 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return draft.selects_everything();
     }
     if let Err(invalid) = observed.deployment.selector() {
-        return draft.finish(Path::InvalidSelector(Text::new(&invalid.to_string())), StatusScope::Decided);
+        let error = Text::new(&invalid.to_string());
+        return draft.finish(Reason::InvalidSelector { error }, StatusScope::Decided);
     }
     let sets = sync::ReplicaSets::of(observed);
     if observed.deployment.metadata.is_being_deleted() {
         sync::plan_revision(&mut draft, &sets);
-        return draft.finish(Path::BeingDeleted, StatusScope::Counts);
+        return draft.finish(Reason::BeingDeleted, StatusScope::Counts);
     }
     progress::plan_pause_condition(&mut draft);
     if spec.paused {
-        return sync::plan_sync(draft, Path::Paused, &sets);
+        return sync::plan_sync(draft, Reason::Paused(Rollout::of(spec, &sets)), &sets);
     }
     if let Some(wanted) = rollback::rollback_to(observed) {
         return rollback::plan_rollback(draft, &sets, wanted);
     }
     if sync::is_scaling_event(observed) {
-        return sync::plan_sync(draft, Path::Scaling, &sets);
+        return sync::plan_sync(draft, Reason::Scaling { wanted: spec.replicas }, &sets);
     }
     match &spec.strategy {
         Strategy::Recreate => recreate::plan_rollout(draft, &sets),
@@ -220,7 +201,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         Strategy::Unknown(type_) => {
             sync::plan_revision(&mut draft, &sets);
             draft.push(Step::Fail(format!("unexpected deployment strategy type: {type_}")));
-            draft.finish(Path::UnknownStrategy(type_.clone()), StatusScope::Decided)
+            draft.finish(Reason::UnknownStrategy { strategy: type_.clone() }, StatusScope::Decided)
         }
     }
 }
@@ -247,22 +228,22 @@ impl<'a> Draft<'a> {
         self.steps.push(step);
     }
 
-    fn finish(self, path: Path, status: StatusScope) -> Plan {
+    fn finish(self, reason: Reason, status: StatusScope) -> Plan {
         let Self { observed: _, now: _, revision, progressing, steps } = self;
-        Plan { path, revision, progressing, steps, status }
+        Plan { reason, revision, progressing, steps, status }
     }
 
     fn selects_everything(mut self) -> Plan {
         let message = "This deployment is selecting all pods. A non-empty selector is required.".to_owned();
         self.push(Step::Event(PlannedEvent { kind: EventType::Warning, reason: reasons::SELECTING_ALL, message }));
-        self.finish(Path::SelectsEverything, StatusScope::ObservedGeneration)
+        self.finish(Reason::SelectsEverything, StatusScope::ObservedGeneration)
     }
 
     /// Sets the size of a ReplicaSet and notes the Deployment's on it. Of two changes of the new ReplicaSet one is made:
     /// what its annotations need goes along.
     ///
     /// Upstream: `scaleReplicaSet`, `pkg/controller/deployment/sync.go`.
-    fn scale(&mut self, replica_set: &ReplicaSet, scale: Scale, reason: &'static str, before_status: bool) {
+    fn scale(&mut self, replica_set: &ReplicaSet, scale: Scale, why: Why, before_status: bool) {
         let spec = self.spec();
         let max = deployment_util::max_replicas(spec);
         let noted =
@@ -281,7 +262,7 @@ impl<'a> Draft<'a> {
         });
         if let Some(update) = planned {
             update.annotations.extend(noted);
-            (update.scale, update.event, update.reason) = (Some(scale), event, reason);
+            (update.scale, update.event, update.why) = (Some(scale), event, why);
             return;
         }
         self.push(Step::UpdateReplicaSet(ReplicaSetUpdate {
@@ -291,7 +272,7 @@ impl<'a> Draft<'a> {
             annotations: noted.collect(),
             min_ready_seconds: None,
             scale: Some(scale),
-            reason,
+            why,
             event,
             before_status,
         }));
@@ -309,9 +290,23 @@ fn scaling_event(name: &str, Scale { from, to }: Scale) -> Option<PlannedEvent> 
     Some(PlannedEvent { kind: EventType::Normal, reason: reasons::SCALING_REPLICA_SET, message })
 }
 
+impl Plan {
+    /// Whether the other plan does the same, for whatever reason.
+    fn does_what(&self, other: &Self) -> bool {
+        let Self { reason: _, revision, progressing, steps, status } = self;
+        (revision, progressing, steps, status) == (&other.revision, &other.progressing, &other.steps, &other.status)
+    }
+}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path)?;
+        if self.steps.is_empty() { write!(f, "{}", self.reason) } else { f.write_str(self.reason.in_short()) }?;
         if let Some(revision) = &self.revision {
             write!(f, "; revision {revision}")?;
         }
@@ -330,28 +325,12 @@ impl fmt::Display for Plan {
     }
 }
 
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SelectsEverything => f.write_str("selects everything"),
-            Self::InvalidSelector(invalid) => write!(f, "invalid selector: {invalid}"),
-            Self::BeingDeleted => f.write_str("being deleted"),
-            Self::Paused => f.write_str("paused"),
-            Self::Rollback => f.write_str("rollback"),
-            Self::Scaling => f.write_str("scaling"),
-            Self::RollingUpdate => f.write_str("rolling update"),
-            Self::Recreate => f.write_str("recreate"),
-            Self::UnknownStrategy(type_) => write!(f, "unknown strategy {type_}"),
-        }
-    }
-}
-
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CreateReplicaSet(new) => write!(f, "create {} of {}", new.name, new.replicas),
             Self::UpdateReplicaSet(update) => update.fmt(f),
-            Self::DeleteReplicaSet(deletion) => write!(f, "delete {} ({})", deletion.key.name(), deletion.reason),
+            Self::DeleteReplicaSet(deletion) => write!(f, "delete {} ({})", deletion.key.name(), deletion.why),
             Self::RollBack(rollback) => match &rollback.to {
                 Some(to) => write!(f, "roll back to revision {}", to.revision),
                 None => f.write_str("give up the rollback"),
@@ -377,6 +356,6 @@ impl fmt::Display for ReplicaSetUpdate {
         if let Some(seconds) = self.min_ready_seconds {
             write!(f, " minReadySeconds={seconds}")?;
         }
-        write!(f, " ({})", self.reason)
+        write!(f, " ({})", self.why)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use deployment_operator::controller::DeploymentOperator;
 use serde_json::{Value, json};
+use shared::api::explain::Stage;
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -419,5 +420,68 @@ fn one_that_goes_and_comes_again_finds_its_replica_sets() {
         follow_new(&server);
         running.at_rest().await;
         assert_eq!(server.keys("replicasets").len(), 2);
+    });
+}
+
+const PATH: &str = "/apis/apps/v1/namespaces/default/deployments/web";
+
+/// The text and the reason of each stage.
+fn told(stages: &[Stage]) -> Vec<(&str, &Value)> {
+    stages.iter().map(|Stage { text, reason }| (text.as_str(), reason)).collect()
+}
+
+#[test]
+fn at_rest_it_says_why_and_what_it_has_done() {
+    test(async {
+        let server = Server::new();
+        add(&server);
+        let running = start(&server);
+        running.at_rest().await;
+        follow(&server);
+        running.at_rest().await;
+        roll_out(&server);
+        running.at_rest().await;
+        let requests = server.requests();
+
+        let why = running.why(PATH);
+        let [key] = &why.keys[..] else { panic!("{why}") };
+        let waits = json!({ "rollingUpdate": { "wanted": 2, "updated": 0, "updatedAvailable": 0, "old": 2,
+            "available": 2, "minAvailable": 2, "maxReplicas": 3 } });
+        let text = "rolling update (0 of 2 updated, 0 of these available, 2 old); status: rollout";
+        assert_eq!(told(&key.now), [(text, &waits)]);
+        assert_eq!(key.standing.timer.as_ref().map(|timer| timer.purpose.as_str()), Some("its progress deadline"));
+        // It created the new ReplicaSet, and said so in the status.
+        let created = key.last.iter().find(|decision| decision.stages[0].text.contains("create")).unwrap();
+        assert_eq!(told(&created.stages)[0].1, &waits);
+        let wrote: Vec<&str> = created.wrote.iter().map(|version| version.resource.as_str()).collect();
+        assert_eq!(wrote, ["replicasets.apps", "deployments.apps"]);
+        assert_eq!(running.why(PATH).keys, why.keys);
+        assert_eq!(running.why("/api/v1/namespaces/default/pods/web").keys, []);
+        assert_eq!(server.requests(), requests, "asking asks nobody");
+    });
+}
+
+#[test]
+fn what_only_a_list_can_tell_is_not_asked_for_by_asking_why() {
+    test(async {
+        let server = Server::new();
+        add_recreating(&server);
+        let running = start(&server);
+        running.at_rest().await;
+        follow_old(&server);
+        running.at_rest().await;
+        roll_out(&server);
+        running.at_rest().await;
+        follow_old(&server);
+        running.pass(Duration::from_secs(20)).await;
+        let requests = server.requests();
+        let why = running.why(PATH);
+        let [key] = &why.keys[..] else { panic!("{why}") };
+        let old = server.list("replicasets")[0]["metadata"]["name"].clone();
+        assert_eq!(key.now[0].reason, json!({ "oldPods": { "replicaSets": [old] } }));
+        let reasons: Vec<&Value> = key.last[0].stages.iter().map(|stage| &stage.reason).collect();
+        assert_eq!(reasons[1], &json!({ "waitingForOldPods": { "replicaSets": [old] } }), "{why}");
+        assert_eq!(key.standing.timer.as_ref().map(|timer| timer.purpose.as_str()), Some("the end of its old pods"));
+        assert_eq!(server.requests(), requests, "asking asks nobody");
     });
 }

@@ -91,7 +91,7 @@ impl<'a> UpdateBody<'a> {
             annotations,
             min_ready_seconds,
             scale,
-            reason: _,
+            why: _,
             event: _,
             before_status: _,
         } = update;
@@ -147,6 +147,7 @@ mod tests {
 
     use super::*;
     use crate::objects::Annotations;
+    use crate::plan::reason::Why;
     use crate::plan::{RollbackTarget, Scale};
 
     fn sent(body: &impl Serialize) -> Value {
@@ -198,7 +199,7 @@ mod tests {
             annotations: texts(&[("a", "1")]),
             min_ready_seconds: None,
             scale: Some(Scale { from: 1, to: 0 }),
-            reason: "",
+            why: Why::Recreated,
             event: None,
             before_status: true,
         };

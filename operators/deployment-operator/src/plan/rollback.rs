@@ -10,7 +10,7 @@ use shared::runtime::events::EventType;
 
 use super::deployment_util::revision;
 use super::sync::{ReplicaSets, plan_creation, plan_revision};
-use super::{Draft, Path, Plan, PlannedEvent, Rollback, RollbackTarget, StatusScope, Step};
+use super::{Draft, Plan, PlannedEvent, Reason, Rollback, RollbackTarget, StatusScope, Step};
 use crate::objects::{Annotations, ReplicaSet, annotations, reasons};
 use crate::observe::Observed;
 
@@ -23,9 +23,10 @@ pub(super) fn rollback_to(observed: &Observed) -> Option<i64> {
 
 /// Upstream: `rollback`, `rollback.go`.
 pub(super) fn plan_rollback(mut draft: Draft<'_>, sets: &ReplicaSets<'_>, wanted: i64) -> Plan {
+    let reason = Reason::Rollback { revision: wanted };
     if sets.new.is_none() {
         plan_creation(&mut draft, sets);
-        return draft.finish(Path::Rollback, StatusScope::Decided);
+        return draft.finish(reason, StatusScope::Decided);
     }
     plan_revision(&mut draft, sets);
     let step = match target(sets, wanted) {
@@ -39,7 +40,7 @@ pub(super) fn plan_rollback(mut draft: Draft<'_>, sets: &ReplicaSets<'_>, wanted
             draft.push(Step::RollBack(Box::new(Rollback { to: None, event: None })));
         }
     }
-    draft.finish(Path::Rollback, StatusScope::Decided)
+    draft.finish(reason, StatusScope::Decided)
 }
 
 fn warning(reason: &'static str, message: String) -> PlannedEvent {

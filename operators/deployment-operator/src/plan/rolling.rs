@@ -5,16 +5,17 @@
 
 use std::cmp::Ordering;
 
-use super::deployment_util::{max_unavailable, new_replicas, replica_count, to_i32};
+use super::deployment_util::{max_replicas, max_unavailable, new_replicas, replica_count, to_i32};
 use super::sync::{ReplicaSets, plan_cleanup, plan_creation, plan_revision};
-use super::{Draft, Path, Plan, Scale, StatusScope, Step, progress};
+use super::{Draft, Plan, Reason, Scale, StatusScope, Step, Why, progress};
 use crate::objects::ReplicaSet;
 
 /// Upstream: `rolloutRolling`, `pkg/controller/deployment/rolling.go`.
 pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan {
+    let reason = Reason::rolling_update(draft.spec(), sets);
     let Some(new) = sets.new else {
         plan_creation(&mut draft, sets);
-        return draft.finish(Path::RollingUpdate, StatusScope::Decided);
+        return draft.finish(reason, StatusScope::Decided);
     };
     plan_revision(&mut draft, sets);
     let scope = match plan_new(&mut draft, sets, new) {
@@ -30,7 +31,7 @@ pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan
             StatusScope::Decided
         }
     };
-    draft.finish(Path::RollingUpdate, scope)
+    draft.finish(reason, scope)
 }
 
 /// Plans the size of the new ReplicaSet; tells whether it changes.
@@ -38,15 +39,18 @@ pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan
 /// Upstream: `reconcileNewReplicaSet`, `rolling.go`.
 fn plan_new(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>, new: &ReplicaSet) -> Result<bool, String> {
     let (spec, from) = (draft.spec(), new.spec.replicas);
-    let (to, reason) = match from.cmp(&spec.replicas) {
-        Ordering::Greater => (spec.replicas, "new: larger than the deployment"),
-        Ordering::Less => (new_replicas(spec, replica_count(sets.all()), from)?, "new: room for surge"),
+    let (to, why) = match from.cmp(&spec.replicas) {
+        Ordering::Greater => (spec.replicas, Why::TooLarge { wanted: spec.replicas }),
+        Ordering::Less => {
+            let total = replica_count(sets.all());
+            (new_replicas(spec, total, from)?, Why::RoomForSurge { total, max_replicas: max_replicas(spec) })
+        }
         Ordering::Equal => return Ok(false),
     };
     if to == from {
         return Ok(false);
     }
-    draft.scale(new, Scale { from, to }, reason, true);
+    draft.scale(new, Scale { from, to }, why, true);
     Ok(true)
 }
 
@@ -69,7 +73,7 @@ fn plan_old(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>, new: &ReplicaSet) -> 
     }
     let cleaned_up = plan_cleanup_of_unhealthy(draft, &mut old, max_scaled_down);
     let all_available = old.iter().map(|(old, size)| available(old, *size)).sum::<i64>() + new_available;
-    let scaled_down = plan_scale_down(draft, &old, all_available - min_available);
+    let scaled_down = plan_scale_down(draft, &old, all_available, min_available);
     cleaned_up || scaled_down
 }
 
@@ -92,7 +96,12 @@ fn plan_cleanup_of_unhealthy(draft: &mut Draft<'_>, old: &mut [(&ReplicaSet, i32
             continue;
         }
         let to = to_i32(i64::from(*size) - count);
-        draft.scale(replica_set, Scale { from: *size, to }, "old: unavailable pods", false);
+        draft.scale(
+            replica_set,
+            Scale { from: *size, to },
+            Why::Unavailable { unavailable: unhealthy, room: max },
+            false,
+        );
         *size = to;
         done += count;
     }
@@ -102,15 +111,16 @@ fn plan_cleanup_of_unhealthy(draft: &mut Draft<'_>, old: &mut [(&ReplicaSet, i32
 /// Shrinks old ReplicaSets by the pods beyond those that must be available, oldest first.
 ///
 /// Upstream: `scaleDownOldReplicaSetsForRollingUpdate`, `rolling.go`.
-fn plan_scale_down(draft: &mut Draft<'_>, old: &[(&ReplicaSet, i32)], max: i64) -> bool {
-    let mut done = 0;
+fn plan_scale_down(draft: &mut Draft<'_>, old: &[(&ReplicaSet, i32)], available: i64, min_available: i64) -> bool {
+    let why = Why::EnoughAvailable { available, min_available };
+    let (max, mut done) = (available - min_available, 0);
     for (replica_set, size) in old {
         let count = i64::from(*size).min(max - done);
         if count <= 0 {
             continue;
         }
         let to = to_i32(i64::from(*size) - count);
-        draft.scale(replica_set, Scale { from: *size, to }, "old: enough are available", false);
+        draft.scale(replica_set, Scale { from: *size, to }, why, false);
         done += count;
     }
     done > 0

@@ -16,8 +16,8 @@ use super::deployment_util::{
     count_annotation, is_saturated, max_replicas, new_replicas, proportion, replica_count, revision, to_i32,
 };
 use super::{
-    Draft, NewReplicaSet, Path, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Scale, StatusScope, Step,
-    progress, rollback, scaling_event,
+    Draft, NewReplicaSet, Plan, PlannedEvent, Reason, ReplicaSetDeletion, ReplicaSetUpdate, Scale, StatusScope, Step,
+    Why, progress, rollback, scaling_event,
 };
 use crate::objects::{Annotations, Json, ReplicaSet, Strategy, annotations, conditions, reasons};
 use crate::observe::Observed;
@@ -83,7 +83,7 @@ pub(super) fn plan_revision(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
             annotations: changes.set,
             min_ready_seconds,
             scale: None,
-            reason: "as the deployment says",
+            why: Why::AsDeployment,
             event: None,
             before_status: true,
         }));
@@ -279,13 +279,13 @@ fn calls_for_scaling(replica_set: &ReplicaSet, replicas: i32) -> bool {
 /// Scales without a rollout: the Deployment is paused, or its size was changed.
 ///
 /// Upstream: `sync`, `sync.go`.
-pub(super) fn plan_sync(mut draft: Draft<'_>, path: Path, sets: &ReplicaSets<'_>) -> Plan {
+pub(super) fn plan_sync(mut draft: Draft<'_>, reason: Reason, sets: &ReplicaSets<'_>) -> Plan {
     plan_revision(&mut draft, sets);
     plan_scale(&mut draft, sets);
     if draft.spec().paused && rollback::rollback_to(draft.observed).is_none() {
         plan_cleanup(&mut draft, sets);
     }
-    draft.finish(path, StatusScope::Counts)
+    draft.finish(reason, StatusScope::Counts)
 }
 
 /// Upstream: `scale`, `sync.go`.
@@ -302,13 +302,15 @@ fn plan_scale(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
         // One that has the right size by chance must note it too. Upstream leaves the old note, sees a scaling event in
         // it for ever, and never gets to the rollout.
         if only.spec.replicas != spec.replicas || calls_for_scaling(only, spec.replicas) {
-            draft.scale(only, Scale { from: only.spec.replicas, to: spec.replicas }, "the only one", true);
+            let why = Why::OnlyOne { wanted: spec.replicas };
+            draft.scale(only, Scale { from: only.spec.replicas, to: spec.replicas }, why, true);
         }
         return;
     }
-    if sets.new.is_some_and(|new| is_saturated(spec, new)) {
+    if let Some(new) = sets.new.filter(|new| is_saturated(spec, new)) {
+        let why = Why::NewHasAll { available: new.status.available_replicas };
         for old in sets.active_old().rev() {
-            draft.scale(old, Scale { from: old.spec.replicas, to: 0 }, "the new one has all pods", true);
+            draft.scale(old, Scale { from: old.spec.replicas, to: 0 }, why, true);
         }
         return;
     }
@@ -343,7 +345,7 @@ fn plan_proportional_scale(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) 
     for (replica_set, size) in active.into_iter().zip(sizes) {
         let scale = Scale { from: replica_set.spec.replicas, to: to_i32(size) };
         if scale.from != scale.to || !has_noted_size(draft, replica_set) {
-            draft.scale(replica_set, scale, "in proportion", true);
+            draft.scale(replica_set, scale, Why::InProportion { change: to_add }, true);
         }
     }
 }
@@ -370,6 +372,7 @@ pub(super) fn plan_cleanup(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
     let mut cleanable: Vec<&ReplicaSet> =
         sets.old.iter().map(|old| &***old).filter(|old| !old.metadata.is_being_deleted()).collect();
     let surplus = cleanable.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
+    let why = Why::BeyondHistoryLimit { limit, old: cleanable.len() };
     // Where a revision is no number, only age can tell; upstream mixes the two orders.
     let have_revisions = cleanable.iter().all(|old| revision(old).is_some());
     cleanable.sort_by_key(|old| (revision(old).filter(|_| have_revisions), age(old)));
@@ -380,7 +383,7 @@ pub(super) fn plan_cleanup(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
                 key: old.metadata.key.clone(),
                 uid: old.metadata.uid,
                 resource_version: old.metadata.resource_version,
-                reason: "beyond the history limit",
+                why,
             }));
         }
     }

@@ -9,6 +9,7 @@ mod creation;
 mod objects;
 mod progress;
 mod properties;
+mod reason;
 mod recreate;
 mod revision;
 mod rollback;

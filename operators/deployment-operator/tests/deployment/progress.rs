@@ -24,9 +24,9 @@ fn a_pause_and_its_end_become_conditions() {
     check(&one.clone().paused().progressing("Unknown", "DeploymentPaused", 1).with(&sets), "paused; status: counts");
     check(
         &one.clone().progressing("Unknown", "DeploymentPaused", 1).with(&sets),
-        "rolling update; Progressing Unknown DeploymentResumed; status: rollout",
+        "complete; Progressing Unknown DeploymentResumed; status: rollout",
     );
-    check(&one.progressing("Unknown", "DeploymentResumed", 1).with(&sets), "rolling update; status: rollout");
+    check(&one.progressing("Unknown", "DeploymentResumed", 1).with(&sets), "complete; status: rollout");
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn a_pause_is_not_noted_after_a_timeout_or_without_a_deadline() {
 #[test]
 fn a_set_that_is_met_for_the_first_time_starts_the_deadline() {
     let one = deployment("v1", 1).deadline(60);
-    check(&one.with(&[set("v1", 1)]), "rolling update; Progressing True FoundNewReplicaSet; status: rollout");
+    check(&one.with(&[set("v1", 1)]), "complete; Progressing True FoundNewReplicaSet; status: rollout");
     // What the set needs itself comes first.
     check(
         &one.annotate("a", "1").with(&[set("v1", 1)]),
-        "rolling update; update web-v1 a=1 (as the deployment says); status: rollout",
+        "complete; update web-v1 a=1 (as the deployment says); status: rollout",
     );
 }
 

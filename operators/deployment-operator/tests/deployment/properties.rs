@@ -6,8 +6,9 @@ use std::sync::Arc;
 use deployment_operator::objects::{self, annotations};
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::deployment_util::{max_replicas, max_unavailable};
-use deployment_operator::plan::recreate::depends_on_pods;
-use deployment_operator::plan::{Path, Plan, Step, plan};
+use deployment_operator::plan::reason::Reason;
+use deployment_operator::plan::recreate::plan_look;
+use deployment_operator::plan::{Plan, Step, plan};
 use deployment_operator::status::{StatusPatch, calculate_status};
 use proptest::prelude::*;
 use shared::api::condition;
@@ -39,7 +40,7 @@ impl World {
     fn observe(&self) -> Observed {
         let sets = self.sets.iter().cloned().map(Arc::new).collect();
         let observed = Observed::new(Arc::new(self.deployment.clone()), sets);
-        if depends_on_pods(&observed, at(self.second)) {
+        if plan_look(&observed, at(self.second)).is_some() {
             return observed.with_live_pods(self.sets_with_pods().map(|uid| (uid, None)).collect());
         }
         observed
@@ -288,7 +289,7 @@ proptest! {
         let min_available = usize::try_from(spec.replicas - max_unavailable(&spec)).unwrap();
         for event in &events {
             for planned in run(&mut world, event) {
-                prop_assert_eq!(&planned.path, &Path::RollingUpdate);
+                prop_assert!(matches!(planned.reason, Reason::RollingUpdate(_) | Reason::Complete { .. }), "{planned}");
             }
             prop_assert!(world.wanted_pods() <= i64::from(max_replicas(&spec)), "{:?}: {} pods", event, world.wanted_pods());
             prop_assert!(world.available_pods() >= min_available, "{:?}: {} available", event, world.available_pods());
@@ -347,7 +348,7 @@ proptest! {
                 Asked::Pause(paused) => world.deployment.spec.paused = *paused,
             }
             world.deployment.metadata.generation += 1;
-            let scales = world.sync().iter().any(|planned| planned.path == Path::Scaling);
+            let scales = world.sync().iter().any(|planned| matches!(planned.reason, Reason::Scaling { .. }));
             if scales && matches!(world.deployment.spec.strategy, objects::Strategy::RollingUpdate { .. }) {
                 // Whatever was asked for before, no scaling goes beyond what is asked for now.
                 let most = i64::from(max_replicas(&world.deployment.spec));

@@ -1,12 +1,12 @@
 //! The strategy Recreate.
 
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::recreate::{depends_on_pods, next_look};
+use deployment_operator::plan::recreate::{next_look, plan_look};
 use serde_json::Value;
 
 use crate::builders::*;
 
-const WAITS: &str = "recreate; status: rollout";
+const WAITS: &str = "recreate (waiting for the pods of web-v1); status: rollout";
 const GOES_ON: &str = "recreate; scale web-v2 0→3 (new: no old pod runs); status: rollout";
 
 /// A ReplicaSet without pods as an older server keeps it: it does not say how many of its pods terminate.
@@ -61,7 +61,7 @@ fn where_a_status_leaves_it_open_a_list_tells() {
 
 #[test]
 fn pods_are_asked_for_only_where_the_plan_depends_on_them() {
-    let asks = |observed: &Observed| depends_on_pods(observed, now());
+    let asks = |observed: &Observed| plan_look(observed, now()).is_some();
     let recreate = deployment("v2", 3).recreate();
     let sets = [open("v1"), set("v2", 0)];
     assert!(asks(&recreate.with(&sets)));
@@ -113,5 +113,5 @@ fn a_size_below_is_raised_and_one_above_is_lowered() {
     let recreate = deployment("v1", 3).recreate();
     check(&recreate.with(&[set("v1", 2)]), "recreate; scale web-v1 2→3 (new: no old pod runs); status: rollout");
     check(&recreate.with(&[set("v1", 4)]), "recreate; scale web-v1 4→3 (new: no old pod runs); status: rollout");
-    check(&recreate.with(&[set("v1", 3)]), WAITS);
+    check(&recreate.with(&[set("v1", 3)]), "complete; status: rollout");
 }

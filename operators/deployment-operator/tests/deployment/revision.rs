@@ -9,7 +9,7 @@ use crate::builders::*;
 #[track_caller]
 fn check_update(deployment: &Deployment, sets: &[ReplicaSet], expected: &str) {
     let plan = planned(&deployment.with(sets)).to_string();
-    assert_eq!(plan, format!("rolling update; {expected}status: rollout"));
+    assert_eq!(plan, format!("complete; {expected}status: rollout"));
 }
 
 /// Upstream: `TestFindNewReplicaSet`, `TestFindOldReplicaSets`.
@@ -22,10 +22,9 @@ fn of_two_sets_of_the_template_the_oldest_is_the_new_one() {
     );
     // By name where both are of one second.
     let twins = [twin.created(2), set("v2", 1).annotate(REVISION, "5")];
-    check_update(
-        &deployment("v2", 1).rolling(1, 0).annotate(REVISION, "5"),
-        &twins,
-        "scale web-v3 1→0 (old: enough are available); ",
+    check(
+        &deployment("v2", 1).rolling(1, 0).annotate(REVISION, "5").with(&twins),
+        "rolling update; scale web-v3 1→0 (old: enough are available); status: rollout",
     );
 }
 
@@ -62,18 +61,18 @@ fn a_revision_is_raised_above_the_old_ones_and_never_lowered() {
     let of_none = set("v1", 1).without(REVISION);
     check_update(&one, &with(of_none), &format!("{raised} (as the deployment says); "));
     let higher = set("v1", 1).annotate(REVISION, "9");
-    check(&one.with(&with(higher)), "rolling update; revision 9; status: rollout");
+    check(&one.with(&with(higher)), "complete; revision 9; status: rollout");
     let same = set("v1", 1).annotate(REVISION, "4");
-    check(&one.with(&with(same)), "rolling update; revision 4; status: rollout");
+    check(&one.with(&with(same)), "complete; revision 4; status: rollout");
 }
 
 #[test]
 fn the_deployment_gets_the_revision_once_the_set_has_it() {
     let one = deployment("v2", 1).annotate(REVISION, "1");
-    check(&one.with(&[set("v1", 0), set("v2", 1)]), "rolling update; revision 2; status: rollout");
+    check(&one.with(&[set("v1", 0), set("v2", 1)]), "complete; revision 2; status: rollout");
     check(
         &one.with(&[set("v1", 0).annotate(REVISION, "2"), set("v2", 1)]),
-        "rolling update; update web-v2 deployment.kubernetes.io/revision=3 \
+        "complete; update web-v2 deployment.kubernetes.io/revision=3 \
          deployment.kubernetes.io/revision-history=2 (as the deployment says); status: rollout",
     );
 }

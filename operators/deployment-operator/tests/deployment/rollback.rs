@@ -27,7 +27,7 @@ fn to_the_revision_that_is_asked_for_or_the_one_before() {
 #[test]
 fn an_annotation_that_is_empty_or_no_number_asks_for_nothing() {
     for revision in ["", "odd", "1.5"] {
-        check(&back_to(revision).with(&three()), "rolling update; status: rollout");
+        check(&back_to(revision).with(&three()), "complete; status: rollout");
     }
 }
 

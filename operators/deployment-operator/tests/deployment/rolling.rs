@@ -8,7 +8,12 @@ use shared::api::int_or_percent::IntOrPercent;
 
 use crate::builders::*;
 
-const DONE: &str = "rolling update; status: rollout";
+const COMPLETE: &str = "complete; status: rollout";
+
+/// The text of a rollout that waits.
+fn waits(how_far: &str) -> String {
+    format!("rolling update ({how_far}); status: rollout")
+}
 
 /// Upstream: `TestDeploymentController_reconcileNewReplicaSet`.
 #[test]
@@ -50,7 +55,7 @@ fn without_room_the_new_one_stays() {
     let without_surge = deployment("v2", 10).rolling(0, 2);
     check(&without_surge.with(&sets), "rolling update; scale web-v1 10→8 (old: enough are available); status: rollout");
     let sets = [set("v1", 10), set("v2", 2).available(0)];
-    check(&deployment("v2", 10).rolling(2, 0).with(&sets), DONE);
+    check(&deployment("v2", 10).rolling(2, 0).with(&sets), &waits("2 of 10 updated, 0 of these available, 10 old"));
 }
 
 #[test]
@@ -60,7 +65,7 @@ fn surge_that_is_no_percentage_fails_the_sync_only_where_it_is_needed() {
         &odd.with(&[set("v2", 9)]),
         "rolling update; fail: invalid value for IntOrString: \"odd\" is not a percentage",
     );
-    check(&odd.with(&[set("v2", 10)]), DONE);
+    check(&odd.with(&[set("v2", 10)]), COMPLETE);
     let unset = deployment("v2", 10).spec("strategy", serde_json::json!({ "type": "RollingUpdate" }));
     check(&unset.with(&[set("v2", 9)]), "rolling update; fail: nil value for IntOrString");
 }
@@ -84,10 +89,10 @@ fn old_ones_shrink_as_far_as_enough_pods_are_available() {
         &scaled("scale web-v1 10→9 (old: unavailable pods); scale web-v1 9→8 (old: enough are available)"),
     );
     // Unavailable pods of the new one make no room.
-    check_old(2, 8, 2, (8, 0), DONE);
+    check_old(2, 8, 2, (8, 0), &waits("2 of 10 updated, 0 of these available, 8 old"));
     // Upstream: `TestDeploymentController_scaleDownOldReplicaSetsForRollingUpdate`.
     check_old(2, 10, 0, (1, 0), &scaled("scale web-v1 10→8 (old: unavailable pods)"));
-    check_old(2, 0, 10, (10, 10), DONE);
+    check_old(2, 0, 10, (10, 10), COMPLETE);
 }
 
 /// Upstream: `TestDeploymentController_cleanupUnhealthyReplicas`.
@@ -128,7 +133,7 @@ fn the_case_that_upstream_explains_in_its_comments() {
     let ten = |version: &str| deployment(version, 10).rolling(3, 2);
     // A crash-looping update, and a node that takes an old pod with it: nothing more is taken away.
     let crashing = [set("v1", 8).available(7), set("v2", 5).available(0)];
-    check(&ten("v2").with(&crashing), DONE);
+    check(&ten("v2").with(&crashing), &waits("5 of 10 updated, 0 of these available, 8 old"));
     // Rolled back: four of the crashing pods go.
     let sets =
         [set("v1", 8).available(7).annotate("deployment.kubernetes.io/revision", "3"), set("v2", 5).available(0)];
@@ -162,7 +167,7 @@ fn a_set_that_is_being_deleted_takes_part() {
 fn a_strategy_this_build_does_not_know_fails_the_sync() {
     check(
         &deployment("v1", 3).strategy("Odd").with(&[set("v1", 3)]),
-        "unknown strategy Odd; fail: unexpected deployment strategy type: Odd",
+        "unknown strategy; fail: unexpected deployment strategy type: Odd",
     );
 }
 
@@ -238,12 +243,12 @@ mod cleanup {
         let one = deployment("v2", 1).rolling(1, 0).spec("revisionHistoryLimit", 0);
         let sets = [old("v1", 0, 0), set("v2", 1)];
         let complete = one.clone().counts(1, 1, 1, 1).status("observedGeneration", 2);
-        let deletes = "rolling update; delete web-v1 (beyond the history limit); status: rollout";
+        let deletes = "complete; delete web-v1 (beyond the history limit); status: rollout";
         check(&complete.with(&sets), deletes);
-        check(&complete.clone().recreate().with(&sets), &deletes.replace("rolling update", "recreate"));
-        check(&one.with(&sets), DONE);
-        check(&one.clone().counts(1, 1, 1, 1).status("observedGeneration", 1).with(&sets), DONE);
-        check(&complete.clone().spec("revisionHistoryLimit", serde_json::Value::Null).with(&sets), DONE);
+        check(&complete.clone().recreate().with(&sets), deletes);
+        check(&one.with(&sets), COMPLETE);
+        check(&one.clone().counts(1, 1, 1, 1).status("observedGeneration", 1).with(&sets), COMPLETE);
+        check(&complete.clone().spec("revisionHistoryLimit", serde_json::Value::Null).with(&sets), COMPLETE);
         // A scaling event is no occasion.
         let sets = [old("v1", 0, 0), set("v2", 1).sized_for(2, 3)];
         check(&complete.with(&sets), "scaling; note the size on web-v2 (the only one); status: counts");
