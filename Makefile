@@ -127,6 +127,12 @@ build: ## Static release binaries in dist/bin; PROGRAMS=... for some only
 	mkdir -p $(DIST)/bin
 	cp $(addprefix $(TARGET_DIR)/$(STATIC_TARGET)/release/,$(PROGRAMS)) $(DIST)/bin/
 
+.PHONY: plugin
+plugin: ## The kubectl plugin, dist/bin/kubectl-operators: put it on the PATH, and `kubectl operators` is there
+	RUSTFLAGS="$(STATIC_FLAGS)" cargo build --locked --release --target $(STATIC_TARGET) --package cli
+	mkdir -p $(DIST)/bin
+	cp $(TARGET_DIR)/$(STATIC_TARGET)/release/kubectl-operators $(DIST)/bin/
+
 .PHONY: images
 images: build ## Each operator's image and that of all in one, started once, in dist/images as an archive that docker, ctr and kind load
 	@set -e; for program in $(PROGRAMS); do \

@@ -13,6 +13,7 @@ mod batch;
 mod cluster;
 mod deployment;
 mod endpointslice;
+mod explain;
 mod faults;
 mod leader;
 mod privilege;

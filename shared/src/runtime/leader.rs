@@ -1,11 +1,12 @@
 //! Leader election on a Lease, as client-go's: of all replicas one works, the others keep their caches warm.
 //!
 //! Whether a holder is alive is judged by this process's own monotonic clock from the moment it saw the Lease change, so
-//! clocks may differ and jump. Every update carries the resourceVersion it was decided on. Five things are better
+//! clocks may differ and jump. Every update carries the resourceVersion it was decided on. Six things are better
 //! than upstream's: a candidate watches the Lease, and so takes a released one at once and not at its next poll; a leader
-//! that sees another holder, or that its Lease was not its own all the time, stops at once and not after the renew
-//! deadline; one that slept through its Lease begins no write before it has renewed it ([`Term`]); a Lease whose version
-//! falls tells that etcd was restored ([`Elector::restores`]); and the same error is logged once.
+//! that sees another holder, or that its Lease was not its own all the time, stops at its next renewal and not after the
+//! renew deadline; one that slept through its Lease begins no write before it has renewed it ([`Term`]); a Lease whose
+//! version falls tells that etcd was restored ([`Elector::restores`]); the same error is logged once; and a Lease that can
+//! be renewed is renewed each 5 s and not each retry period: see docs/decisions/0010-lease-renewals.md.
 //! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders are
 //! possible for as long as a process is stopped between looking at its watch and writing.
 //!
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch::{Receiver, Sender};
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::api::object::{Key, ObjectReference, ResourceVersion};
 use crate::api::resource::LEASES;
@@ -35,6 +36,9 @@ use watch::Watched;
 /// How much longer than its Lease lasts a leader may fail to renew it before it counts as stuck: kube-controller-
 /// manager's.
 const WATCHDOG_GRACE: Duration = Duration::from_secs(20);
+
+/// How long a restored etcd may go unnoticed, which shows in the version of a renewed Lease.
+const RENEW_PERIOD_MAX: Duration = Duration::from_secs(5);
 
 const REASON: &str = "LeaderElection";
 
@@ -68,6 +72,22 @@ impl Election {
             renew_deadline: flags.leader_elect_renew_deadline.0,
             retry_period: flags.leader_elect_retry_period.0,
         })
+    }
+
+    /// How long after a renewal the next one is due.
+    fn renew_period(&self) -> Duration {
+        (self.renew_deadline / 2).min(RENEW_PERIOD_MAX).max(self.retry_period)
+    }
+
+    /// How long all tries of one renewal may take: the leader gives up when upstream's would, which begins to try a retry
+    /// period after the last renewal and goes on until the renew deadline.
+    fn renew_limit(&self) -> Duration {
+        (self.retry_period + self.renew_deadline).min(self.lease_duration).saturating_sub(self.renew_period())
+    }
+
+    /// How long one answer is waited for: where none comes, another try still has its time.
+    fn answer_limit(&self) -> Duration {
+        (self.renew_limit() / 2).max(Duration::from_secs(1))
     }
 }
 
@@ -112,13 +132,16 @@ pub struct Watchdog {
 impl Watchdog {
     /// Whether all is well, for `/healthz`.
     pub fn check(&self) -> Result<(), String> {
-        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        match renewed {
+        match self.renewed() {
             Some(at) if at.elapsed() > self.limit => {
                 Err(format!("failed election to renew leadership on lease {}", self.lease.name()))
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn renewed(&self) -> Option<Instant> {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set(&self, renewed: Option<Instant>) {
@@ -251,28 +274,33 @@ impl Elector {
     /// Renews the Lease for as long as this process leads, and says why it ended; may be dropped at any time, and then
     /// [`Self::release`] is due.
     pub async fn renew(&mut self) -> Lost {
-        let Election { renew_deadline, retry_period, .. } = self.election;
         let lost = loop {
-            let renewed = async {
-                loop {
-                    match self.attempt().await {
-                        Attempt::Leads => return None,
-                        Attempt::HeldBy(holder) => return Some(holder),
-                        Attempt::Failed => sleep(retry_period).await,
-                    }
-                }
-            };
-            let renewed = timeout(renew_deadline, renewed).await;
+            let since = self.watchdog.renewed().unwrap_or_else(Instant::now);
+            sleep_until(since + self.election.renew_period()).await;
+            let renewed = timeout(self.election.renew_limit(), self.renew_once()).await;
             let lease = self.election.lease.clone();
             match renewed {
-                Ok(None) => sleep(retry_period).await,
+                Ok(None) => {}
                 Ok(Some(holder)) if holder.is_empty() => break Lost::Interrupted { lease },
                 Ok(Some(holder)) => break Lost::Taken { lease, holder },
-                Err(_) => break Lost::Expired { lease, limit: renew_deadline },
+                Err(_) => break Lost::Expired { lease, limit: self.election.renew_deadline },
             }
         };
         self.stop_leading();
         lost
+    }
+
+    /// Tries until the Lease is renewed, or somebody else holds it: see [`Attempt::HeldBy`].
+    async fn renew_once(&mut self) -> Option<String> {
+        loop {
+            let next = Instant::now() + self.election.retry_period;
+            match self.attempt().await {
+                Attempt::Leads => return None,
+                Attempt::HeldBy(holder) => return Some(holder),
+                // Whoever waited for an answer in vain has waited long enough.
+                Attempt::Failed => sleep_until(next).await,
+            }
+        }
     }
 
     /// Gives the Lease up if it is held, so that another takes it at once. All work must have ended before.
@@ -320,9 +348,9 @@ impl Elector {
         LEASES.object_path(self.election.lease.namespace(), self.election.lease.name(), "")
     }
 
-    /// One try to acquire or renew. An answer that takes half the renew deadline is not waited for.
+    /// One try to acquire or renew.
     async fn attempt(&mut self) -> Attempt {
-        let limit = (self.election.renew_deadline / 2).max(Duration::from_secs(1));
+        let limit = self.election.answer_limit();
         // Others count from when they see the renewal, which is later.
         let begun = Instant::now();
         let outcome = match timeout(limit, self.try_acquire_or_renew()).await {

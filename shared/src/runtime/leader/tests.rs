@@ -2,12 +2,14 @@ use std::sync::MutexGuard;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::*;
 use crate::api::object::Key;
-use crate::runtime::client::ClientOptions;
+use crate::runtime::client::Limit;
 use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
@@ -21,6 +23,8 @@ struct Store {
     version: u64,
     watchers: Vec<UnboundedSender<Bytes>>,
     requests: Vec<String>,
+    asked: Vec<Instant>,
+    written: Vec<Instant>,
     fault: Option<Fault>,
 }
 
@@ -35,11 +39,14 @@ enum Fault {
     SilentWatches,
     /// Answers have no end.
     Stalls,
+    /// Nobody listens.
+    Away,
 }
 
 impl Store {
     fn write(&mut self, lease: Option<Value>) -> Response<Body> {
         self.version += 1;
+        self.written.push(Instant::now());
         let event = lease.as_ref().map_or("DELETED", |_| "MODIFIED");
         let mut stored = lease.clone().unwrap_or_default();
         stored["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -87,43 +94,60 @@ impl Store {
     }
 }
 
-/// Lets everything else go on until this holds.
-async fn until(holds: impl Fn() -> bool) {
-    let waiting = async {
-        while !holds() {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(LIMIT, waiting).await.expect("it comes true in time");
+fn answer(store: &mut Store, request: &Request<Bytes>) -> io::Result<Response<Body>> {
+    store.asked.push(Instant::now());
+    match store.fault {
+        Some(Fault::Away) => Err(io::ErrorKind::ConnectionRefused.into()),
+        Some(Fault::Stalls) => Ok(loopback::stream(futures::stream::pending())),
+        Some(Fault::NoWrites | Fault::NoWatches | Fault::SilentWatches) | None => Ok(store.answer(request)),
+    }
 }
 
 fn status(code: u16, reason: &str) -> Response<Body> {
     loopback::answer(code, json!({"kind": "Status", "code": code, "reason": reason, "message": reason}).to_string())
 }
 
+/// No socket is between its parts, so that paused time passes as soon as everybody waits.
 #[derive(Clone)]
 struct Room {
     store: Arc<Mutex<Store>>,
+    asked: Sender<()>,
     client: Client,
     metrics: Metrics,
+    started: Instant,
 }
 
 impl Room {
-    async fn new() -> Self {
+    fn new() -> Self {
         let store = Arc::new(Mutex::new(Store::default()));
-        let served = Arc::clone(&store);
-        let address = loopback::serve(move |request| {
-            let mut store = served.lock().unwrap();
-            if store.fault == Some(Fault::Stalls) {
-                loopback::stream(futures::stream::pending())
-            } else {
-                store.answer(&request)
+        let asked = Sender::new(());
+        let (served, noted) = (Arc::clone(&store), asked.clone());
+        let client = Client::of_service(move || {
+            let (served, noted) = (Arc::clone(&served), noted.clone());
+            let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+                let (served, noted) = (Arc::clone(&served), noted.clone());
+                async move {
+                    let (head, body) = request.into_parts();
+                    let body = body.collect().await.unwrap_or_else(|error| panic!("{error}")).to_bytes();
+                    let answer = answer(&mut served.lock().unwrap(), &Request::from_parts(head, body));
+                    noted.send_replace(());
+                    answer
+                }
+            });
+            kube::Client::new(service, "default")
+        });
+        Self { store, asked, client, metrics: Metrics::new("test-operator"), started: Instant::now() }
+    }
+
+    /// Lets everything else go on until this holds.
+    async fn until(&self, holds: impl Fn(&Store) -> bool) {
+        let mut asked = self.asked.subscribe();
+        let waiting = async {
+            while !holds(&self.store()) {
+                asked.changed().await.unwrap();
             }
-        })
-        .await;
-        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
-        let options = ClientOptions { user_agent: "test".to_owned(), ..Default::default() };
-        Self { store, client: Client::new(&config, options).unwrap(), metrics: Metrics::new("test-operator") }
+        };
+        timeout(LIMIT, waiting).await.expect("it comes true in time");
     }
 
     /// A candidate whose Lease lasts as long as a test may take.
@@ -139,12 +163,23 @@ impl Room {
             renew_deadline: lease_duration.mul_f64(0.7),
             retry_period,
         };
+        self.elector_of(election)
+    }
+
+    fn elector_of(&self, election: Election) -> Elector {
         let metrics = self.metrics.leader("test-operator");
-        Elector::new(election, self.client.clone(), Clock::system(), Recorder::default(), metrics)
+        let started = self.started;
+        let clock = Clock::new(move || Timestamp::UNIX_EPOCH + started.elapsed());
+        Elector::new(election, self.client.clone(), clock, Recorder::default(), metrics)
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap()
+    }
+
+    /// Milliseconds since the room is there.
+    fn millis(&self, at: Instant) -> u128 {
+        at.duration_since(self.started).as_millis()
     }
 
     fn spec(&self) -> Value {
@@ -161,9 +196,9 @@ const FAST: Duration = Duration::from_millis(50);
 const SLOW: Duration = Duration::from_secs(30);
 const LIMIT: Duration = Duration::from_secs(20);
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_missing_lease_is_created_and_a_released_one_says_so() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut elector = room.elector("a", FAST);
     assert!(!room.is_leader());
     elector.acquire().await;
@@ -182,9 +217,9 @@ async fn a_missing_lease_is_created_and_a_released_one_says_so() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut leader = room.elector("a", FAST);
     leader.acquire().await;
     let mut standby = room.elector("b", SLOW);
@@ -197,7 +232,7 @@ async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
     // Renewals go on until the other watches; they are what it must tell from a release.
     tokio::select! {
         lost = leader.renew() => panic!("{lost}"),
-        () = until(|| room.store().watches()) => {}
+        () = room.until(Store::watches) => {}
     }
     assert!(!acquired.is_finished());
     let started = Instant::now();
@@ -207,10 +242,10 @@ async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
     assert_eq!((&room.spec()["holderIdentity"], &room.spec()["leaseTransitions"]), (&json!("b"), &json!(1)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_lease_of_a_killed_leader_is_taken_once_it_has_expired() {
     for fault in [None, Some(Fault::NoWatches)] {
-        let room = Room::new().await;
+        let room = Room::new();
         room.store().fault = fault;
         let mut leader = room.elector_for(SECOND, "a", FAST);
         leader.acquire().await;
@@ -224,9 +259,9 @@ async fn the_lease_of_a_killed_leader_is_taken_once_it_has_expired() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_watch_that_is_silently_dead_makes_no_second_leader() {
-    let room = Room::new().await;
+    let room = Room::new();
     room.store().fault = Some(Fault::SilentWatches);
     let mut leader = room.elector_for(SECOND, "a", FAST);
     leader.acquire().await;
@@ -235,27 +270,27 @@ async fn a_watch_that_is_silently_dead_makes_no_second_leader() {
         lost = leader.renew() => panic!("{lost}"),
         _ = standby.acquire() => panic!("a second leader"),
         // Each watch is preceded by a read, which shows the renewals that the watch before did not.
-        () = until(|| room.store().requests.iter().filter(|verb| *verb == "WATCH").count() == 3) => {}
+        () = room.until(|store| store.requests.iter().filter(|verb| *verb == "WATCH").count() == 3) => {}
     }
     assert_eq!(room.spec()["holderIdentity"], "a");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_deleted_lease_is_created_anew() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut leader = room.elector("a", FAST);
     leader.acquire().await;
     let mut standby = room.elector("b", SLOW);
     let acquired = tokio::spawn(async move { standby.acquire().await });
-    until(|| room.store().watches()).await;
+    room.until(Store::watches).await;
     room.store().write(None);
     timeout(LIMIT, acquired).await.unwrap().unwrap();
     assert_eq!(room.spec()["holderIdentity"], "b");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_sees_another_holder_stops_at_once() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut leader = room.elector("a", FAST);
     leader.acquire().await;
     let mut taken = room.store().lease.clone().unwrap();
@@ -270,7 +305,7 @@ async fn a_leader_that_sees_another_holder_stops_at_once() {
 
 /// Why a leader stops after somebody has done this with its Lease.
 async fn lost_after(meddle: impl FnOnce(&mut Store, Value)) -> String {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut leader = room.elector("a", FAST);
     leader.acquire().await;
     let lease = room.store().lease.clone().unwrap();
@@ -280,7 +315,7 @@ async fn lost_after(meddle: impl FnOnce(&mut Store, Value)) -> String {
     lost.to_string()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_did_not_hold_its_lease_all_the_time_does_not_go_on() {
     let interrupted = "lease kube-system/test-operator was not held all the time";
     let deleted = lost_after(|store, _| drop(store.write(None)));
@@ -297,15 +332,15 @@ async fn a_leader_that_did_not_hold_its_lease_all_the_time_does_not_go_on() {
     assert_eq!(given_back.await, interrupted);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_whose_version_falls_tells_the_leader_and_the_standby_of_a_restored_etcd() {
-    let room = Room::new().await;
+    let room = Room::new();
     room.store().version = 100;
     let (mut leader, mut standby) = (room.elector("a", FAST), room.elector_for(SECOND, "b", FAST));
     let (mut of_leader, mut of_standby) = (leader.restores(), standby.restores());
     leader.acquire().await;
     let stood_by = tokio::spawn(async move { standby.acquire().await });
-    until(|| room.store().watches()).await;
+    room.until(Store::watches).await;
     assert!(!of_leader.has_changed().unwrap() && !of_standby.has_changed().unwrap());
     {
         let mut store = room.store();
@@ -325,9 +360,9 @@ async fn a_lease_whose_version_falls_tells_the_leader_and_the_standby_of_a_resto
     assert_eq!(room.spec()["holderIdentity"], "a");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_is_written_again_after_a_failure_shows_that_the_server_is_back() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut candidate = room.elector("a", FAST);
     let came_back = room.client.came_back();
     room.store().fault = Some(Fault::NoWrites);
@@ -338,9 +373,114 @@ async fn a_lease_that_is_written_again_after_a_failure_shows_that_the_server_is_
     assert!(came_back.has_changed().unwrap());
 }
 
-#[tokio::test]
+/// Candidates with the default times of the flags.
+fn upstreams_times() -> Election {
+    Election {
+        lease: Key::new("kube-system", "test-operator"),
+        identity: "a".to_owned(),
+        lease_duration: SECOND * 15,
+        renew_deadline: SECOND * 10,
+        retry_period: SECOND * 2,
+    }
+}
+
+#[test]
+fn a_leader_renews_twice_in_its_deadline_but_no_more_often_than_it_retries_and_no_less_than_a_restore_demands() {
+    let check = |[lease, deadline, retry]: [u64; 3], expected: [u128; 3]| {
+        let of = |seconds| Duration::from_secs(seconds);
+        let (lease_duration, renew_deadline, retry_period) = (of(lease), of(deadline), of(retry));
+        let election = Election { lease_duration, renew_deadline, retry_period, ..upstreams_times() };
+        let found = [election.renew_period(), election.renew_limit(), election.answer_limit()];
+        assert_eq!(found.map(|time| time.as_millis()), expected, "{lease} {deadline} {retry}");
+    };
+    check([15, 10, 2], [5000, 7000, 3500]);
+    check([60, 50, 2], [5000, 47_000, 23_500]);
+    check([137, 107, 26], [26_000, 107_000, 53_500]);
+    check([15, 10, 8], [8000, 7000, 3500]);
+    check([4, 3, 1], [1500, 2500, 1250]);
+    check([3, 2, 1], [1000, 2000, 1000]);
+}
+
+/// Milliseconds since the room is there, at which the Lease was asked for or written.
+struct Times {
+    asked: Vec<u128>,
+    written: Vec<u128>,
+}
+
+/// What a leader does that acquires at once, when this is wrong with the apiserver from one millisecond to another;
+/// and when and why it leads no longer, if it does not lead for a minute.
+async fn lead_through(fault: Fault, from: u64, to: u64) -> (Times, Option<(u128, String)>) {
+    let room = Room::new();
+    let mut leader = room.elector_of(upstreams_times());
+    leader.acquire().await;
+    let at = |millis| room.started + Duration::from_millis(millis);
+    let trouble = async {
+        sleep_until(at(from)).await;
+        room.store().fault = Some(fault);
+        sleep_until(at(to)).await;
+        room.store().fault = None;
+        std::future::pending::<()>().await;
+    };
+    let lost = tokio::select! {
+        lost = leader.renew() => Some((room.millis(Instant::now()), lost.to_string())),
+        () = trouble => None,
+        () = sleep_until(at(60_000)) => None,
+    };
+    let store = room.store();
+    let since = |times: &[Instant]| times.iter().map(|time| room.millis(*time)).collect();
+    (Times { asked: since(&store.asked), written: since(&store.written) }, lost)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_renewals_succeed_writes_every_five_seconds() {
+    let (times, lost) = lead_through(Fault::Away, 100_000, 100_000).await;
+    assert_eq!(times.written, (0..12).map(|at| at * 5000).collect::<Vec<_>>());
+    assert_eq!(lost, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_survives_what_is_over_at_its_last_try() {
+    let (times, lost) = lead_through(Fault::Away, 4900, 10_900).await;
+    assert_eq!(times.written[..3], [0, 11_000, 16_000]);
+    assert_eq!(lost, None);
+    // The answers to the first try do not come, and those to the second do.
+    let (times, lost) = lead_through(Fault::Stalls, 4900, 8400).await;
+    assert_eq!(times.written[..3], [0, 8500, 13_500]);
+    assert_eq!(lost, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_gives_up_twelve_seconds_after_its_last_renewal_and_three_before_its_lease_is_anybodys() {
+    let expired = "lease kube-system/test-operator could not be renewed within 10s";
+    for (fault, tries) in [(Fault::Away, 4), (Fault::NoWrites, 4), (Fault::Stalls, 2)] {
+        let (times, lost) = lead_through(fault, 5100, 60_000).await;
+        assert_eq!(times.written, [0, 5000], "{fault:?}");
+        let mut begun = times.asked;
+        begun.retain(|at| *at > 5000);
+        begun.dedup();
+        assert_eq!((begun.len(), begun[0]), (tries, 10_000), "{fault:?} {begun:?}");
+        assert_eq!(lost, Some((17_000, expired.to_owned())), "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_slept_past_its_deadline_goes_on_where_nobody_has_taken_its_lease() {
+    let room = Room::new();
+    let mut leader = room.elector_of(upstreams_times());
+    leader.acquire().await;
+    let term = leader.term();
+    tokio::time::advance(SECOND * 20).await;
+    assert!(term.is_over());
+    tokio::select! {
+        lost = leader.renew() => panic!("{lost}"),
+        () = room.until(|store| store.written.len() == 2) => {}
+    }
+    assert!(!term.is_over());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_goes_on_over_a_foreign_change_of_its_lease() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut leader = room.elector("a", FAST);
     leader.acquire().await;
     let mut labelled = room.store().lease.clone().unwrap();
@@ -349,16 +489,16 @@ async fn a_leader_goes_on_over_a_foreign_change_of_its_lease() {
     let version = room.store().version;
     tokio::select! {
         lost = leader.renew() => panic!("{lost}"),
-        () = until(|| room.store().version > version) => {}
+        () = room.until(|store| store.version > version) => {}
     }
     assert_eq!(room.store().lease.as_ref().unwrap()["metadata"]["labels"]["x"], "y");
     assert!(room.metrics.to_text().contains("leader_election_slowpath_total{name=\"test-operator\"} 1"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_cannot_renew_in_time_is_lost() {
     for fault in [Fault::NoWrites, Fault::Stalls] {
-        let room = Room::new().await;
+        let room = Room::new();
         let mut leader = room.elector_for(SECOND, "a", FAST);
         leader.acquire().await;
         room.store().fault = Some(fault);
@@ -368,9 +508,9 @@ async fn a_leader_that_cannot_renew_in_time_is_lost() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_written_is_tried_again_and_its_problem_noted_once() {
-    let room = Room::new().await;
+    let room = Room::new();
     room.store().fault = Some(Fault::NoWrites);
     let mut candidate = room.elector("a", FAST);
     assert!(timeout(FAST * 10, candidate.acquire()).await.is_err());
@@ -382,9 +522,9 @@ async fn a_lease_that_cannot_be_written_is_tried_again_and_its_problem_noted_onc
     assert_eq!(candidate.problem, None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_many_candidates_one_leads() {
-    let room = Room::new().await;
+    let room = Room::new();
     let (leads, mut led) = unbounded_channel();
     for index in 0..5 {
         let (mut elector, leads) = (room.elector(&format!("candidate-{index}"), FAST), leads.clone());
@@ -397,7 +537,7 @@ async fn of_many_candidates_one_leads() {
     let version = room.store().version;
     tokio::select! {
         lost = elector.renew() => panic!("{lost}"),
-        () = until(|| room.store().version > version + 5) => {}
+        () = room.until(|store| store.version > version + 2) => {}
     }
     assert!(led.try_recv().is_err(), "a second leader");
     elector.release().await;
@@ -437,31 +577,31 @@ async fn a_term_is_over_when_the_lease_has_expired_and_goes_on_with_the_next_ren
     assert!(!term.is_over());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_written_any_more_once_the_release_has_begun() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut leader = room.elector("a", FAST);
     leader.acquire().await;
     let term = leader.term();
     room.store().fault = Some(Fault::Stalls);
     tokio::select! {
         () = leader.release() => panic!("the lease cannot be released"),
-        () = until(|| term.is_over()) => {}
+        () = room.until(|_| term.is_over()) => {}
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_term_lasts_as_long_as_the_lease_says_to_others() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut leader = room.elector_for(Duration::from_millis(1900), "a", FAST);
     let term = leader.term();
     leader.acquire().await;
     assert_eq!((&room.spec()["leaseDurationSeconds"], term.lease_duration), (&json!(1), SECOND));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn only_a_leader_writes() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut elector = room.elector("a", LIMIT);
     let consistency = Consistency::new(room.client.clone(), Watched::default());
     let control = Control::new(room.client.with_term(elector.term()), Arc::new(consistency), Decisions::default());
@@ -475,14 +615,12 @@ async fn only_a_leader_writes() {
     assert!(matches!(write().await, Err(ApiError::NotLeading)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_write_that_had_to_wait_is_not_sent_once_the_term_is_over() {
-    let room = Room::new().await;
+    let room = Room::new();
     let mut elector = room.elector("a", FAST);
     elector.acquire().await;
-    let config = kube::Config::new(format!("http://{}", room.client.host()).parse().unwrap());
-    let options = ClientOptions { qps: Some(5.0), burst: 1, ..ClientOptions::default() };
-    let limited = Client::new(&config, options).unwrap();
+    let limited = room.client.beside(Some(Limit { qps: 5.0, burst: 1 })).unwrap();
     let consistency = Consistency::new(limited.clone(), Watched::default());
     let control = Control::new(limited.with_term(elector.term()), Arc::new(consistency), Decisions::default());
     let key = Key::new("kube-system", "web");

@@ -1,0 +1,180 @@
+//! Causes of what is being deleted and does not go, and of what has the wrong owner.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cause::State;
+use crate::words::{line, list, many, when};
+
+/// Why something is not gone, or will be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
+pub enum Deletion {
+    /// Somebody's finalizer is still there.
+    Finalizer {
+        /// Which one.
+        finalizer: String,
+        /// Who takes it away.
+        remover: String,
+        /// When it was deleted.
+        since: Option<Timestamp>,
+    },
+    /// It was deleted in the foreground, and dependents that block are still there.
+    BlockedByDependents {
+        /// `replicaset/web-6d4`.
+        dependents: Vec<String>,
+        /// The finalizer of one of them, and who takes it away; `""` for none.
+        finalizer: String,
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// It was deleted in the foreground, and nobody was seen who blocks that: the garbage collector's turn.
+    Foreground {
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// Its dependents are being made nobody's.
+    Orphaning {
+        /// So many are still its.
+        dependents: i64,
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// A pod's containers may still end by themselves.
+    Grace {
+        /// On which node; `""` for none.
+        node: String,
+        /// Until when.
+        until: Option<Timestamp>,
+    },
+    /// A pod's grace is over, and its node has not let it go.
+    NodeHolds {
+        /// Which node.
+        node: String,
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// A namespace still has something in it.
+    NamespaceContent {
+        /// `pods has 1 resource instances`.
+        content: String,
+        /// `example.com/a in 1 resource instances`, with who takes it away.
+        finalizers: String,
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// What a namespace has in it cannot be listed or deleted.
+    NamespaceBlocked {
+        /// `NamespaceDeletionDiscoveryFailure`.
+        condition: String,
+        /// Why not.
+        message: String,
+    },
+    /// A namespace is being emptied.
+    NamespaceEmptying {
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// Nothing keeps it: it goes.
+    Going {
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// The owner that it names is not in its namespace.
+    OwnerElsewhere {
+        /// `deployment/web`.
+        owner: String,
+        /// What was said of it.
+        message: String,
+    },
+    /// The owner that it names is not there: the garbage collector deletes it.
+    OwnerAbsent {
+        /// `deployment/web`.
+        owner: String,
+        /// Whether one of that name is there, with another uid.
+        is_another: bool,
+    },
+}
+
+impl Deletion {
+    /// Whether anybody has to do something.
+    pub fn state(&self) -> State {
+        match self {
+            Self::Finalizer { .. }
+            | Self::NodeHolds { .. }
+            | Self::NamespaceBlocked { .. }
+            | Self::OwnerElsewhere { .. } => State::Stuck,
+            Self::BlockedByDependents { finalizer, .. } if !finalizer.is_empty() => State::Stuck,
+            Self::NamespaceContent { finalizers, .. } if !finalizers.is_empty() => State::Stuck,
+            Self::BlockedByDependents { .. }
+            | Self::NamespaceContent { .. }
+            | Self::Foreground { .. }
+            | Self::Orphaning { .. }
+            | Self::Grace { .. }
+            | Self::NamespaceEmptying { .. }
+            | Self::Going { .. }
+            | Self::OwnerAbsent { .. } => State::InProgress,
+        }
+    }
+
+    /// In words.
+    pub fn text(&self, now: Timestamp) -> String {
+        let deleted = |since: &Option<Timestamp>| {
+            since.map_or_else(|| "deleted".to_owned(), |time| format!("deleted {}", when(time, now)))
+        };
+        match self {
+            Self::Finalizer { finalizer, remover, since } => {
+                format!("{}; it waits for the finalizer `{finalizer}`, which {remover} removes", deleted(since))
+            }
+            Self::BlockedByDependents { dependents, finalizer, since } => {
+                let count = i64::try_from(dependents.len()).unwrap_or(i64::MAX);
+                let stuck =
+                    if finalizer.is_empty() { String::new() } else { format!(", which has the finalizer {finalizer}") };
+                let named = list(dependents);
+                format!(
+                    "{} in the foreground; it waits for {}: {named}{stuck}",
+                    deleted(since),
+                    many(count, "dependent")
+                )
+            }
+            Self::Foreground { since } => format!(
+                "{} in the foreground; no dependent is seen that blocks it, garbage-collector-operator lets it go",
+                deleted(since)
+            ),
+            Self::Orphaning { dependents, since } => {
+                let count = many(*dependents, "dependent");
+                format!(
+                    "{}; garbage-collector-operator makes its {count} nobody's first (finalizer orphan)",
+                    deleted(since)
+                )
+            }
+            Self::Grace { node, until } => {
+                let until = until.map(|time| format!(", at the latest {}", when(time, now))).unwrap_or_default();
+                let node = if node.is_empty() { String::new() } else { format!(" on node {node}") };
+                format!("deleted; its containers{node} are ending{until}")
+            }
+            Self::NodeHolds { node, since } => {
+                format!("{}; its grace is over, and node {node} has not let it go", deleted(since))
+            }
+            Self::NamespaceContent { content, finalizers, since } => {
+                let finalizers = if finalizers.is_empty() { String::new() } else { format!("; {finalizers}") };
+                format!("{}; it is not empty: {content}{finalizers}", deleted(since))
+            }
+            Self::NamespaceBlocked { condition, message } => {
+                format!("deleted, but what is in it is not known or does not go ({condition}): {}", line(message))
+            }
+            Self::NamespaceEmptying { since } => format!("{}; it is being emptied", deleted(since)),
+            Self::Going { since } => format!("{}; nothing keeps it", deleted(since)),
+            Self::OwnerElsewhere { owner, message } => {
+                let said = if message.is_empty() { String::new() } else { format!(": {}", line(message)) };
+                format!("its owner {owner} is not in its namespace, so nobody owns it and it will be deleted{said}")
+            }
+            Self::OwnerAbsent { owner, is_another: false } => {
+                format!("its owner {owner} is not there: garbage-collector-operator deletes it")
+            }
+            Self::OwnerAbsent { owner, is_another: true } => {
+                format!("its owner {owner} was replaced by another of that name: garbage-collector-operator deletes it")
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Why the apiserver refused to create something, told apart by the words that it uses.
+//!
+//! Left out: codes. What an event or a condition keeps of a refusal is its message alone.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::words::line;
+
+/// Who or what refused, and what it said of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "by")]
+pub enum Refusal {
+    /// A quota is used up.
+    Quota {
+        /// The `ResourceQuota`.
+        quota: String,
+        /// `pods 17/17`: what is used, and the limit.
+        used: String,
+    },
+    /// A quota counts what the pod doesn't say.
+    QuotaNeeds {
+        /// The `ResourceQuota`.
+        quota: String,
+        /// `limits.cpu`.
+        fields: String,
+    },
+    /// A webhook said no.
+    Webhook {
+        /// Its name.
+        webhook: String,
+        /// What it said.
+        message: String,
+    },
+    /// A webhook could not be asked.
+    WebhookDead {
+        /// Its name.
+        webhook: String,
+        /// What happened.
+        error: String,
+    },
+    /// A policy of the apiserver's own said no.
+    Policy {
+        /// The `ValidatingAdmissionPolicy`.
+        policy: String,
+        /// What it said.
+        message: String,
+    },
+    /// Pod Security.
+    PodSecurity {
+        /// `restricted:latest`.
+        level: String,
+        /// What the pod lacks.
+        message: String,
+    },
+    /// A `LimitRange`.
+    LimitRange {
+        /// What it said.
+        message: String,
+    },
+    /// The pod names a `ServiceAccount` that is not there.
+    NoServiceAccount {
+        /// Its name.
+        name: String,
+    },
+    /// The pod names a `PriorityClass` that is not there.
+    NoPriorityClass {
+        /// Its name.
+        name: String,
+    },
+    /// The namespace is being deleted.
+    NamespaceEnding {
+        /// Its name.
+        namespace: String,
+    },
+    /// Whoever asked may not.
+    NotAllowed {
+        /// Who asked, and for what.
+        message: String,
+    },
+    /// The object is not valid.
+    Invalid {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Anything else.
+    Other {
+        /// What was said.
+        message: String,
+    },
+}
+
+/// What stands between two texts.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let rest = text.split_once(before)?.1;
+    Some(rest.split_once(after).map_or(rest, |(within, _)| within))
+}
+
+/// What follows the first of these texts.
+fn after<'a>(text: &'a str, before: &[&str]) -> &'a str {
+    before.iter().find_map(|before| Some(text.split_once(before)?.1)).unwrap_or(text).trim()
+}
+
+/// `requested: cpu=1,pods=1, used: cpu=2,pods=17, limited: cpu=9,pods=17` as `pods 17/17`: only what is short.
+fn used(message: &str) -> String {
+    let pairs = |text: Option<&str>| -> Vec<(String, String)> {
+        let pairs = text.unwrap_or_default().split(',').filter_map(|pair| pair.trim().split_once('='));
+        pairs.map(|(name, amount)| (name.to_owned(), amount.to_owned())).collect()
+    };
+    let (used, limited) =
+        (pairs(between(message, "used: ", ", limited:")), pairs(message.split_once("limited: ").map(|at| at.1)));
+    let of = used.iter().filter_map(|(name, amount)| {
+        let (_, limit) = limited.iter().find(|(limited, _)| limited == name)?;
+        Some(format!("{name} {amount}/{limit}"))
+    });
+    of.collect::<Vec<_>>().join(", ")
+}
+
+impl Refusal {
+    /// From a message of the apiserver's, whatever an operator or an event put before it.
+    ///
+    /// Upstream: the messages of the admission plugins in `plugin/pkg/admission` and of
+    /// `staging/src/k8s.io/apiserver/pkg/admission/plugin/{resourcequota,webhook,policy}`.
+    pub fn read(message: &str) -> Self {
+        Self::of_quota(message)
+            .or_else(|| Self::of_admission(message))
+            .or_else(|| Self::of_absence(message))
+            .unwrap_or_else(|| Self::of_request(message))
+    }
+
+    fn of_quota(message: &str) -> Option<Self> {
+        if let Some(quota) = between(message, "exceeded quota: ", ",") {
+            return Some(Self::Quota { quota: quota.to_owned(), used: used(message) });
+        }
+        let quota = between(message, "failed quota: ", ":")?;
+        let fields = line(after(message, &["must specify "])).replace(',', ", ");
+        Some(Self::QuotaNeeds { quota: quota.to_owned(), fields })
+    }
+
+    fn of_admission(message: &str) -> Option<Self> {
+        if let Some(webhook) = between(message, "failed calling webhook \"", "\"") {
+            let error = line(after(message, &["\": failed to call webhook: ", "\": "]));
+            return Some(Self::WebhookDead { webhook: webhook.to_owned(), error });
+        }
+        if let Some(webhook) = between(message, "admission webhook \"", "\"") {
+            let said = line(after(message, &["denied the request: ", "denied the request"]));
+            return Some(Self::Webhook { webhook: webhook.to_owned(), message: said });
+        }
+        if let Some(policy) = between(message, "ValidatingAdmissionPolicy '", "'") {
+            let said = line(after(message, &["denied request: ", "denied the request: "]));
+            return Some(Self::Policy { policy: policy.to_owned(), message: said });
+        }
+        if let Some(level) = between(message, "violates PodSecurity \"", "\"") {
+            let said = line(after(message, &[&format!("violates PodSecurity \"{level}\": ")]));
+            return Some(Self::PodSecurity { level: level.to_owned(), message: said });
+        }
+        let is_limit = ["maximum ", "minimum "].iter().any(|bound| message.contains(bound))
+            && ["usage per", "storage usage", "limit to request ratio"].iter().any(|word| message.contains(word));
+        is_limit.then(|| Self::LimitRange { message: line(after(message, &["is forbidden: "])) })
+    }
+
+    fn of_absence(message: &str) -> Option<Self> {
+        if message.contains("error looking up service account") {
+            let name = between(message, "serviceaccount \"", "\"")?.to_owned();
+            return Some(Self::NoServiceAccount { name });
+        }
+        if let Some(name) = between(message, "no PriorityClass with name ", " was found") {
+            return Some(Self::NoPriorityClass { name: name.to_owned() });
+        }
+        let namespace = between(message, "unable to create new content in namespace ", " because")?;
+        Some(Self::NamespaceEnding { namespace: namespace.to_owned() })
+    }
+
+    fn of_request(message: &str) -> Self {
+        if message.contains("User \"") && message.contains("\" cannot ") {
+            return Self::NotAllowed { message: line(after(message, &["is forbidden: ", "forbidden: "])) };
+        }
+        if message.contains(" is invalid: ") {
+            return Self::Invalid { message: line(after(message, &[" is invalid: "])) };
+        }
+        Self::Other { message: line(message) }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quota { quota, used } if used.is_empty() => write!(f, "quota `{quota}`"),
+            Self::Quota { quota, used } => write!(f, "quota `{quota}` ({used})"),
+            Self::QuotaNeeds { quota, fields } => write!(f, "quota `{quota}`: its pods must specify {fields}"),
+            Self::Webhook { webhook, message } if message.is_empty() => write!(f, "webhook `{webhook}`"),
+            Self::Webhook { webhook, message } => write!(f, "webhook `{webhook}`: {message}"),
+            Self::WebhookDead { webhook, error } => write!(f, "webhook `{webhook}`, which does not answer: {error}"),
+            Self::Policy { policy, message } => write!(f, "policy `{policy}`: {message}"),
+            Self::PodSecurity { level, message } => write!(f, "Pod Security `{level}`: {message}"),
+            Self::LimitRange { message } => write!(f, "a LimitRange: {message}"),
+            Self::NoServiceAccount { name } => write!(f, "the apiserver: there is no ServiceAccount `{name}`"),
+            Self::NoPriorityClass { name } => write!(f, "the apiserver: there is no PriorityClass `{name}`"),
+            Self::NamespaceEnding { namespace } => write!(f, "the apiserver: namespace `{namespace}` is being deleted"),
+            Self::Invalid { message } => write!(f, "the apiserver, as invalid: {message}"),
+            Self::NotAllowed { message } | Self::Other { message } => write!(f, "the apiserver: {message}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_apiservers_words_tell_who_refused() {
+        let row = |message: &str, expected: &str| assert_eq!(Refusal::read(message).to_string(), expected, "{message}");
+        row(
+            "pods \"web-6d4-\" is forbidden: exceeded quota: team, requested: pods=1, used: pods=17, limited: pods=17",
+            "quota `team` (pods 17/17)",
+        );
+        row(
+            "pods \"a\" is forbidden: exceeded quota: q, requested: limits.cpu=1,pods=1, used: limits.cpu=2,pods=3, \
+             limited: limits.cpu=2,pods=3",
+            "quota `q` (limits.cpu 2/2, pods 3/3)",
+        );
+        row(
+            "pods \"a\" is forbidden: failed quota: q: must specify limits.cpu,limits.memory",
+            "quota `q`: its pods must specify limits.cpu, limits.memory",
+        );
+        row(
+            "admission webhook \"pods.acme.example\" denied the request: no team label",
+            "webhook `pods.acme.example`: no team label",
+        );
+        row("admission webhook \"a\" denied the request without explanation", "webhook `a`: without explanation");
+        row(
+            "Internal error occurred: failed calling webhook \"a.b\": failed to call webhook: Post \"https://a.svc:443/\": connection refused",
+            "webhook `a.b`, which does not answer: Post \"https://a.svc:443/\": connection refused",
+        );
+        row(
+            "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: too many",
+            "policy `p`: too many",
+        );
+        row(
+            "pods \"a\" is forbidden: violates PodSecurity \"restricted:latest\": allowPrivilegeEscalation != false",
+            "Pod Security `restricted:latest`: allowPrivilegeEscalation != false",
+        );
+        row(
+            "pods \"a\" is forbidden: maximum cpu usage per Container is 1, but limit is 2",
+            "a LimitRange: maximum cpu usage per Container is 1, but limit is 2",
+        );
+        row(
+            "pods \"a-\" is forbidden: error looking up service account team/robot: serviceaccount \"robot\" not found",
+            "the apiserver: there is no ServiceAccount `robot`",
+        );
+        row(
+            "pods \"a\" is forbidden: no PriorityClass with name high was found",
+            "the apiserver: there is no PriorityClass `high`",
+        );
+        row(
+            "pods \"a\" is forbidden: unable to create new content in namespace team because it is being terminated",
+            "the apiserver: namespace `team` is being deleted",
+        );
+        row(
+            "pods is forbidden: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\" in API group \"\"",
+            "the apiserver: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\" in API group \"\"",
+        );
+        row("Pod \"a\" is invalid: spec.x: Required value", "the apiserver, as invalid: spec.x: Required value");
+        row("etcdserver: no space", "the apiserver: etcdserver: no space");
+    }
+}

@@ -1,0 +1,124 @@
+//! Why what was deleted is still there, and what is about to be deleted as its owner is gone.
+//!
+//! Left out: whether its operators are at work, which is asked where nothing else keeps it.
+
+use crate::cause::Cause;
+use crate::cause::deletion::Deletion;
+use crate::evidence::Evidence;
+use crate::kinds;
+use crate::object::{Condition, Object};
+use crate::words::line;
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+/// What tells, in this order, why a namespace does not end.
+const BLOCKED: [&str; 3] = [
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+    "NamespaceDeletionContentFailure",
+];
+
+/// Why it is not gone, or will be; none for an object that nobody deletes.
+pub(crate) fn cause(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
+    if object.deleted().is_none() {
+        return orphaned(evidence, object).map(Cause::from);
+    }
+    let found = namespace(object)
+        .or_else(|| foreign(object))
+        .or_else(|| collected(evidence, object))
+        .or_else(|| pod(evidence, object));
+    Some(found.unwrap_or_else(|| Deletion::Going { since: object.deleted() }).into())
+}
+
+fn foreign(object: Object<'_>) -> Option<Deletion> {
+    let of_spec = object.texts("/spec/finalizers").into_iter().filter(|_| object.kind() == "Namespace");
+    let all = object.texts("/metadata/finalizers").into_iter().chain(of_spec);
+    let known = [FOREGROUND, ORPHAN, "kubernetes"];
+    let finalizer = all.into_iter().find(|finalizer| !known.contains(finalizer))?;
+    let remover = kinds::remover(finalizer);
+    Some(Deletion::Finalizer { finalizer: finalizer.to_owned(), remover, since: object.deleted() })
+}
+
+/// The finalizer of another, of an object that is being deleted.
+fn held(dependent: Object<'_>) -> Option<&str> {
+    let own = dependent.texts("/metadata/finalizers").into_iter().find(|name| ![FOREGROUND, ORPHAN].contains(name));
+    own.filter(|_| dependent.deleted().is_some())
+}
+
+/// What the garbage collector does first.
+fn collected(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
+    let finalizers = object.texts("/metadata/finalizers");
+    let since = object.deleted();
+    if finalizers.contains(&ORPHAN) {
+        let dependents = evidence.owned_by(object.uid()).count();
+        return Some(Deletion::Orphaning { dependents: i64::try_from(dependents).unwrap_or(i64::MAX), since });
+    }
+    if !finalizers.contains(&FOREGROUND) {
+        return None;
+    }
+    let blocks = |dependent: &Object<'_>| dependent.owners().any(|owner| owner.uid == object.uid() && owner.blocks);
+    let mut blocking: Vec<Object<'_>> = evidence.owned_by(object.uid()).filter(blocks).collect();
+    if blocking.is_empty() {
+        return Some(Deletion::Foreground { since });
+    }
+    // One that somebody holds is what everything waits for.
+    blocking.sort_by_key(|dependent| held(*dependent).is_none());
+    let finalizer = blocking
+        .first()
+        .copied()
+        .and_then(held)
+        .map(|name| format!("`{name}`, which {} removes", kinds::remover(name)));
+    let dependents = blocking.iter().map(|dependent| dependent.called()).collect();
+    Some(Deletion::BlockedByDependents { dependents, finalizer: finalizer.unwrap_or_default(), since })
+}
+
+fn pod(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
+    if object.kind() != "Pod" {
+        return None;
+    }
+    let (node, until) = (object.text("/spec/nodeName").to_owned(), object.time("/metadata/deletionTimestamp"));
+    if until.is_some_and(|until| until > evidence.now) {
+        return Some(Deletion::Grace { node, until });
+    }
+    (!node.is_empty()).then(|| Deletion::NodeHolds { node, since: object.deleted() })
+}
+
+/// A namespace says itself what keeps it.
+fn namespace(object: Object<'_>) -> Option<Deletion> {
+    if object.kind() != "Namespace" {
+        return None;
+    }
+    let since = object.deleted();
+    let holding = |name: &str| object.condition(name).filter(|condition| condition.status == "True");
+    if let Some(Condition { name, message, .. }) = BLOCKED.iter().find_map(|name| holding(name)) {
+        return Some(Deletion::NamespaceBlocked { condition: name.to_owned(), message: line(message) });
+    }
+    let after = |condition: Condition<'_>| {
+        let message = condition.message;
+        line(message.split_once(": ").map_or(message, |(_, rest)| rest)).replace(". has", " has")
+    };
+    let content = holding("NamespaceContentRemaining").map(after);
+    let finalizers = holding("NamespaceFinalizersRemaining").map(|condition| {
+        let named = after(condition);
+        let first = named.split(" in ").next().unwrap_or_default().to_owned();
+        format!("finalizers: {named}; {} removes `{first}`", kinds::remover(&first))
+    });
+    if content.is_none() && finalizers.is_none() {
+        return foreign(object).or(Some(Deletion::NamespaceEmptying { since }));
+    }
+    let content = content.unwrap_or_else(|| "something in it".to_owned());
+    Some(Deletion::NamespaceContent { content, finalizers: finalizers.unwrap_or_default(), since })
+}
+
+/// None of its owners is there.
+fn orphaned(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
+    let absent: Vec<_> =
+        object.owners().filter(|owner| evidence.absent_owners.iter().any(|uid| uid == owner.uid)).collect();
+    let first = absent.first().filter(|_| absent.len() == object.owners().count())?;
+    let owner = format!("{}/{}", first.kind.to_lowercase(), first.name);
+    if let Some(event) = evidence.event(object, &["OwnerRefInvalidNamespace"]) {
+        return Some(Deletion::OwnerElsewhere { owner, message: line(event.text("/message")) });
+    }
+    let is_another = evidence.of_kind(first.kind).any(|other| other.name() == first.name && other.uid() != first.uid);
+    Some(Deletion::OwnerAbsent { owner, is_another })
+}

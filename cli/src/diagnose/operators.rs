@@ -1,0 +1,181 @@
+//! What keeps those who should act from acting: judged by Leases and by what they say themselves.
+//!
+//! Left out: whether there is anything to do. This is asked only where an object is not at rest.
+
+use jiff::{SignedDuration, Timestamp};
+use shared::api::explain::{CacheState, Explanation, KeyState, Outcome};
+
+use crate::cause::Cause;
+use crate::cause::operators::Operators;
+use crate::cause::refusal::Refusal;
+use crate::evidence::{Asked, Evidence, Seen};
+use crate::kinds;
+use crate::lease::{self, Runner};
+use crate::object::Object;
+
+/// A watch sends a bookmark every minute or so, even where nothing changes.
+const SILENT: SignedDuration = SignedDuration::from_secs(180);
+/// A key is held for a moment after every write.
+const HELD: SignedDuration = SignedDuration::from_secs(3);
+const QUEUED: SignedDuration = SignedDuration::from_secs(3);
+const SLOW: SignedDuration = SignedDuration::from_secs(30);
+
+/// What upstream calls the controller of an operator.
+pub(crate) fn controller_of(operator: &str) -> String {
+    format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
+}
+
+/// What the operator said about this object.
+pub(crate) fn answer<'a>(asked: &'a Asked, object: Object<'_>) -> Option<&'a Explanation> {
+    asked.answers.iter().find(|answer| {
+        let about = &answer.object;
+        (about.namespace.as_str(), about.name.as_str()) == (object.namespace(), object.name())
+            && kinds::is_of(object.kind(), &about.resource)
+    })
+}
+
+/// The operators that were asked about this object or act on its kind.
+fn concerned<'a>(evidence: &'a Evidence, object: Object<'a>) -> impl Iterator<Item = &'a Asked> {
+    let names = kinds::operators_of(object.group(), object.kind());
+    evidence.operators.iter().filter(move |asked| names.contains(&asked.operator.as_str()))
+}
+
+/// The error of the key that failed last, and when it is tried again.
+pub(crate) fn failing_key(evidence: &Evidence, object: Object<'_>) -> Option<(String, Option<Timestamp>)> {
+    let keys = concerned(evidence, object).filter_map(|asked| answer(asked, object)).flat_map(|answer| &answer.keys);
+    let failing = keys.filter(|key| key.standing.failures > 0).find_map(|key| Some((last_error(key)?, key)));
+    failing.map(|(error, key)| (error.to_owned(), key.standing.next_try))
+}
+
+fn last_error(key: &KeyState) -> Option<&str> {
+    let failed = key.last.iter().find(|decision| decision.outcome == Outcome::Failed)?;
+    failed.error.as_deref()
+}
+
+/// The apiserver refused a write as its operator may not do it.
+pub(crate) fn without_role(object: Object<'_>, error: &str) -> Cause {
+    let operator = keeper(object).unwrap_or("its operator");
+    Operators::WithoutRole { operator: operator.to_owned(), error: error.to_owned() }.into()
+}
+
+/// What is wrong however well the object is: two run the same controller, or its newest state cannot be read.
+pub(crate) fn alarm(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
+    concerned(evidence, object).find_map(|asked| twice(evidence, asked, object).or_else(|| unreadable(asked, object)))
+}
+
+/// Who runs the controller of this operator, as far as this object's own fields tell, too.
+pub(crate) fn runner(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> (Runner, Option<Timestamp>) {
+    let since = asked.lease.known().and_then(|lease| lease.acquired);
+    let is_its = keeper(object) == Some(asked.operator.as_str());
+    let wrote = lease::manager_wrote(object).filter(|wrote| is_its && since.is_some_and(|since| *wrote > since));
+    let controller = controller_of(&asked.operator);
+    (lease::runner(&asked.lease, &evidence.manager, &controller, wrote.is_some(), evidence.now), wrote)
+}
+
+fn twice(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> Option<Cause> {
+    let (runner, wrote) = runner(evidence, asked, object);
+    let is_its = keeper(object) == Some(asked.operator.as_str());
+    let (operator, controller) = (asked.operator.clone(), controller_of(&asked.operator));
+    (is_its && runner == Runner::Both).then(|| Operators::RunTwice { operator, controller, wrote }.into())
+}
+
+fn unreadable(asked: &Asked, object: Object<'_>) -> Option<Cause> {
+    let own = answer(asked, object)?;
+    let name = if object.namespace().is_empty() {
+        object.name().to_owned()
+    } else {
+        format!("{}/{}", object.namespace(), object.name())
+    };
+    let mut found = own.caches.iter().filter(|cache| kinds::is_of(object.kind(), &cache.resource));
+    let (cache, error) = found.find_map(|cache| Some((cache, cache.unreadable.get(&name)?)))?;
+    let (operator, resource) = (asked.operator.clone(), cache.resource.clone());
+    Some(Operators::Unreadable { operator, resource, object: name, error: error.clone() }.into())
+}
+
+/// Why nobody acts on the object, or on what it owns: its keepers, or the one operator whose turn it is.
+pub(crate) fn problem(evidence: &Evidence, object: Object<'_>, turn: Option<&str>) -> Option<Cause> {
+    let owned = evidence.owned_by(object.uid()).filter(|owned| turn.is_none() && owned.kind() != "Pod");
+    let all: Vec<(Object<'_>, &Asked)> = std::iter::once(object)
+        .chain(owned)
+        .filter_map(|object| {
+            let name = turn.or_else(|| keeper(object))?;
+            Some((object, evidence.operators.iter().find(|asked| asked.operator == name)?))
+        })
+        .collect();
+    let found = all.iter().find_map(|(_, asked)| not_at_work(evidence, asked));
+    found.or_else(|| all.iter().find_map(|(object, asked)| said(evidence, asked, *object))).map(Cause::from)
+}
+
+/// The operator that keeps objects of this kind; the garbage collector keeps none.
+fn keeper(object: Object<'_>) -> Option<&'static str> {
+    kinds::operators_of(object.group(), object.kind()).first().copied().filter(|name| *name != kinds::COLLECTOR)
+}
+
+fn not_at_work(evidence: &Evidence, asked: &Asked) -> Option<Operators> {
+    let controller = controller_of(&asked.operator);
+    if lease::runner(&asked.lease, &evidence.manager, &controller, false, evidence.now) != Runner::Nobody {
+        return None;
+    }
+    let operator = asked.operator.clone();
+    Some(match &asked.lease {
+        Seen::Is(lease) if lease.holder.is_empty() => Operators::LeaseFree { operator },
+        Seen::Is(lease) => {
+            Operators::LeaseExpired { operator, holder: lease.pod().to_owned(), expired: lease.expires() }
+        }
+        Seen::Absent | Seen::Hidden => Operators::NotRunning { operator, controller },
+    })
+}
+
+/// What the operator says itself: first what it cannot see, then what its key waits for.
+fn said(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> Option<Operators> {
+    let answer = answer(asked, object)?;
+    let operator = &answer.operator;
+    let blind = answer.caches.iter().find_map(|cache| failing(operator, cache));
+    let unread = answer.caches.iter().find_map(|cache| {
+        let (object, error) = cache.unreadable.iter().next()?;
+        let (operator, resource) = (operator.clone(), cache.resource.clone());
+        Some(Operators::Unreadable { operator, resource, object: object.clone(), error: error.clone() })
+    });
+    let silent = answer.caches.iter().filter(|cache| cache.synced).find_map(|cache| {
+        let heard = cache.heard.filter(|heard| evidence.now.duration_since(*heard) > SILENT)?;
+        Some(Operators::CacheSilent { operator: operator.clone(), resource: cache.resource.clone(), heard })
+    });
+    let waits = answer.keys.iter().find_map(|key| standing(operator, key, evidence.now));
+    blind.or(unread).or(silent).or(waits)
+}
+
+fn failing(operator: &str, cache: &CacheState) -> Option<Operators> {
+    let error = cache.failing.clone()?;
+    let operator = operator.to_owned();
+    if let Refusal::NotAllowed { message: error } = Refusal::read(&error) {
+        return Some(Operators::WithoutRole { operator, error });
+    }
+    Some(Operators::CacheFailing { operator, resource: cache.resource.clone(), error })
+}
+
+fn standing(operator: &str, key: &KeyState, now: Timestamp) -> Option<Operators> {
+    let operator = operator.to_owned();
+    let standing = &key.standing;
+    let is_older = |since: &Timestamp, than: SignedDuration| now.duration_since(*since) > than;
+    if standing.failures > 0 {
+        let error = last_error(key).unwrap_or_default().to_owned();
+        if let Refusal::NotAllowed { message: error } = Refusal::read(&error) {
+            return Some(Operators::WithoutRole { operator, error });
+        }
+        let (failures, next_try) = (standing.failures, standing.next_try);
+        return Some(Operators::BackOff { operator, failures, error, next_try });
+    }
+    if let Some(unlisted) = standing.held.iter().find(|held| held.until == "the first list") {
+        return Some(Operators::CacheUnsynced { operator, resource: unlisted.resource.clone() });
+    }
+    let since = standing.processing;
+    if !standing.held.is_empty() && since.is_none_or(|since| is_older(&since, HELD)) {
+        let until = standing.held.iter().map(|held| format!("{} of {}", held.until, held.resource)).collect();
+        return Some(Operators::Held { operator, until, since });
+    }
+    if let Some(since) = since.filter(|since| standing.held.is_empty() && is_older(since, SLOW)) {
+        return Some(Operators::Slow { operator, since });
+    }
+    let since = standing.queued.filter(|since| is_older(since, QUEUED))?;
+    Some(Operators::Queued { operator, since })
+}

@@ -1,0 +1,248 @@
+//! Why what keeps pods has not the pods that it should have.
+//!
+//! Left out: what the pods are for. A `DaemonSet`'s number of pods is what its status says.
+
+use std::collections::HashMap;
+use std::mem::discriminant;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::cause::Cause;
+use crate::cause::refusal::Refusal;
+use crate::cause::trouble::Trouble;
+use crate::cause::workload::{Pods, Workload};
+use crate::diagnose::{operators, pods};
+use crate::evidence::Evidence;
+use crate::object::Object;
+
+/// The kinds that keep pods.
+pub(crate) const KINDS: [&str; 5] = ["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"];
+
+/// One of them, and its pods.
+struct Fleet<'a> {
+    evidence: &'a Evidence,
+    object: Object<'a>,
+    /// What owns the pods: itself, or its `ReplicaSets`.
+    keepers: Vec<Object<'a>>,
+    /// Those that neither end nor have ended.
+    pods: Vec<Object<'a>>,
+    wanted: i64,
+    ready: i64,
+}
+
+/// Why it is as it is.
+pub(crate) fn cause(evidence: &Evidence, object: Object<'_>) -> Cause {
+    let fleet = Fleet::new(evidence, object);
+    let found = fleet
+        .of_spec()
+        .or_else(|| fleet.refused())
+        .or_else(|| fleet.paused().or_else(|| fleet.zero()))
+        .or_else(|| fleet.troubled())
+        .or_else(|| fleet.on_the_way())
+        .or_else(|| fleet.clash());
+    found.unwrap_or_else(|| Workload::Ready { ready: fleet.of(fleet.ready) }.into())
+}
+
+/// The number of things as the API counts them.
+fn number<T>(items: &[T]) -> i64 {
+    i64::try_from(items.len()).unwrap_or(i64::MAX)
+}
+
+impl<'a> Fleet<'a> {
+    fn new(evidence: &'a Evidence, object: Object<'a>) -> Self {
+        let keepers: Vec<Object<'a>> = if object.kind() == "Deployment" {
+            evidence.owned_by(object.uid()).filter(|owned| owned.kind() == "ReplicaSet").collect()
+        } else {
+            vec![object]
+        };
+        let owned = keepers.iter().flat_map(|keeper| evidence.owned_by(keeper.uid()));
+        let pods: Vec<Object<'a>> = owned.filter(|pod| pod.kind() == "Pod" && pods::is_active(*pod)).collect();
+        let wanted = if object.kind() == "DaemonSet" {
+            object.count("/status/desiredNumberScheduled")
+        } else {
+            object.number("/spec/replicas").unwrap_or(1)
+        };
+        let ready = i64::try_from(pods.iter().filter(|pod| pods::is_ready(**pod)).count()).unwrap_or(i64::MAX);
+        Self { evidence, object, keepers, pods, wanted, ready }
+    }
+
+    fn of(&self, count: i64) -> Pods {
+        Pods { count, of: self.wanted }
+    }
+
+    fn there(&self) -> i64 {
+        number(&self.pods)
+    }
+
+    fn updated(&self) -> i64 {
+        let field = if self.object.kind() == "DaemonSet" { "updatedNumberScheduled" } else { "updatedReplicas" };
+        self.object.count(&format!("/status/{field}"))
+    }
+
+    fn has_rollouts(&self) -> bool {
+        ["Deployment", "StatefulSet", "DaemonSet"].contains(&self.object.kind())
+    }
+
+    fn of_spec(&self) -> Option<Cause> {
+        let kind = self.object.kind();
+        if let Some(selector) = self.object.selector().filter(|_| kind != "ReplicationController") {
+            let labels = self.object.labels("/spec/template/metadata/labels");
+            let message = match selector {
+                Err(message) => Some(message),
+                Ok(selector) if selector.is_empty() => Some("it is empty, and so selects everything".to_owned()),
+                Ok(selector) if !selector.matches(&labels) => {
+                    Some(format!("{selector} does not select the pods of its own template"))
+                }
+                Ok(_) => None,
+            };
+            if let Some(message) = message {
+                return Some(Workload::InvalidSelector { message }.into());
+            }
+        }
+        let (generation, observed) =
+            (self.object.count("/metadata/generation"), self.object.count("/status/observedGeneration"));
+        (observed < generation).then(|| Workload::NotObserved { generation, observed }.into())
+    }
+
+    /// A keeper of pods that are missing, and why the apiserver refuses them.
+    fn refused(&self) -> Option<Cause> {
+        let refusal = self.keepers.iter().find_map(|keeper| {
+            let own = self.evidence.owned_by(keeper.uid());
+            let own = own.filter(|pod| pod.kind() == "Pod" && pods::is_active(*pod)).count();
+            let wanted = if keeper.uid() == self.object.uid() { self.wanted } else { keeper.count("/spec/replicas") };
+            let is_short = i64::try_from(own).is_ok_and(|own| own < wanted);
+            is_short.then(|| refusal(self.evidence, *keeper)).flatten().map(|found| (keeper, found))
+        });
+        let condition = self.object.condition("ReplicaFailure").filter(|condition| condition.status == "True");
+        let (by, (message, next_try)) = match (refusal, condition) {
+            (Some((keeper, found)), _) => (*keeper, found),
+            (None, Some(condition)) if self.there() < self.wanted => {
+                (self.object, (condition.message.to_owned(), None))
+            }
+            (None, _) => return None,
+        };
+        let refusal = Refusal::read(&message);
+        if let Refusal::NotAllowed { message } = &refusal {
+            return Some(operators::without_role(by, message));
+        }
+        let missing = self.of((self.wanted - self.there()).max(1));
+        let by = format!("{} {}", by.kind(), by.name());
+        Some(Workload::Refused { missing, by, refusal, next_try }.into())
+    }
+
+    fn paused(&self) -> Option<Cause> {
+        let is_paused = self.object.is("/spec/paused") && self.updated() < self.wanted;
+        is_paused.then(|| Workload::Paused { updated: self.of(self.updated()) }.into())
+    }
+
+    fn zero(&self) -> Option<Cause> {
+        let is_target = |scaler: &Object<'_>| {
+            (scaler.text("/spec/scaleTargetRef/kind"), scaler.text("/spec/scaleTargetRef/name"))
+                == (self.object.kind(), self.object.name())
+        };
+        let scaler = self.evidence.of_kind("HorizontalPodAutoscaler").find(is_target);
+        let autoscaler = scaler.map(Object::called).unwrap_or_default();
+        (self.wanted == 0).then(|| Workload::ScaledToZero { autoscaler, left: self.there() }.into())
+    }
+
+    fn is_late(&self) -> bool {
+        self.object.condition("Progressing").is_some_and(|condition| condition.reason == "ProgressDeadlineExceeded")
+    }
+
+    /// The trouble that explains most, and of several that explain as much the one that most pods have.
+    fn troubled(&self) -> Option<Cause> {
+        let troubles = self.pods.iter().filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
+        let troubles: Vec<(Object<'_>, Trouble)> = troubles.filter(|(_, trouble)| !trouble.is_passing()).collect();
+        let mut counts = HashMap::new();
+        for (_, trouble) in &troubles {
+            *counts.entry(discriminant(trouble)).or_insert(0) += 1;
+        }
+        let weigh = |trouble: &Trouble| (trouble.weight(), counts.get(&discriminant(trouble)).copied().unwrap_or(0));
+        let (pod, trouble) = troubles.iter().rev().max_by_key(|(_, trouble)| weigh(trouble))?;
+        let (_, count) = weigh(trouble);
+        let of = self.wanted.max(count);
+        let pods = Pods { count, of };
+        Some(
+            Workload::Pods { pods, example: pod.name().to_owned(), trouble: trouble.clone(), is_late: self.is_late() }
+                .into(),
+        )
+    }
+
+    fn on_the_way(&self) -> Option<Cause> {
+        if let Some(cause) = self.min_ready() {
+            return Some(cause);
+        }
+        let updated = self.updated();
+        let old = self.there() - updated.min(self.there());
+        if self.is_late() {
+            let seconds = self.object.number("/spec/progressDeadlineSeconds").unwrap_or(600);
+            return Some(Workload::DeadlineExceeded { seconds, updated: self.of(updated) }.into());
+        }
+        if self.has_rollouts() && (updated < self.wanted || old > 0) && self.there() > 0 && !self.is_on_delete() {
+            let available =
+                self.object.count("/status/availableReplicas").max(self.object.count("/status/numberAvailable"));
+            return Some(Workload::RollingOut { updated: self.of(updated), old, available }.into());
+        }
+        let is_short = self.ready < self.wanted || self.there() > self.wanted;
+        is_short.then(|| Workload::Scaling { ready: self.of(self.ready), there: self.there() }.into())
+    }
+
+    /// Whether old pods stay until somebody deletes them.
+    fn is_on_delete(&self) -> bool {
+        self.object.text("/spec/updateStrategy/type") == "OnDelete"
+            || self.object.count("/spec/updateStrategy/rollingUpdate/partition") > 0
+    }
+
+    fn min_ready(&self) -> Option<Cause> {
+        let seconds = self.object.count("/spec/minReadySeconds");
+        let counts = |pod: &Object<'_>| -> Option<Timestamp> {
+            let since = pod.condition("Ready").filter(|condition| condition.status == "True")?.since?;
+            since.checked_add(SignedDuration::from_secs(seconds)).ok()
+        };
+        let due = self.pods.iter().filter_map(counts).filter(|time| *time > self.evidence.now);
+        let due: Vec<Timestamp> = due.collect();
+        let waiting = self.of(number(&due));
+        (seconds > 0 && !due.is_empty() && self.ready >= self.wanted)
+            .then(|| Workload::MinReady { waiting, seconds, until: due.into_iter().min() }.into())
+    }
+
+    /// Others of its kind whose selectors select the pods of its template.
+    fn clash(&self) -> Option<Cause> {
+        let labels = self.object.labels("/spec/template/metadata/labels");
+        let is_other = |other: &Object<'_>| {
+            KINDS.contains(&other.kind())
+                && other.namespace() == self.object.namespace()
+                && other.uid() != self.object.uid()
+                && !other.owners().any(|owner| owner.is_controller)
+                && !self.object.is_owned_by(other.uid())
+        };
+        let selects = |other: &Object<'_>| match other.selector().filter(|_| other.kind() != "ReplicationController") {
+            Some(Ok(selector)) => !selector.is_empty() && selector.matches(&labels),
+            Some(Err(_)) => false,
+            None => {
+                let selector = other.labels("/spec/selector");
+                !selector.is_empty() && labels.contains_all(&selector)
+            }
+        };
+        let others = self.evidence.all().filter(is_other).filter(selects).map(Object::called);
+        let others: Vec<String> = others.collect();
+        let owned = self.object.owners().any(|owner| owner.is_controller);
+        (!others.is_empty() && !owned).then(|| Workload::SelectorClash { others }.into())
+    }
+}
+
+/// Why the pods of this keeper are refused, and when it is tried again: by its operator, its condition, or an event.
+pub(crate) fn refusal(evidence: &Evidence, keeper: Object<'_>) -> Option<(String, Option<Timestamp>)> {
+    let failing = operators::failing_key(evidence, keeper);
+    if let Some((error, next_try)) = failing {
+        return Some((error, next_try));
+    }
+    if let Some(condition) = keeper.condition("ReplicaFailure").filter(|condition| condition.status == "True") {
+        return Some((condition.message.to_owned(), None));
+    }
+    let event = evidence.event(keeper, &["FailedCreate"])?;
+    let created = evidence.event(keeper, &["SuccessfulCreate"]);
+    let is_newest =
+        created.is_none_or(|created| crate::evidence::event_time(created) <= crate::evidence::event_time(event));
+    is_newest.then(|| (event.text("/message").to_owned(), None))
+}

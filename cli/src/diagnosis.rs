@@ -1,0 +1,106 @@
+//! The answer: the cause, and the chain that leads to it.
+//!
+//! Left out: how it is found.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cause::{Cause, State};
+use crate::evidence::Evidence;
+use crate::words::when;
+
+/// Why an object is as it is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// `deployment/web`.
+    pub subject: String,
+    /// `""` for what lives in no namespace.
+    pub namespace: String,
+    /// When this was so.
+    pub time: Timestamp,
+    /// Whether anybody has to do something.
+    pub state: State,
+    /// The first line.
+    pub summary: String,
+    /// The case, and what belongs to it.
+    pub cause: Cause,
+    /// What was seen, from the object's owners down to its pods.
+    pub chain: Vec<Link>,
+    /// What could not be read, and why.
+    pub not_seen: Vec<String>,
+}
+
+/// One line of the chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Link {
+    /// How far it stands to the right.
+    pub depth: usize,
+    /// `replicaset/web-6d4`, `deployment-operator`.
+    pub about: String,
+    /// What is to be said of it.
+    pub text: String,
+    /// When that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    /// Whether it may be what is wrong.
+    pub is_bad: bool,
+}
+
+impl Diagnosis {
+    /// Puts it together.
+    pub(crate) fn new(evidence: &Evidence, cause: Cause, chain: Vec<Link>) -> Self {
+        let target = &evidence.target;
+        let not_seen = evidence.hidden.iter().map(|hidden| format!("{}: {}", hidden.what, hidden.why)).collect();
+        Self {
+            subject: format!("{}/{}", target.kind.to_lowercase(), target.name),
+            namespace: target.namespace.clone(),
+            time: evidence.now,
+            state: cause.state(),
+            summary: format!("{}: {}", target.name, cause.text(evidence.now)),
+            cause,
+            chain,
+            not_seen,
+        }
+    }
+
+    /// As text, with colours for a terminal.
+    pub fn coloured(&self) -> String {
+        let colour = match self.state {
+            State::AtRest => GREEN,
+            State::InProgress => YELLOW,
+            State::Stuck => RED,
+        };
+        self.lines(|text, is_bad, is_first| match (is_first, is_bad) {
+            (true, _) => format!("{colour}{text}{PLAIN}"),
+            (false, true) => format!("{YELLOW}{text}{PLAIN}"),
+            (false, false) => text,
+        })
+    }
+
+    fn lines(&self, paint: impl Fn(String, bool, bool) -> String) -> String {
+        let mut lines = vec![paint(self.summary.clone(), false, true)];
+        for Link { depth, about, text, time, is_bad } in &self.chain {
+            let time = time.map(|time| format!(" ({})", when(time, self.time))).unwrap_or_default();
+            lines.push(paint(format!("{}{about}: {text}{time}", "  ".repeat(depth + 1)), *is_bad, false));
+        }
+        if !self.not_seen.is_empty() {
+            lines.push(format!("not seen: {}", self.not_seen.join("; ")));
+        }
+        lines.join("\n")
+    }
+}
+
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+const RED: &str = "\x1b[1;31m";
+const PLAIN: &str = "\x1b[0m";
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines(|text, _, _| text))
+    }
+}

@@ -1,0 +1,20 @@
+//! The program: `kubectl` finds it by its name.
+//! Left out: everything but the exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::flags::Cli;
+use cli::run::{Verdict, run};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(Verdict::Well) => ExitCode::SUCCESS,
+        Ok(Verdict::Stuck) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

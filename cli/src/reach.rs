@@ -1,0 +1,205 @@
+//! How an operator is asked: by a port forwarded to its leader's pod, or at an address that somebody gave.
+//!
+//! Left out: what it is asked for.
+
+mod tls;
+mod token;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use http::{Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::Pod;
+use kube::config::AuthInfo;
+use kube::{Api, Client};
+use rustls::pki_types::ServerName;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+/// `--secure-port` of every operator in a pod.
+const PORT: u16 = 10257;
+const TIMEOUT: Duration = Duration::from_secs(10);
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Where operators are, other than in pods.
+pub type Servers = BTreeMap<String, Uri>;
+
+/// The way to the operators.
+pub struct Reach {
+    client: Client,
+    auth: AuthInfo,
+    namespace: String,
+    servers: Servers,
+    account: String,
+    token: OnceCell<Result<String, String>>,
+}
+
+/// What can be said of the way to the operators.
+#[derive(Clone, Debug)]
+pub struct ReachOptions {
+    /// Where their Leases and pods are.
+    pub namespace: String,
+    /// Whose token is taken where the kubeconfig has none.
+    pub account: String,
+    /// Operators outside of pods.
+    pub servers: Servers,
+}
+
+impl Default for ReachOptions {
+    fn default() -> Self {
+        let (namespace, account) = ("kube-system".to_owned(), "operators-viewer".to_owned());
+        Self { namespace, account, servers: Servers::new() }
+    }
+}
+
+/// `deployment-operator=https://127.0.0.1:1234`.
+pub fn parse_server(text: &str) -> Result<(String, Uri), String> {
+    let (name, address) = text.split_once('=').ok_or("it is not OPERATOR=https://HOST:PORT")?;
+    let address: Uri = address.trim().parse().map_err(|error| format!("{address}: {error}"))?;
+    if address.scheme_str() != Some("https") || address.port_u16().is_none() {
+        return Err(format!("{address}: it is not https://HOST:PORT"));
+    }
+    Ok((name.trim().to_owned(), address))
+}
+
+/// The file's lines, each as one `--server`.
+pub fn read_servers(path: &Path) -> Result<Servers> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| parse_server(line).map_err(|error| anyhow!("{}: {line}: {error}", path.display()))).collect()
+}
+
+impl Reach {
+    /// The way by this client, which was made from these credentials.
+    pub fn new(client: Client, auth: AuthInfo, options: ReachOptions) -> Self {
+        let ReachOptions { namespace, account, servers } = options;
+        Self { client, auth, namespace, servers, account, token: OnceCell::new() }
+    }
+
+    /// Where the operators' Leases and pods are.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The operators that somebody gave an address of.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str)
+    }
+
+    /// Whether there is an address or a pod to ask.
+    pub fn knows(&self, operator: &str) -> bool {
+        self.servers.contains_key(operator)
+    }
+
+    async fn token(&self) -> Result<String> {
+        let get = async || -> Result<String> {
+            if let Some(token) = token::of_kubeconfig(&self.auth).await? {
+                return Ok(token);
+            }
+            token::of_account(&self.client, &self.namespace, &self.account).await
+        };
+        let token = self.token.get_or_init(async || get().await.map_err(|error| format!("{error:#}"))).await;
+        token.clone().map_err(|error| anyhow!(error))
+    }
+
+    /// What the operator answers; `pod` is its leader's.
+    pub async fn ask<T: DeserializeOwned>(&self, operator: &str, pod: &str, path: &str) -> Result<T> {
+        let answer = timeout(TIMEOUT, self.get(operator, pod, path)).await;
+        let body = answer.with_context(|| format!("no answer within {} s", TIMEOUT.as_secs()))??;
+        serde_json::from_slice(&body).context("its answer is not what this version understands")
+    }
+
+    async fn get(&self, operator: &str, pod: &str, path: &str) -> Result<Bytes> {
+        let token = self.token().await?;
+        if let Some(server) = self.servers.get(operator) {
+            let (host, port) = (server.host().unwrap_or_default(), server.port_u16().unwrap_or(PORT));
+            let host = host.trim_matches(['[', ']']);
+            let stream = TcpStream::connect((host, port)).await.with_context(|| format!("connect to {server}"))?;
+            return send(stream, &token, path).await;
+        }
+        if pod.is_empty() {
+            bail!("nobody holds its Lease");
+        }
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let mut forwarder = match pods.portforward(pod, &[PORT]).await {
+            Ok(forwarder) => forwarder,
+            Err(error) => return Err(explained(&error, pod)),
+        };
+        let stream = forwarder.take_stream(PORT).context("no stream to the port")?;
+        let answer = send(stream, &token, path).await;
+        // What the kubelet says of a port that nobody listens on comes beside the stream.
+        let said = forwarder.take_error(PORT);
+        forwarder.abort();
+        match (answer, said) {
+            (Err(error), Some(said)) => {
+                let said = timeout(Duration::from_millis(200), said).await.ok().flatten();
+                Err(said.map_or(error, |said| anyhow!("forward a port to pod {pod}: {said}")))
+            }
+            (answer, _) => answer,
+        }
+    }
+}
+
+/// Why no port can be forwarded.
+fn explained(error: &kube::Error, pod: &str) -> anyhow::Error {
+    let said = error.to_string();
+    if said.contains("404") {
+        return anyhow!("its leader {pod} is no pod here; give its address with --server");
+    }
+    if said.contains("403") {
+        return anyhow!("you may not forward a port to pod {pod} (create pods/portforward)");
+    }
+    anyhow!("forward a port to pod {pod}: {said}")
+}
+
+/// One request over this stream.
+async fn send(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, token: &str, path: &str) -> Result<Bytes> {
+    let name = ServerName::try_from("localhost").context("a name for TLS")?;
+    let stream = tls::connector()?.connect(name, stream).await.context("TLS")?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.context("HTTP")?;
+    let connection = tokio::spawn(connection);
+    let request = Request::get(path)
+        .header(http::header::HOST, "localhost")
+        .header(http::header::AUTHORIZATION, format!("Bearer {token}"))
+        .body(Empty::<Bytes>::new())
+        .context("make a request")?;
+    let answer = sender.send_request(request).await.context("send a request")?;
+    let status = answer.status();
+    let body = Limited::new(answer.into_body(), BYTES_MAX).collect().await;
+    connection.abort();
+    let body = body.map_err(|error| anyhow!("read the answer: {error}"))?.to_bytes();
+    match status {
+        StatusCode::OK => Ok(body),
+        StatusCode::UNAUTHORIZED => bail!("it does not know the token's owner (401)"),
+        StatusCode::FORBIDDEN => bail!("you may not ask it this (403): {}", String::from_utf8_lossy(&body).trim()),
+        StatusCode::NOT_FOUND => {
+            bail!("it does not answer this; its version is older, or it has nothing to do with it (404)")
+        }
+        status => bail!("it answered {status}: {}", String::from_utf8_lossy(&body).trim()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_checked_where_it_is_given() {
+        assert_eq!(
+            parse_server("a=https://127.0.0.1:1").map(|(name, at)| (name, at.port_u16())),
+            Ok(("a".to_owned(), Some(1)))
+        );
+        assert!(parse_server("a").is_err());
+        assert_eq!(parse_server("a=http://b:1"), Err("http://b:1/: it is not https://HOST:PORT".to_owned()));
+        assert!(parse_server("a=https://b").is_err());
+    }
+}

@@ -1,0 +1,180 @@
+//! Reads an object and what is around it, with the caller's own rights, and asks the operators that act on it.
+//!
+//! What may not be read is noted and left out; only the object itself must be readable. Left out: what it means.
+
+mod around;
+pub(crate) mod asked;
+
+use anyhow::{Context, Result, bail};
+use http::Request;
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::Value;
+
+use crate::discovery::{Kind, Kinds};
+use crate::evidence::{Evidence, Hidden, Target};
+use crate::reach::Reach;
+use crate::words::nearest;
+
+/// So many objects come with one answer, and so many answers are read.
+const PAGE: usize = 500;
+const PAGES_MAX: usize = 40;
+/// So many names are offered for one that is not there.
+const SIMILAR_MAX: usize = 2;
+
+/// What was asked about, before anybody looked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// `deploy`, `jobs.batch`.
+    pub kind: String,
+    /// The object's name.
+    pub name: String,
+}
+
+impl Wanted {
+    /// From `deployment/web`, or `deployment web`.
+    pub fn parse(words: &[String]) -> Result<Self> {
+        let (kind, name) = match words {
+            [one] => one.split_once('/').with_context(|| {
+                format!("{one:?} is not KIND/NAME; for example `kubectl operators why deployment/web`")
+            })?,
+            [kind, name] if !kind.contains('/') && !name.contains('/') => (kind.as_str(), name.as_str()),
+            _ => bail!("one object at a time: KIND/NAME, or KIND NAME"),
+        };
+        if kind.is_empty() || name.is_empty() || name.contains('/') {
+            bail!("{:?} is not KIND/NAME", words.join(" "));
+        }
+        Ok(Self { kind: kind.to_owned(), name: name.to_owned() })
+    }
+}
+
+/// Reads with one client.
+pub(crate) struct Reader<'a> {
+    client: &'a Client,
+    reach: &'a Reach,
+    kinds: &'a Kinds,
+    pub(crate) evidence: Evidence,
+}
+
+/// All evidence about one object.
+pub async fn read(
+    client: &Client,
+    reach: &Reach,
+    kinds: &Kinds,
+    (wanted, namespace): (&Wanted, &str),
+    now: impl Fn() -> Timestamp,
+) -> Result<Evidence> {
+    let kind = kinds.called(&wanted.kind)?;
+    let target = Target {
+        group: kind.group.clone(),
+        version: kind.version.clone(),
+        kind: kind.kind.clone(),
+        resource: kind.plural.clone(),
+        namespace: if kind.is_namespaced { namespace.to_owned() } else { String::new() },
+        name: wanted.name.clone(),
+    };
+    let mut reader = Reader { client, reach, kinds, evidence: Evidence { target, ..Evidence::default() } };
+    let object = reader.get(&kind.path(namespace, &wanted.name)).await;
+    match object.with_context(|| format!("read {}/{}", kind.kind.to_lowercase(), wanted.name))? {
+        Some(object) => {
+            reader.add(vec![object], kind);
+            reader.around(kind).await;
+        }
+        None => reader.similar(kind).await,
+    }
+    reader.ask().await;
+    reader.evidence.now = now();
+    Ok(reader.evidence)
+}
+
+/// A request that the apiserver answers with something, with nothing (404), or not.
+pub(crate) async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
+    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    match client.request::<Value>(request).await {
+        Ok(value) => Ok(Some(value)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// All objects of a list, page by page.
+pub(crate) async fn list(client: &Client, path: &str, query: &str) -> Result<Vec<Value>, kube::Error> {
+    let mut all = Vec::new();
+    let mut next = String::new();
+    for _ in 0..PAGES_MAX {
+        let page = format!("{path}?limit={PAGE}{query}&continue={next}");
+        let Some(mut page) = get(client, page.trim_end_matches("&continue=")).await? else { break };
+        if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
+            all.extend(items);
+        }
+        next.clear();
+        next.push_str(page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default());
+        if next.is_empty() {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Why something could not be read, in few words.
+pub(crate) fn why_not(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return if status.code == 403 { "you may not read it".to_owned() } else { status.message.clone() };
+    }
+    error.to_string()
+}
+
+impl Reader<'_> {
+    async fn get(&self, path: &str) -> Result<Option<Value>, kube::Error> {
+        get(self.client, path).await
+    }
+
+    /// Objects in a list don't say of which kind they are.
+    fn add(&mut self, objects: Vec<Value>, kind: &Kind) {
+        for mut object in objects {
+            if let Some(map) = object.as_object_mut() {
+                map.insert("apiVersion".to_owned(), kind.api_version().into());
+                map.insert("kind".to_owned(), kind.kind.clone().into());
+            }
+            let object_of = |value: &Value| crate::object::Object(value).uid().to_owned();
+            let uid = object_of(&object);
+            if uid.is_empty() || !self.evidence.objects.iter().any(|known| object_of(known) == uid) {
+                self.evidence.objects.push(object);
+            }
+        }
+    }
+
+    fn hide(&mut self, what: &str, error: &kube::Error) {
+        let hidden = Hidden { what: what.to_owned(), why: why_not(error) };
+        if !self.evidence.hidden.contains(&hidden) {
+            self.evidence.hidden.push(hidden);
+        }
+    }
+
+    async fn similar(&mut self, kind: &Kind) {
+        let target = &self.evidence.target;
+        let Ok(others) = list(self.client, &kind.path(&target.namespace, ""), "").await else { return };
+        let names = others.iter().map(|other| crate::object::Object(other).name());
+        self.evidence.similar = nearest(&target.name, names, SIMILAR_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_named_as_kubectl_names_it() {
+        let parse = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            Wanted::parse(&words)
+                .map(|wanted| format!("{} {}", wanted.kind, wanted.name))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(parse(&["deploy/web"]).as_deref(), Ok("deploy web"));
+        assert_eq!(parse(&["job.batch", "x"]).as_deref(), Ok("job.batch x"));
+        assert!(parse(&["web"]).unwrap_err().contains("is not KIND/NAME"));
+        assert!(parse(&["a/b", "c"]).unwrap_err().starts_with("one object at a time"));
+        assert!(parse(&["a/"]).is_err() && parse(&["a/b/c"]).is_err());
+    }
+}

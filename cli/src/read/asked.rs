@@ -1,0 +1,120 @@
+//! Finds the operators that act on what was read, and asks each about what is its.
+//!
+//! Left out: operators that act on a whole cluster and have nothing to say of one object.
+
+use futures::future::join_all;
+use kube::Client;
+use shared::api::explain::{Explanation, WHY_PATH};
+
+use super::{Reader, get, list};
+use crate::evidence::{Asked, Manager, Seen};
+use crate::kinds::{COLLECTOR, operators_of};
+use crate::lease::Lease;
+use crate::object::Object;
+use crate::reach::Reach;
+
+/// So many objects each operator is asked about.
+const OBJECTS_MAX: usize = 4;
+/// Where kube-controller-manager and its Lease are.
+const MANAGER_NAMESPACE: &str = "kube-system";
+const MANAGER: &str = "kube-controller-manager";
+
+/// The Lease of this name.
+pub(crate) async fn lease(client: &Client, namespace: &str, name: &str) -> Seen<Lease> {
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+    match get(client, &path).await {
+        Ok(Some(lease)) => Seen::Is(Lease::read(&lease)),
+        Ok(None) => Seen::Absent,
+        Err(_) => Seen::Hidden,
+    }
+}
+
+/// kube-controller-manager, as far as it can be seen.
+pub(crate) async fn manager(client: &Client) -> Manager {
+    let path = format!("/api/v1/namespaces/{MANAGER_NAMESPACE}/pods");
+    let selector = format!("&labelSelector=component%3D{MANAGER}");
+    let (lease, pods) = tokio::join!(lease(client, MANAGER_NAMESPACE, MANAGER), list(client, &path, &selector));
+    let pods = pods.unwrap_or_default();
+    let holder = lease.known().map(|lease| lease.pod().to_owned()).unwrap_or_default();
+    // Its identity begins with the host's name, which a static pod's name ends with.
+    let pod = pods.iter().map(Object).find(|pod| pod.name().ends_with(&holder));
+    Manager { controllers: pod.map(controllers), lease }
+}
+
+/// `--controllers` of a pod; all that are on by default where it doesn't say.
+fn controllers(pod: Object<'_>) -> String {
+    let words = |container: Object<'_>| {
+        let args = container.texts("/args");
+        container.texts("/command").into_iter().chain(args).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut words = pod.list("/spec/containers").flat_map(words);
+    let of = words.find_map(|word| word.strip_prefix("--controllers=").map(str::to_owned));
+    of.unwrap_or_else(|| "*".to_owned())
+}
+
+impl Reader<'_> {
+    /// Whom to ask about which objects: the path of each.
+    fn questions(&self) -> Vec<(&'static str, Vec<String>)> {
+        let evidence = &self.evidence;
+        let Some(object) = evidence.object() else { return Vec::new() };
+        let owners = object.owners().filter_map(|owner| evidence.with_uid(owner.uid));
+        let owned = evidence.owned_by(object.uid()).filter(|owned| !["Pod", "Event"].contains(&owned.kind()));
+        let mut owned: Vec<Object<'_>> = owned.collect();
+        // What somebody wants something of comes first, then the newest.
+        owned.sort_by_key(|owned| (owned.count("/spec/replicas") == 0, std::cmp::Reverse(owned.created())));
+        let ends = object.deleted().is_some() || !evidence.absent_owners.is_empty();
+        let mut questions: Vec<(&'static str, Vec<String>)> = Vec::new();
+        for about in std::iter::once(object).chain(owners).chain(owned) {
+            let Some(kind) = self.kinds.of(about.text("/apiVersion"), about.kind()) else { continue };
+            let path = kind.path(about.namespace(), about.name());
+            for operator in operators_of(about.group(), about.kind()) {
+                if operator == COLLECTOR && !(ends && about == object) {
+                    continue;
+                }
+                match questions.iter_mut().find(|(name, _)| *name == operator) {
+                    Some((_, paths)) if paths.len() < OBJECTS_MAX => paths.push(path.clone()),
+                    Some(_) => {}
+                    None => questions.push((operator, vec![path.clone()])),
+                }
+            }
+        }
+        questions
+    }
+
+    /// Asks all of them.
+    pub(super) async fn ask(&mut self) {
+        let (client, reach) = (self.client, self.reach);
+        let questions = self.questions();
+        let asked = questions.iter().map(|(operator, paths)| ask(client, reach, operator, paths));
+        let (manager, asked) = tokio::join!(manager(client), join_all(asked));
+        self.evidence.manager = manager;
+        self.evidence.operators = asked;
+    }
+}
+
+async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &[String]) -> Asked {
+    let lease = lease(client, reach.namespace(), operator).await;
+    let mut asked = Asked { operator: operator.to_owned(), lease, ..Asked::default() };
+    let pod = match &asked.lease {
+        Seen::Is(lease) => lease.pod().to_owned(),
+        Seen::Absent | Seen::Hidden if reach.knows(operator) => String::new(),
+        Seen::Absent => {
+            asked.silence = Some(format!("it has no Lease in {}: it was never installed there", reach.namespace()));
+            return asked;
+        }
+        Seen::Hidden => {
+            asked.silence = Some(format!("you may not read its Lease in {}", reach.namespace()));
+            return asked;
+        }
+    };
+    for path in paths {
+        match reach.ask::<Explanation>(operator, &pod, &format!("{WHY_PATH}{path}")).await {
+            Ok(answer) => asked.answers.push(answer),
+            Err(error) => {
+                asked.silence = Some(format!("{error:#}"));
+                break;
+            }
+        }
+    }
+    asked
+}

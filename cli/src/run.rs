@@ -1,0 +1,176 @@
+//! Carries out a command line: connects, asks, prints.
+//!
+//! Left out: deciding anything.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::Serialize;
+use shared::runtime::clock::Clock;
+use tokio::time::sleep;
+
+use crate::cause::State;
+use crate::diagnose::diagnose;
+use crate::diagnosis::Diagnosis;
+use crate::discovery::Kinds;
+use crate::flags::{Cli, ClusterFlags, Command, Output};
+use crate::reach::{Reach, ReachOptions, read_servers};
+use crate::read::{self, Wanted};
+use crate::status::Status;
+use crate::survey::survey;
+
+const WHY_PERIOD: Duration = Duration::from_secs(1);
+const STATUS_PERIOD: Duration = Duration::from_secs(2);
+/// Clears a terminal, and begins at its top.
+const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
+
+/// What the exit code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// At rest or on its way.
+    Well,
+    /// Somebody has to do something.
+    Stuck,
+}
+
+/// Where questions are put: the apiserver, and through it the operators.
+pub struct Session {
+    client: Client,
+    reach: Reach,
+    clock: Clock,
+    kinds: Kinds,
+}
+
+impl Session {
+    /// From a client's configuration.
+    ///
+    /// # Errors
+    /// When the apiserver does not answer.
+    pub async fn new(config: Config, options: ReachOptions) -> Result<Self> {
+        let server = config.cluster_url.to_string();
+        let auth = config.auth_info.clone();
+        let client = Client::try_from(config).context("make a client")?;
+        let kinds = Kinds::read(&client).await.with_context(|| format!("reach the cluster at {server}"))?;
+        let reach = Reach::new(client.clone(), auth, options);
+        Ok(Self { client, reach, clock: Clock::system(), kinds })
+    }
+
+    /// Why this object, such as `deployment/web`, is as it is.
+    ///
+    /// # Errors
+    /// When there is no such kind, or the object may not be read.
+    pub async fn why(&self, object: &[String], namespace: &str) -> Result<Diagnosis> {
+        let wanted = Wanted::parse(object)?;
+        let now = || self.clock.now();
+        let evidence = read::read(&self.client, &self.reach, &self.kinds, (&wanted, namespace), now).await?;
+        Ok(diagnose(&evidence))
+    }
+
+    /// How the operators are.
+    ///
+    /// # Errors
+    /// When their Leases may not be read.
+    pub async fn status(&self) -> Result<Status> {
+        Ok(Status::new(&survey(&self.client, &self.reach, || self.clock.now()).await?))
+    }
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// When a question cannot be answered.
+pub async fn run(cli: Cli) -> Result<Verdict> {
+    let Cli { command, cluster } = cli;
+    match command {
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "kubectl-operators", &mut script);
+            print(&String::from_utf8_lossy(&script))?;
+            Ok(Verdict::Well)
+        }
+        Command::Why { object, namespace, output, watch } => {
+            let (session, default) = connect(cluster).await?;
+            let namespace = namespace.unwrap_or(default);
+            let mut shown = String::new();
+            loop {
+                let found = session.why(&object, &namespace).await?;
+                let key = format!("{} {:?}", found.summary, found.state);
+                if key != shown || is_terminal() && watch {
+                    show(&text_of(&found, output)?, watch)?;
+                    shown = key;
+                }
+                if !watch {
+                    return Ok(if found.state == State::Stuck { Verdict::Stuck } else { Verdict::Well });
+                }
+                sleep(WHY_PERIOD).await;
+            }
+        }
+        Command::Status { output, watch } => {
+            let (session, _) = connect(cluster).await?;
+            loop {
+                let status = session.status().await?;
+                let text = if output == Output::Json { json(&status)? } else { status.to_string() };
+                show(&text, watch)?;
+                if !watch {
+                    return Ok(if status.is_alarming() { Verdict::Stuck } else { Verdict::Well });
+                }
+                sleep(STATUS_PERIOD).await;
+            }
+        }
+    }
+}
+
+/// The cluster that the flags name, and the namespace of its context.
+async fn connect(flags: ClusterFlags) -> Result<(Session, String)> {
+    let config = config(flags.kubeconfig.as_deref(), flags.context).await?;
+    let namespace = config.default_namespace.clone();
+    let mut servers = flags.servers.as_deref().map(read_servers).transpose()?.unwrap_or_default();
+    servers.extend(flags.server);
+    let options = ReachOptions { namespace: flags.operators_namespace, account: flags.as_service_account, servers };
+    Ok((Session::new(config, options).await?, namespace))
+}
+
+async fn config(path: Option<&Path>, context: Option<String>) -> Result<Config> {
+    let kubeconfig = match path {
+        Some(path) => Kubeconfig::read_from(path).with_context(|| format!("read {}", path.display()))?,
+        None => Kubeconfig::read().context("there is no kubeconfig: give --kubeconfig, or set KUBECONFIG")?,
+    };
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let mut config = config.context("use the kubeconfig")?;
+    config.default_retry = false;
+    config.read_timeout = Some(Duration::from_secs(30));
+    Ok(config)
+}
+
+fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+fn text_of(found: &Diagnosis, output: Output) -> Result<String> {
+    Ok(match output {
+        Output::Json => json(found)?,
+        Output::Text if is_terminal() => format!("{}\n", found.coloured()),
+        Output::Text => format!("{found}\n"),
+    })
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value).context("write JSON")? + "\n")
+}
+
+/// In place, where somebody watches on a terminal.
+fn show(text: &str, watch: bool) -> Result<()> {
+    let before = if watch && is_terminal() { CLEAR } else { "" };
+    print(&format!("{before}{text}"))
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("print")
+}

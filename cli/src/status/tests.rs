@@ -1,0 +1,93 @@
+use shared::api::explain::{CacheState, Failure, QueueState};
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000 + second).unwrap()
+}
+
+fn held(holder: &str, renewed: i64) -> Seen<Lease> {
+    Seen::Is(Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), acquired: Some(at(-3600)), seconds: 15 })
+}
+
+fn said() -> OperatorStatus {
+    let cache = |resource: &str, synced, failing: Option<&str>| CacheState {
+        resource: resource.to_owned(),
+        of: String::new(),
+        synced,
+        objects: 3,
+        version: 7,
+        heard: Some(at(0)),
+        failing: failing.map(str::to_owned),
+        unreadable: std::collections::BTreeMap::new(),
+    };
+    let error = Failure { key: "a/web".to_owned(), time: at(-60), error: "no\nsuch thing".to_owned() };
+    let queue = QueueState {
+        name: "deployment".to_owned(),
+        waiting: 2,
+        oldest: Some(at(-4)),
+        processing: 1,
+        failing: 1,
+        last_error: Some(error),
+    };
+    OperatorStatus {
+        operator: "deployment-operator".to_owned(),
+        controller: "deployment-controller".to_owned(),
+        version: "v0.1.0".to_owned(),
+        kubernetes: "v1.36.3".to_owned(),
+        role: Role::Leader,
+        identity: "pod-a_1".to_owned(),
+        time: at(0),
+        caches: vec![cache("deployments.apps", true, None), cache("pods", false, Some("forbidden"))],
+        queues: vec![queue],
+    }
+}
+
+fn survey(controllers: &str) -> Survey {
+    let operator = |name: &str, lease, said: Option<OperatorStatus>, silence: Option<&str>| Surveyed {
+        operator: name.to_owned(),
+        lease,
+        ready: Some(2),
+        said,
+        silence: silence.map(str::to_owned),
+    };
+    Survey {
+        now: at(0),
+        operators: vec![
+            operator("deployment-operator", held("pod-a_1", -1), Some(said()), None),
+            operator("job-operator", held("", -1), None, Some("nobody holds its Lease")),
+        ],
+        manager: Manager { lease: held("kcm_2", -1), controllers: Some(controllers.to_owned()) },
+    }
+}
+
+#[test]
+fn one_row_tells_how_an_operator_is() {
+    let status = Status::new(&survey("*,-deployment-controller,-job-controller"));
+    let text = status.to_string();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[1].join(" "), "deployment-operator v0.1.0 pod-a 60 min 1 1/2 2 4 s 1 60 s ago: a/web: no");
+    assert_eq!(lines[2].join(" "), "job-operator ? - - 1 ? ? - ? not asked: nobody holds its Lease");
+    assert!(text.contains("run by operators: deployment-controller\n"), "{text}");
+    assert_eq!(
+        status.alarms,
+        ["nobody runs job-controller", "deployment-operator cannot follow pods: forbidden"],
+        "{text}"
+    );
+}
+
+#[test]
+fn what_runs_twice_is_an_alarm() {
+    let status = Status::new(&survey("*"));
+    assert!(status.alarms[0].starts_with("deployment-controller runs twice"), "{:?}", status.alarms);
+    let job = status.controllers.iter().find(|controller| controller.name == "job-controller");
+    assert_eq!(job.map(|controller| controller.runner), Some(Runner::Manager));
+}
+
+#[test]
+fn without_operators_kube_controller_manager_runs_everything() {
+    let survey = Survey { operators: Vec::new(), ..survey("*") };
+    let status = Status::new(&survey);
+    assert!(!status.is_alarming(), "{:?}", status.alarms);
+    assert!(status.to_string().contains("no operators are installed here"));
+}

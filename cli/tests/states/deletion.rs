@@ -1,0 +1,158 @@
+//! What is deleted and still there, and what has no owner.
+
+use cli::cause::State::{InProgress, Stuck};
+use cli::evidence::Evidence;
+use serde_json::{Value, json};
+
+use super::scene::{Row, deployment, event, evidence, object, operator, owned, pod, replica_set, row, time, with};
+
+/// Deleted five minutes ago, with these finalizers.
+fn deleted(finalizers: &Value) -> Value {
+    json!({ "metadata": { "deletionTimestamp": time(-300), "finalizers": finalizers } })
+}
+
+fn namespace(conditions: &Value) -> Evidence {
+    let rest = json!({
+        "metadata": { "namespace": null, "deletionTimestamp": time(-300) },
+        "spec": { "finalizers": ["kubernetes"] },
+        "status": { "phase": "Terminating", "conditions": conditions },
+    });
+    evidence(vec![with(object("v1", "Namespace", "team", &json!({})), &rest)])
+}
+
+fn namespaces() -> Vec<Row> {
+    let condition =
+        |name: &str, message: &str| json!({ "type": name, "status": "True", "reason": "Some", "message": message });
+    let content = condition(
+        "NamespaceContentRemaining",
+        "Some resources are remaining: widgets.acme.example has 1 resource instances",
+    );
+    let held = condition(
+        "NamespaceFinalizersRemaining",
+        "Some content in the namespace has finalizers remaining: acme.example/hold in 1 resource instances",
+    );
+    let unknown = condition(
+        "NamespaceDeletionDiscoveryFailure",
+        "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
+    );
+    let blind =
+        operator(namespace(&json!([])), "namespace-operator", |asked| asked.lease = cli::evidence::Seen::Absent);
+    vec![
+        row(
+            namespace(&json!([content, held])),
+            Stuck,
+            "team: deleted 5 min ago; it is not empty: widgets.acme.example has 1 resource instances; finalizers: acme.example/hold in 1 resource instances; whoever put it there (acme.example) removes `acme.example/hold`",
+        ),
+        row(
+            namespace(&json!([condition(
+                "NamespaceContentRemaining",
+                "Some resources are remaining: pods. has 2 resource instances"
+            )])),
+            InProgress,
+            "team: deleted 5 min ago; it is not empty: pods has 2 resource instances",
+        ),
+        row(
+            namespace(&json!([unknown])),
+            Stuck,
+            "team: deleted, but what is in it is not known or does not go (NamespaceDeletionDiscoveryFailure): Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
+        ),
+        row(namespace(&json!([])), InProgress, "team: deleted 5 min ago; it is being emptied"),
+        row(
+            blind,
+            Stuck,
+            "team: nobody acts on it: neither namespace-operator nor kube-controller-manager's namespace-controller runs",
+        ),
+    ]
+}
+
+fn finalizers() -> Vec<Row> {
+    let of = |finalizers: Value| deployment(1, &deleted(&finalizers));
+    let claim = with(
+        object("v1", "PersistentVolumeClaim", "data", &json!({})),
+        &deleted(&json!(["kubernetes.io/pvc-protection"])),
+    );
+    let held = replica_set(1, &deleted(&json!(["acme.example/hold"])));
+    vec![
+        row(
+            evidence(vec![of(json!(["acme.example/hold"]))]),
+            Stuck,
+            "web: deleted 5 min ago; it waits for the finalizer `acme.example/hold`, which whoever put it there (acme.example) removes",
+        ),
+        row(
+            evidence(vec![claim]),
+            Stuck,
+            "data: deleted 5 min ago; it waits for the finalizer `kubernetes.io/pvc-protection`, which persistentvolumeclaim-protection-controller (once no pod uses the claim) removes",
+        ),
+        row(
+            evidence(vec![of(json!(["foregroundDeletion"])), replica_set(1, &json!({}))]),
+            InProgress,
+            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4",
+        ),
+        row(
+            evidence(vec![of(json!(["foregroundDeletion"])), held]),
+            Stuck,
+            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4, which has the finalizer `acme.example/hold`, which whoever put it there (acme.example) removes",
+        ),
+        row(
+            evidence(vec![of(json!(["foregroundDeletion"]))]),
+            InProgress,
+            "web: deleted 5 min ago in the foreground; no dependent is seen that blocks it, garbage-collector-operator lets it go",
+        ),
+        row(
+            evidence(vec![of(json!(["orphan"])), replica_set(1, &json!({}))]),
+            InProgress,
+            "web: deleted 5 min ago; garbage-collector-operator makes its 1 dependent nobody's first (finalizer orphan)",
+        ),
+        row(
+            evidence(vec![deployment(1, &deleted(&json!([])))]),
+            InProgress,
+            "web: deleted 5 min ago; nothing keeps it",
+        ),
+    ]
+}
+
+fn pods() -> Vec<Row> {
+    let ending = |seconds: i64| {
+        let metadata = json!({ "deletionTimestamp": time(seconds), "deletionGracePeriodSeconds": 30 });
+        evidence(vec![pod("web-a", &json!({ "metadata": metadata }))])
+    };
+    vec![
+        row(ending(20), InProgress, "web-a: deleted; its containers on node n1 are ending, at the latest in 20 s"),
+        row(ending(-60), Stuck, "web-a: deleted 90 s ago; its grace is over, and node n1 has not let it go"),
+    ]
+}
+
+fn owners() -> Vec<Row> {
+    let orphan = || {
+        let mut alone = evidence(vec![owned(object("v1", "ConfigMap", "settings", &json!({})), "Deployment", "web")]);
+        alone.absent_owners.push("web".to_owned());
+        alone
+    };
+    let mut elsewhere = orphan();
+    let message =
+        "ownerRef [apps/v1/Deployment, namespace: team, name: web, uid: web] does not exist in namespace \"team\"";
+    elsewhere.objects.push(event("settings", "OwnerRefInvalidNamespace", message, -5));
+    let mut replaced = orphan();
+    replaced.objects.push(deployment(1, &json!({ "metadata": { "uid": "other" } })));
+    vec![
+        row(
+            elsewhere,
+            Stuck,
+            "settings: its owner deployment/web is not in its namespace, so nobody owns it and it will be deleted: ownerRef [apps/v1/Deployment, namespace: team, name: web, uid: web] does not exist in namespace \"team\"",
+        ),
+        row(
+            orphan(),
+            InProgress,
+            "settings: its owner deployment/web is not there: garbage-collector-operator deletes it",
+        ),
+        row(
+            replaced,
+            InProgress,
+            "settings: its owner deployment/web was replaced by another of that name: garbage-collector-operator deletes it",
+        ),
+    ]
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    [namespaces(), finalizers(), pods(), owners()].concat()
+}

@@ -1,0 +1,164 @@
+//! Operators that don't run, may not, don't see, or wait: always of a Deployment of which a pod is missing.
+
+use cli::cause::State::{AtRest, Stuck};
+use cli::evidence::{Evidence, Seen};
+use serde_json::{Value, json};
+use shared::api::explain::{Explanation, Held};
+
+use super::scene::{Row, at, deployment, evidence, fails, lease, operator, pods, replica_set, row, says, time};
+
+/// Two wanted, and one there.
+fn short(rest: &Value) -> Evidence {
+    let mut objects = vec![deployment(2, rest), replica_set(2, &json!({}))];
+    objects.extend(pods(1));
+    evidence(objects)
+}
+
+fn said(change: impl FnOnce(&mut Explanation)) -> Evidence {
+    says(short(&json!({})), "replicaset-operator", ("replicasets.apps", "web-6d4"), change)
+}
+
+fn with_lease(found: Seen<cli::lease::Lease>) -> Evidence {
+    operator(short(&json!({})), "deployment-operator", |asked| asked.lease = found)
+}
+
+fn at_work() -> Vec<Row> {
+    let written = json!({ "metadata": { "managedFields": [
+        { "manager": "kube-controller-manager", "subresource": "status", "time": time(-8) },
+    ] } });
+    let wrote = short(&written);
+    let mut told = short(&json!({}));
+    told.manager.lease = lease("kcm_1", -1);
+    told.manager.controllers = Some(String::from("*"));
+    let mut theirs = with_lease(Seen::Absent);
+    theirs.manager = told.manager.clone();
+    // Enough for it to be the other's: it is at rest, and only on its way.
+    theirs.operators.iter_mut().for_each(|asked| asked.lease = Seen::Absent);
+    vec![
+        row(
+            with_lease(Seen::Absent),
+            Stuck,
+            "web: nobody acts on it: neither deployment-operator nor kube-controller-manager's deployment-controller runs",
+        ),
+        row(
+            with_lease(lease("", -2)),
+            Stuck,
+            "web: nobody acts on it: no replica of deployment-operator holds its Lease",
+        ),
+        row(
+            with_lease(lease("op-0_1", -60)),
+            Stuck,
+            "web: nobody acts on it: the Lease of deployment-operator expired 45 s ago, held by op-0",
+        ),
+        row(
+            wrote,
+            Stuck,
+            "web: both deployment-operator and kube-controller-manager's deployment-controller act on it, which wrote 8 s ago",
+        ),
+        row(told, Stuck, "web: both deployment-operator and kube-controller-manager's deployment-controller act on it"),
+        row(theirs, cli::cause::State::InProgress, "web: 1 of 2 pods are ready, 1 there"),
+        // What is at rest needs nobody.
+        row(
+            operator(
+                evidence([vec![deployment(3, &json!({})), replica_set(3, &json!({}))], pods(3)].concat()),
+                "deployment-operator",
+                |asked| asked.lease = Seen::Absent,
+            ),
+            AtRest,
+            "web: 3 of 3 pods are there and ready",
+        ),
+    ]
+}
+
+fn blind() -> Vec<Row> {
+    let own = says(short(&json!({})), "deployment-operator", ("deployments.apps", "web"), |said| {
+        "deployments.apps".clone_into(&mut said.caches[0].resource);
+        said.caches[0].unreadable.insert("team/web".to_owned(), "invalid type: string, expected i32".to_owned());
+    });
+    vec![
+        row(
+            own,
+            Stuck,
+            "web: deployment-operator cannot read deployments.apps team/web, and acts on an older state: invalid type: string, expected i32",
+        ),
+        row(
+            said(|said| {
+                said.caches[0].unreadable.insert("team/web-3".to_owned(), "unknown phase".to_owned());
+            }),
+            Stuck,
+            "web: replicaset-operator cannot read pods team/web-3, and acts on an older state: unknown phase",
+        ),
+        row(
+            said(|said| said.caches[0].failing = Some("connection refused".to_owned())),
+            Stuck,
+            "web: replicaset-operator cannot follow pods, and waits: connection refused",
+        ),
+        row(
+            said(|said| {
+                said.caches[0].failing = Some("pods is forbidden: User \"x\" cannot list resource \"pods\"".to_owned());
+            }),
+            Stuck,
+            "web: replicaset-operator may not do what it has to: User \"x\" cannot list resource \"pods\"",
+        ),
+        row(
+            said(|said| said.caches[0].heard = Some(at(-600))),
+            Stuck,
+            "web: replicaset-operator heard nothing of pods for 10 min",
+        ),
+        row(
+            said(|said| {
+                said.keys[0].standing.held =
+                    vec![Held { resource: "pods".to_owned(), until: "the first list".to_owned() }];
+            }),
+            Stuck,
+            "web: replicaset-operator has not listed pods yet, and waits",
+        ),
+    ]
+}
+
+fn waiting() -> Vec<Row> {
+    let held = || Held { resource: "pods".to_owned(), until: "version 4711".to_owned() };
+    vec![
+        row(
+            said(|said| {
+                said.keys[0].standing.processing = Some(at(-8));
+                said.keys[0].standing.held = vec![held()];
+            }),
+            Stuck,
+            "web: replicaset-operator holds it for 8 s until its caches have version 4711 of pods",
+        ),
+        row(
+            said(|said| {
+                fails(said, "create 1", "etcdserver: request timed out");
+                said.keys[0].last[0].error = None;
+            }),
+            Stuck,
+            "web: replicaset-operator failed 4 times in a row, next try in 12 s",
+        ),
+        row(
+            said(|said| said.keys[0].standing.queued = Some(at(-9))),
+            Stuck,
+            "web: it waits in the queue of replicaset-operator for 9 s",
+        ),
+        row(
+            said(|said| said.keys[0].standing.processing = Some(at(-90))),
+            Stuck,
+            "web: a sync of replicaset-operator runs for 90 s",
+        ),
+        // A moment in the queue is no reason.
+        row(
+            says(
+                evidence([vec![deployment(4, &json!({})), replica_set(4, &json!({}))], pods(3)].concat()),
+                "replicaset-operator",
+                ("replicasets.apps", "web-6d4"),
+                |said| said.keys[0].standing.queued = Some(at(-1)),
+            ),
+            cli::cause::State::InProgress,
+            "web: 3 of 4 pods are ready, 3 there",
+        ),
+    ]
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    [at_work(), blind(), waiting()].concat()
+}
