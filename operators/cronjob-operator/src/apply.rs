@@ -54,7 +54,7 @@ pub struct Started {
 impl Writer {
     /// Does what was planned.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Plan { cleanup, leave, notices, run, next } = plan;
+        let Plan { cleanup, leave, notices, run, reason: _, next } = plan;
         let about = observed.cron_job.reference();
         let mut outcome = Outcome { next, ..Outcome::default() };
         let mut deleted = BTreeSet::new();
@@ -76,15 +76,15 @@ impl Writer {
         }
         match run {
             Run::Start(start) => self.start(observed, &about, start, &mut outcome).await,
-            Run::Nothing(_) => {}
+            Run::Nothing => {}
         }
         outcome
     }
 
     fn record_left(&self, about: &ObjectReference, Leave { uid: _, name, why }: Leave) {
         let (reason, message) = match why {
-            Left::Ended(ended) => {
-                (reasons::SAW_COMPLETED_JOB, format!("Saw completed job: {name}, condition: {ended}"))
+            Left::Ended { condition } => {
+                (reasons::SAW_COMPLETED_JOB, format!("Saw completed job: {name}, condition: {condition}"))
             }
             Left::Missing => (reasons::MISSING_JOB, format!("Active job went missing: {name}")),
         };

@@ -7,9 +7,10 @@ mod changes;
 
 use std::sync::Arc;
 
-use shared::api::object::Key;
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::{Key, Kind};
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -17,9 +18,10 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
+use crate::objects::CronJob;
 use crate::observe::edits::Edits;
-use crate::observe::{Caches, Informers, live_where_they_differ};
-use crate::plan::plan;
+use crate::observe::{Caches, Informers, Observed, live_where_they_differ};
+use crate::plan::{plan, plan_look};
 use crate::status::next_status;
 
 /// The operator as a process.
@@ -73,7 +75,13 @@ impl Controller for CronJobController {
             self.writer.control.forget(key, None);
             return Ok(Requeue::Done);
         };
-        let observed = live_where_they_differ(&self.writer.control, observed).await?;
+        let observed = match plan_look(&observed) {
+            None => observed,
+            Some(look) => {
+                self.decisions.record(self.clock.now(), key, &look);
+                live_where_they_differ(&self.writer.control, observed).await?
+            }
+        };
         let now = self.clock.now();
         let plan = plan(&observed, now);
         self.decisions.record(now, key, &plan);
@@ -86,7 +94,20 @@ impl Controller for CronJobController {
         let Outcome { left: _, started: _, next, error } = outcome;
         match error {
             Some(error) => Err(error),
-            None => Ok(next.map_or(Requeue::Done, Requeue::After)),
+            None => Ok(next.map_or(Requeue::Done, |delay| Requeue::After(delay, "its next start"))),
         }
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&CronJob::RESOURCE)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let observed = self.caches.observe(key, &self.edits);
+        let decided = |observed: &Observed| match plan_look(observed) {
+            Some(look) => stage(&look),
+            None => stage(&plan(observed, self.clock.now())),
+        };
+        observed.iter().map(decided).collect()
     }
 }

@@ -189,7 +189,7 @@ pub struct Job {
 shared::view!(Job, JOBS);
 
 /// How a Job ended. Prints as the condition that says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Ended {
     /// Well.
     Complete,

@@ -8,22 +8,29 @@
 pub mod cron;
 mod history;
 pub mod job;
+pub mod reason;
 pub mod schedule;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
+use shared::api::intern::Text;
+use shared::api::list::list;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
+use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::events::EventType;
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::{ConcurrencyPolicy, CronJob, Ended, Job, JobReference, reasons};
 use crate::observe::Observed;
-use cron::InvalidCron;
-use schedule::{Due, Missed};
+use cron::{InvalidCron, Schedule};
+use reason::Reason;
+use schedule::{Due, Missed, NeverDue};
 
 /// One sync, decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +41,10 @@ pub struct Plan {
     pub leave: Vec<Leave>,
     /// Events besides those of the writes.
     pub notices: Vec<Notice>,
-    /// The Job that is started, or the reason why none is.
+    /// The Job that is started, if one is.
     pub run: Run,
+    /// Why, or why not.
+    pub reason: Reason,
     /// When to look again; none if only a change can make a difference.
     pub next: Option<Duration>,
 }
@@ -67,10 +76,14 @@ pub struct Leave {
 }
 
 /// Why a Job is active no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Left {
     /// It has ended.
-    Ended(Ended),
+    Ended {
+        /// How.
+        condition: Ended,
+    },
     /// It is gone.
     Missing,
 }
@@ -92,13 +105,13 @@ impl Notice {
     }
 }
 
-/// The Job that is started, or the reason why none is.
+/// The Job that is started, if one is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
     /// The Job of a time that is due.
     Start(Start),
-    /// Nothing.
-    Nothing(Idle),
+    /// None.
+    Nothing,
 }
 
 /// A Job to be created.
@@ -114,27 +127,35 @@ pub struct Start {
     pub replace: Vec<Deletion>,
 }
 
-/// Why nothing is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Idle {
-    /// The CronJob is being deleted.
-    BeingDeleted,
-    /// There is no such time zone.
-    UnknownTimeZone,
-    /// It is suspended.
-    Suspended,
-    /// The schedule cannot be read.
-    Unparseable,
-    /// The schedule is never due.
-    NeverDue,
-    /// Nothing is due yet, or no longer.
-    NotDue,
-    /// The run that is due was started before.
-    Started(Timestamp),
-    /// The job template cannot be read, so the run that is due has no Job.
-    InvalidTemplate(Timestamp),
-    /// The run that is due must wait for the end of another Job.
-    Forbidden(Timestamp),
+/// That the apiserver is asked before anything is decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Why.
+    pub reason: Unknown,
+}
+
+/// What a look has to tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Unknown {
+    /// Which Jobs run: the status and the cache of Jobs differ.
+    Active {
+        /// The Jobs that run and that the status does not list.
+        unlisted: Vec<Text>,
+        /// The Jobs that the status lists and that the cache has not.
+        missing: Vec<Text>,
+    },
+}
+
+/// Plans a look where the status and the cache of Jobs differ.
+pub fn plan_look(observed: &Observed) -> Option<Look> {
+    let is_unlisted = |job: &&Arc<Job>| job.ended.is_none() && !observed.cron_job.has_active(job.metadata.uid);
+    let is_missing = |active: &&JobReference| observed.jobs.iter().all(|job| job.metadata.uid != active.uid);
+    let unlisted: Vec<Text> = observed.owned().filter(is_unlisted).map(|job| Text::new(job.metadata.name())).collect();
+    let active = observed.cron_job.status.active.iter();
+    let missing: Vec<Text> = active.filter(is_missing).map(|job| Text::new(&job.name)).collect();
+    let differ = !unlisted.is_empty() || !missing.is_empty();
+    differ.then_some(Look { reason: Unknown::Active { unlisted, missing } })
 }
 
 /// Decides one sync.
@@ -142,8 +163,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let cleanup = history::surplus(observed);
     let leave = plan_leave(observed);
     let mut notices = unexpected(observed);
-    let (run, next) = plan_run(observed, &leave, now, &mut notices);
-    Plan { cleanup, leave, notices, run, next }
+    let Decided { run, reason, next } = plan_run(observed, &leave, now, &mut notices);
+    Plan { cleanup, leave, notices, run, reason, next }
 }
 
 /// Upstream has another event where the schedule was edited: `updateCronJob`,
@@ -161,38 +182,44 @@ fn plan_leave(observed: &Observed) -> Vec<Leave> {
         if observed.missing.contains(&uid) {
             return Some(Left::Missing);
         }
-        observed.jobs.iter().find(|job| job.metadata.uid == uid)?.ended.map(Left::Ended)
+        observed.jobs.iter().find(|job| job.metadata.uid == uid)?.ended.map(|condition| Left::Ended { condition })
     };
     let active = observed.cron_job.status.active.iter();
     active.filter_map(|job| Some(Leave { uid: job.uid, name: job.name.clone(), why: why(job.uid)? })).collect()
 }
 
 fn unexpected(observed: &Observed) -> Vec<Notice> {
-    let is_unexpected =
-        |job: &&std::sync::Arc<Job>| job.ended.is_none() && !observed.cron_job.has_active(job.metadata.uid);
+    let is_unexpected = |job: &&Arc<Job>| job.ended.is_none() && !observed.cron_job.has_active(job.metadata.uid);
     let text = |name: &str| format!("Saw a job that the controller did not create or forgot: {name}");
     let jobs = observed.jobs.iter().filter(is_unexpected);
     jobs.map(|job| Notice::warning(reasons::UNEXPECTED_JOB, text(job.metadata.name()))).collect()
 }
 
-fn plan_run(
-    observed: &Observed,
-    leave: &[Leave],
-    now: Timestamp,
-    notices: &mut Vec<Notice>,
-) -> (Run, Option<Duration>) {
+/// Whether a run is started, why, and when to look again.
+struct Decided {
+    run: Run,
+    reason: Reason,
+    next: Option<Duration>,
+}
+
+impl Decided {
+    fn idle(reason: Reason) -> Self {
+        Self { run: Run::Nothing, reason, next: None }
+    }
+}
+
+fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut Vec<Notice>) -> Decided {
     let cron_job = &*observed.cron_job;
-    let idle = |why| (Run::Nothing(why), None);
     if cron_job.metadata.is_being_deleted() {
-        return idle(Idle::BeingDeleted);
+        return Decided::idle(Reason::BeingDeleted);
     }
     if let Err(error) = schedule::check_zone(cron_job) {
         let zone = cron_job.spec.time_zone.as_deref().unwrap_or_default();
         notices.push(Notice::warning(reasons::UNKNOWN_TIME_ZONE, format!("invalid timeZone: {zone:?}: {error}")));
-        return idle(Idle::UnknownTimeZone);
+        return Decided::idle(Reason::UnknownTimeZone { zone: Text::new(zone) });
     }
     if cron_job.spec.suspend == Some(true) {
-        return idle(Idle::Suspended);
+        return Decided::idle(Reason::Suspended);
     }
     let text = &*cron_job.spec.schedule;
     if schedule::names_zone(text) {
@@ -206,23 +233,34 @@ fn plan_run(
         Ok(schedule) => schedule,
         Err(error) => {
             notices.push(unparseable(observed.edited_at.is_some(), text, &error));
-            return idle(Idle::Unparseable);
+            return Decided::idle(Reason::Unparseable { schedule: Text::new(text), error: error.to_string() });
         }
     };
-    let due = match schedule::most_recent(&schedule, schedule::since_in_time(cron_job, observed.edited_at, now), now) {
-        Ok(due) => due,
-        Err(error) => {
-            notices.push(Notice::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {error}")));
-            return idle(Idle::NeverDue);
-        }
+    let in_time = schedule::since_in_time(cron_job, observed.edited_at, now);
+    let Ok(Due { time, missed }) = schedule::most_recent(&schedule, in_time, now) else {
+        notices.push(Notice::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {NeverDue}")));
+        return Decided::idle(Reason::NeverDue { schedule: Text::new(text) });
     };
-    let run = plan_due(cron_job, &active_after(cron_job, leave), due, notices);
+    let since = schedule::since(cron_job, observed.edited_at);
+    let (run, reason) = match time {
+        Some(due) => plan_due(cron_job, &active_after(cron_job, leave), due, missed, notices),
+        None => (Run::Nothing, not_due(cron_job, &schedule, since, now)),
+    };
     let since = match &run {
         Run::Start(start) => start.due,
-        Run::Nothing(_) => schedule::since(cron_job, observed.edited_at),
+        Run::Nothing => since,
     };
-    let next = schedule::next_delay(&schedule, since, now);
-    (run, next)
+    Decided { run, reason, next: schedule::next_delay(&schedule, since, now) }
+}
+
+/// Why nothing is due: something was, and is too late, or nothing was yet.
+fn not_due(cron_job: &CronJob, schedule: &Schedule, since: Timestamp, now: Timestamp) -> Reason {
+    let next = schedule::next_time(schedule, since, now);
+    let was_due = schedule::most_recent(schedule, since, now).ok().and_then(|due| due.time);
+    match (was_due, cron_job.spec.starting_deadline_seconds) {
+        (Some(due), Some(deadline_seconds)) => Reason::TooLate { due, deadline_seconds, next },
+        (Some(_), None) | (None, _) => Reason::NotDue { next },
+    }
 }
 
 fn active_after<'a>(cron_job: &'a CronJob, leave: &[Leave]) -> Vec<&'a JobReference> {
@@ -230,52 +268,76 @@ fn active_after<'a>(cron_job: &'a CronJob, leave: &[Leave]) -> Vec<&'a JobRefere
     cron_job.status.active.iter().filter(|job| !left.contains(&job.uid)).collect()
 }
 
-fn plan_due(cron_job: &CronJob, active: &[&JobReference], due: Due, notices: &mut Vec<Notice>) -> Run {
-    let Some(time) = due.time else { return Run::Nothing(Idle::NotDue) };
-    if due.missed == Missed::Many {
+fn plan_due(
+    cron_job: &CronJob,
+    active: &[&JobReference],
+    due: Timestamp,
+    missed: Missed,
+    notices: &mut Vec<Notice>,
+) -> (Run, Reason) {
+    if missed == Missed::Many {
         let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
         notices.push(Notice::warning(reasons::TOO_MANY_MISSED_TIMES, message.to_owned()));
     }
-    let name = job::name(cron_job, time);
+    let name = job::name(cron_job, due);
     let namespace = cron_job.metadata.namespace();
     let is_active = active.iter().any(|job| job.namespace == *namespace && *job.name == *name);
-    if is_active || cron_job.status.last_schedule_time.map(Time::timestamp) == Some(time) {
-        return Run::Nothing(Idle::Started(time));
+    if is_active || cron_job.status.last_schedule_time.map(Time::timestamp) == Some(due) {
+        return (Run::Nothing, Reason::Started { due });
     }
     let policy = cron_job.spec.concurrency_policy;
     if policy == ConcurrencyPolicy::Forbid && !active.is_empty() {
         let message = "Not starting job because prior execution is running and concurrency policy is Forbid".to_owned();
         notices.push(Notice { kind: EventType::Normal, reason: reasons::JOB_ALREADY_ACTIVE, message });
-        return Run::Nothing(Idle::Forbidden(time));
+        return (Run::Nothing, Reason::Forbidden { due, active: names(active) });
     }
-    let body = match job::body(cron_job, time) {
+    let body = match job::body(cron_job, due) {
         Ok(body) => body,
         Err(invalid) => {
             notices.push(Notice::warning(reasons::FAILED_CREATE, format!("Error creating job: {invalid}")));
-            return Run::Nothing(Idle::InvalidTemplate(time));
+            return (Run::Nothing, Reason::InvalidTemplate { due, error: invalid.to_string() });
         }
     };
-    let replaced = active.iter().filter(|_| policy == ConcurrencyPolicy::Replace);
-    let replace = replaced.map(|job| Deletion { key: job.key(), uid: job.uid }).collect();
-    Run::Start(Start { due: time, name, body, replace })
+    let replaced = if policy == ConcurrencyPolicy::Replace { active } else { &[] };
+    let replace = replaced.iter().map(|job| Deletion { key: job.key(), uid: job.uid }).collect();
+    let reason = Reason::Due { due, missed, replaced: names(replaced) };
+    (Run::Start(Start { due, name, body, replace }), reason)
+}
+
+fn names(jobs: &[&JobReference]) -> Vec<Box<str>> {
+    jobs.iter().map(|job| job.name.clone()).collect()
+}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cleanup, leave, notices, run, next } = self;
+        let Self { cleanup, leave, notices, run, reason, next } = self;
         for deletion in cleanup {
             write!(f, "delete {} (history limit); ", deletion.key.name())?;
         }
         for Leave { name, why, uid: _ } in leave {
             match why {
-                Left::Ended(ended) => write!(f, "{name} is over ({ended}); ")?,
+                Left::Ended { condition } => write!(f, "{name} is over ({condition}); ")?,
                 Left::Missing => write!(f, "{name} is missing; ")?,
             }
         }
         for notice in notices {
             write!(f, "tell {}; ", notice.reason)?;
         }
-        run.fmt(f)?;
+        match run {
+            Run::Start(Start { due: _, name, body: _, replace }) => {
+                for deletion in replace {
+                    write!(f, "delete {} (replaced); ", deletion.key.name())?;
+                }
+                write!(f, "start {name} ({reason})")?;
+            }
+            Run::Nothing => write!(f, "nothing ({reason})")?,
+        }
         match next {
             Some(next) => write!(f, "; again in {}", GoDuration(*next)),
             None => Ok(()),
@@ -283,26 +345,27 @@ impl fmt::Display for Plan {
     }
 }
 
-impl fmt::Display for Run {
+impl Reasoned for Look {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+impl decisions::Reason for Unknown {}
+
+impl fmt::Display for Look {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Start(Start { due, name, body: _, replace }) => {
-                for deletion in replace {
-                    write!(f, "delete {} (replaced); ", deletion.key.name())?;
-                }
-                write!(f, "start {name} (due {due})")
-            }
-            Self::Nothing(Idle::BeingDeleted) => f.write_str("nothing (being deleted)"),
-            Self::Nothing(Idle::UnknownTimeZone) => f.write_str("nothing (unknown time zone)"),
-            Self::Nothing(Idle::Suspended) => f.write_str("nothing (suspended)"),
-            Self::Nothing(Idle::Unparseable) => f.write_str("nothing (the schedule cannot be read)"),
-            Self::Nothing(Idle::NeverDue) => f.write_str("nothing (the schedule is never due)"),
-            Self::Nothing(Idle::NotDue) => f.write_str("nothing (not due)"),
-            Self::Nothing(Idle::Started(due)) => write!(f, "nothing ({due} was started)"),
-            Self::Nothing(Idle::InvalidTemplate(due)) => {
-                write!(f, "nothing ({due} cannot be made from the job template)")
-            }
-            Self::Nothing(Idle::Forbidden(due)) => write!(f, "nothing ({due} waits for a running job)"),
-        }
+        write!(f, "read anew ({})", self.reason)
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Active { unlisted, missing } = self;
+        let parts = [("runs, but is not listed", unlisted), ("is listed, but not known", missing)];
+        let parts = parts.iter().filter(|(_, jobs)| !jobs.is_empty());
+        let parts: Vec<String> =
+            parts.map(|(what, jobs)| format!("{} {what}", list(jobs, ToString::to_string))).collect();
+        f.write_str(&parts.join("; "))
     }
 }

@@ -9,12 +9,13 @@ use std::time::Duration;
 use cronjob_operator::apply::{Outcome, Started};
 use cronjob_operator::objects::{CronJob, CronJobStatus, Ended, Job, JobReference};
 use cronjob_operator::observe::Observed;
-use cronjob_operator::plan::{Left, Plan, Run, plan};
+use cronjob_operator::plan::{Left, Plan, Run, plan, plan_look};
 use cronjob_operator::status::next_status;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::api::object::Kind;
+use shared::runtime::decisions::stage;
 use shared::testing::properties::{comes_to_rest, order_is_irrelevant};
 use shared::testing::{ObjectBuilder, object, uid};
 
@@ -151,7 +152,11 @@ fn suspended_or_being_deleted_starts_nothing_but_cleans_up() {
 #[test]
 fn what_is_later_than_the_deadline_is_not_due() {
     let ran = last_run(cron_job(HOURLY), at("09:00"));
-    check(&alone(&deadline(ran.clone(), 10)), "10:12", "nothing (not due); again in 48m0.1s");
+    check(
+        &alone(&deadline(ran.clone(), 10)),
+        "10:12",
+        "nothing (2016-05-19T10:00:00Z is more than 10s ago); again in 48m0.1s",
+    );
     let expected = format!("start {} (due 2016-05-19T10:00:00Z); again in 48m0.1s", name("10:00"));
     check(&alone(&deadline(ran, 1000)), "10:12", &expected);
 }
@@ -188,7 +193,7 @@ fn every_stays_anchored_to_the_last_run() {
         format!("tell TooManyMissedTimes; start {} (due 2016-05-19T09:01:00Z); again in 1m0.1s", name("09:01"));
     check(&alone(&ran), "10:00", &expected);
     let late = deadline(last_run(cron_job("@every 1h"), at("10:01")), 10);
-    check(&alone(&late), "11:01:11", "nothing (not due); again in 59m49.1s");
+    check(&alone(&late), "11:01:11", "nothing (2016-05-19T11:01:00Z is more than 10s ago); again in 59m49.1s");
 }
 
 /// Upstream: `TestControllerV2SyncCronJob`, "still active, is time".
@@ -298,7 +303,7 @@ fn jobs_of_another_owner_of_the_same_name_are_left_alone() {
 fn body_of(observed: &Observed) -> String {
     match plan(observed, at("10:01")).run {
         Run::Start(start) => start.body,
-        Run::Nothing(idle) => unreachable!("{idle:?}"),
+        Run::Nothing => unreachable!("nothing is due"),
     }
 }
 
@@ -420,7 +425,7 @@ fn the_status_follows_from_what_was_done() {
 
 /// What the apiserver would hold after a plan in which nothing fails.
 fn applied(state: &Observed, plan: &Plan) -> Observed {
-    let Plan { cleanup, leave, notices: _, run, next: _ } = plan;
+    let Plan { cleanup, leave, notices: _, run, reason: _, next: _ } = plan;
     let mut outcome = Outcome { left: leave.iter().map(|leave| leave.uid).collect(), ..Outcome::default() };
     let mut jobs = state.jobs.clone();
     let mut gone: Vec<_> = cleanup.clone();
@@ -523,7 +528,7 @@ proptest! {
 
     #[test]
     fn nothing_is_touched_that_is_not_ours_or_still_runs_within_the_rules((state, now) in states()) {
-        let Plan { cleanup, leave, notices: _, run, next } = plan(&state, now);
+        let Plan { cleanup, leave, notices: _, run, reason: _, next } = plan(&state, now);
         for deletion in &cleanup {
             let job = state.owned().find(|job| job.metadata.uid == deletion.uid).unwrap();
             prop_assert!(job.ended.is_some() && job.metadata.key == deletion.key);
@@ -555,4 +560,68 @@ proptest! {
 #[test]
 fn kinds_are_served_where_the_apiserver_has_them() {
     assert_eq!(CronJob::RESOURCE.object_path("ns", "a", "status"), "/apis/batch/v1/namespaces/ns/cronjobs/a/status");
+}
+
+mod reasons {
+    use super::*;
+
+    #[track_caller]
+    fn check(observed: &Observed, now: &str, expected: impl Into<Value>) {
+        assert_eq!(stage(&plan(observed, at(now))).reason, expected.into(), "at {now}");
+    }
+
+    #[test]
+    fn a_cron_job_that_waits_says_for_what() {
+        let next = |next: &str| json!({ "notDue": { "next": next } });
+        check(&alone(&cron_job(HOURLY)), "09:59:30", next("2016-05-19T10:00:00Z"));
+        let late = deadline(last_run(cron_job(HOURLY), at("09:00")), 10);
+        let due = "2016-05-19T10:00:00Z";
+        let too_late = json!({ "due": due, "deadlineSeconds": 10, "next": "2016-05-19T11:00:00Z" });
+        check(&alone(&late), "10:12", json!({ "tooLate": too_late }));
+        check(&alone(&cron_job(HOURLY).set(&["spec", "suspend"], true)), "10:01", "suspended");
+        check(&alone(&cron_job(HOURLY).terminating()), "10:01", "beingDeleted");
+        let zone = cron_job(HOURLY).set(&["spec", "timeZone"], "bad timezone");
+        check(&alone(&zone), "10:01", json!({ "unknownTimeZone": { "zone": "bad timezone" } }));
+        check(&alone(&cron_job("59 23 31 2 *")), "10:01", json!({ "neverDue": { "schedule": "59 23 31 2 *" } }));
+        let error = "expected exactly 5 fields, found 1: [odd]";
+        check(&alone(&cron_job("odd")), "10:01", json!({ "unparseable": { "schedule": "odd", "error": error } }));
+        let bare = cron_job(HOURLY).set(&["spec", "jobTemplate"], json!({}));
+        let error = "the job template has no spec";
+        check(&alone(&bare), "10:01", json!({ "invalidTemplate": { "due": due, "error": error } }));
+    }
+
+    #[test]
+    fn a_run_that_is_due_says_what_it_waits_for_or_replaces() {
+        let due = "2016-05-19T10:00:00Z";
+        let base = active(last_run(cron_job(HOURLY), at("09:00")), &["running"]);
+        let running = |owner: &CronJob| vec![job("running", owner)];
+        let of = |each: &str| observed(&policy(base.clone(), each), running);
+        let starts = |replaced: Value| json!({ "due": { "due": due, "missed": "none", "replaced": replaced } });
+        check(&of("Allow"), "10:01", starts(json!([])));
+        check(&of("Replace"), "10:01", starts(json!(["running"])));
+        check(&of("Forbid"), "10:01", json!({ "forbidden": { "due": due, "active": ["running"] } }));
+        let listed = active(last_run(cron_job(HOURLY), at("09:00")), &[&name("10:00")]);
+        check(&alone(&listed), "10:01", json!({ "started": { "due": due } }));
+        let overdue = alone(&last_run(cron_job(HOURLY), at("2016-05-12T09:00")));
+        check(&overdue, "10:00", json!({ "due": { "due": due, "missed": "many", "replaced": [] } }));
+    }
+
+    #[test]
+    fn the_apiserver_is_asked_only_where_status_and_cache_differ() {
+        let listed = active(cron_job(HOURLY), &["running"]);
+        let running = |owner: &CronJob| vec![job("running", owner)];
+        assert_eq!(plan_look(&observed(&listed, running)), None);
+        let over = |owner: &CronJob| vec![ended(job("over", owner), "Complete", None, None)];
+        assert_eq!(plan_look(&observed(&cron_job(HOURLY), over)), None);
+        let others = |_: &CronJob| vec![job("running", &cron_job(HOURLY).uid_of("another").build::<CronJob>())];
+        assert_eq!(plan_look(&observed(&cron_job(HOURLY), others)), None);
+
+        let look = |observed: Observed| stage(&plan_look(&observed).unwrap());
+        let missing = look(alone(&listed));
+        assert_eq!(missing.text, "read anew (running is listed, but not known)");
+        assert_eq!(missing.reason, json!({ "active": { "unlisted": [], "missing": ["running"] } }));
+        let unlisted = look(observed(&cron_job(HOURLY), running));
+        assert_eq!(unlisted.text, "read anew (running runs, but is not listed)");
+        assert_eq!(unlisted.reason, json!({ "active": { "unlisted": ["running"], "missing": [] } }));
+    }
 }

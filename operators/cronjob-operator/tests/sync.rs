@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cronjob_operator::controller::CronJobOperator;
 use serde_json::json;
+use shared::api::explain::KeyState;
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -175,5 +176,52 @@ fn one_that_goes_and_comes_again_finds_its_jobs() {
             assert_eq!(server.keys("jobs").len(), 1, "{pause:?}: the one that runs forbids another");
         }
         assert_eq!(server.count("create jobs"), 1);
+    });
+}
+
+const PATH: &str = "/apis/batch/v1/namespaces/default/cronjobs/hello";
+
+#[test]
+fn at_rest_it_says_when_its_next_start_is_and_what_it_has_started() {
+    test(async {
+        let server = Server::new();
+        let running = Running::start::<CronJobOperator>(&server, &[]);
+        running.at_rest().await;
+        add(&server);
+        running.pass(Duration::from_secs(70)).await;
+        let requests = server.requests();
+
+        let why = running.why(PATH);
+        let [KeyState { queue, key, now, last, standing }] = &why.keys[..] else { panic!("{why}") };
+        assert_eq!((queue.as_str(), key.as_str()), ("cronjob", "default/hello"));
+        let next = json!({ "notDue": { "next": "2026-01-01T12:02:00Z" } });
+        assert_eq!((now.len(), &now[0].reason), (1, &next), "{why}");
+        assert!(now[0].text.starts_with("nothing (not due); again in "), "{why}");
+        let timer = standing.timer.as_ref().unwrap_or_else(|| panic!("{why}"));
+        assert_eq!((timer.purpose.as_str(), timer.due > why.time), ("its next start", true));
+        let started = last.iter().find(|decision| decision.stages[0].text.starts_with("start")).unwrap();
+        let due = json!({ "due": { "due": "2026-01-01T12:01:00Z", "missed": "none", "replaced": [] } });
+        assert_eq!(started.stages[0].reason, due);
+        let wrote: Vec<&str> = started.wrote.iter().map(|version| version.resource.as_str()).collect();
+        assert_eq!(wrote, ["jobs.batch", "cronjobs.batch"]);
+        assert_eq!(running.why(PATH).keys, why.keys);
+        assert_eq!(running.why("/apis/batch/v1/namespaces/default/jobs/hello").keys, []);
+        assert_eq!(server.requests(), requests, "asking asks nobody");
+    });
+}
+
+#[test]
+fn a_start_that_is_forbidden_names_the_job_that_runs() {
+    test(async {
+        let server = Server::new();
+        let running = Running::start::<CronJobOperator>(&server, &[]);
+        running.at_rest().await;
+        add(&server);
+        running.pass(Duration::from_secs(130)).await;
+        let requests = server.requests();
+        let why = running.why(PATH);
+        let forbidden = json!({ "forbidden": { "due": "2026-01-01T12:02:00Z", "active": ["hello-29454481"] } });
+        assert_eq!(why.keys[0].now[0].reason, forbidden, "{why}");
+        assert_eq!(server.requests(), requests, "asking asks nobody, and tells nobody");
     });
 }

@@ -8,7 +8,6 @@ pub(crate) mod orphan;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
@@ -33,9 +32,10 @@ use crate::observe::Observed;
 use crate::plan::counts::Counts;
 use crate::plan::ending::{Ending, JobResult};
 use crate::plan::new_pod::{InvalidTemplate, NewPods};
+use crate::plan::reason::Reason;
 use crate::plan::scale::{NewPod, PodRef, Surplus};
 use crate::plan::tracking::{End, Suspension, Tracking};
-use crate::plan::{Plan, Pods, Reason};
+use crate::plan::{Plan, Pods, Wake};
 use crate::status::LastStatus;
 use memory::Memory;
 
@@ -71,11 +71,19 @@ pub struct Outcome {
     /// Pods that were deleted, or had been by somebody else.
     pub deleted: BTreeSet<Uid>,
     /// When to look again, should nothing happen before.
-    pub wake: Option<Duration>,
+    pub wake: Option<Wake>,
     /// The first failure of a creation or deletion. What has ended is counted all the same.
     pub failure: Option<String>,
     /// Why a claim failed. Nothing more was done then.
     pub error: Option<anyhow::Error>,
+}
+
+impl Outcome {
+    /// Of a plan that writes nothing.
+    pub(crate) fn without_writes(plan: Plan) -> Self {
+        let Plan { claim: _, pods: _, reason: _, ending, outstanding: _, wake, counts } = plan;
+        Self { counts, ending, wake, ..Self::default() }
+    }
 }
 
 /// How far counting came.
@@ -100,13 +108,13 @@ impl Writer {
     ///
     /// Upstream: `getPodsForJob`, `manageJob` and `deleteActivePods`, `pkg/controller/job/job_controller.go`.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Plan { claim, pods, ending, outstanding: _, wake, counts } = plan;
+        let Plan { claim, pods, reason, ending, outstanding: _, wake, counts } = plan;
         let job = &*observed.job;
         if let Err(error) = self.claim(job, claim).await {
             return Outcome { error: Some(error), ..Outcome::default() };
         }
         let done = match pods {
-            Pods::Leave(reason) => self.leave(job, reason),
+            Pods::Leave => self.leave(job, reason),
             Pods::Create(new) => self.create_pods(job, &new).await,
             Pods::Delete(surplus) => self.delete_surplus(job, surplus).await,
             Pods::End(pods) => self.delete_all(job, pods).await,
@@ -132,14 +140,17 @@ impl Writer {
     fn leave(&self, job: &Job, reason: Reason) -> Outcome {
         let key = &job.metadata.key;
         match reason {
-            Reason::InvalidTemplate(invalid) => return self.tell_invalid_template(job, &invalid),
-            Reason::Finished => self.forget(key),
-            Reason::UnknownCompletionMode => self.tell_unknown_completion_mode(job),
+            Reason::InvalidTemplate { error } => return self.tell_invalid_template(job, &error),
+            Reason::Finished { condition: _, reason: _ } => self.forget(key),
+            Reason::UnknownCompletionMode { mode: _ } => self.tell_unknown_completion_mode(job),
             // An edit brings it back; until then there is nothing to say of it.
-            Reason::InvalidSelector(invalid) => tracing::warn!(%key, error = %invalid, "invalid selector"),
-            Reason::ManagedBy(_)
-            | Reason::Active { active: _, wanted: _ }
-            | Reason::NoIndexLeft { active: _, wanted: _ }
+            Reason::InvalidSelector { error } => tracing::warn!(%key, %error, "invalid selector"),
+            Reason::ManagedBy { controller: _ }
+            | Reason::Ends { .. }
+            | Reason::Suspended { active: _ }
+            | Reason::Parallelism(_)
+            | Reason::WaitingForTerminating(_)
+            | Reason::NoIndexLeft(_)
             | Reason::Backoff(_)
             | Reason::Waiting(_)
             | Reason::BeingDeleted => {}
@@ -322,7 +333,7 @@ impl Writer {
     /// Upstream: `recordJobFinished`.
     fn tell_end(&self, job: &Job, status: &JobStatus, ended: &Ending) {
         let about = job.reference();
-        let Ending { result, reason, message, is_announced: _ } = ended;
+        let Ending { result, reason, message, cause: _, is_announced: _ } = ended;
         match result {
             JobResult::Succeeded => {
                 if job.spec.completions.is_some_and(|completions| status.succeeded > completions) {

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use shared::api::object::Key;
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::{Key, Kind};
 use shared::controllers::pod_control::PodControl;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -149,6 +150,24 @@ impl Controller for JobController {
         result
     }
 
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&Job::RESOURCE)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let now = self.clock.now();
+        let Writer { expectations, memory, .. } = &self.writer;
+        let Some(observed) = self.caches.observe(expectations, memory, key, now) else { return Vec::new() };
+        let plan = plan(&observed, now);
+        let mut stages = vec![stage(&plan)];
+        if plan.is_empty() {
+            // Nothing is written before what is counted.
+            let outcome = Outcome::without_writes(plan);
+            stages.extend(plan_tracking(&observed, &outcome, now).map(|tracking| stage(&tracking)));
+        }
+        stages
+    }
+
     fn held(&self, resource: &str) {
         self.writer.metrics.observe_held(resource);
     }
@@ -178,6 +197,6 @@ fn requeue(outcome: Outcome) -> anyhow::Result<Requeue> {
     let Outcome { counts: _, ending: _, created: _, deleted: _, wake, failure, error } = outcome;
     match error.or_else(|| failure.map(anyhow::Error::msg)) {
         Some(error) => Err(error),
-        None => Ok(wake.map_or(Requeue::Done, Requeue::After)),
+        None => Ok(Requeue::earliest([wake])),
     }
 }

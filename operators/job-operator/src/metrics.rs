@@ -17,7 +17,8 @@ use crate::objects::status::JobStatus;
 use crate::objects::{Job, PodFailureAction, PodReplacementPolicy};
 use crate::plan::ending::{Ending, JobResult};
 use crate::plan::indexed::OrderedIntervals;
-use crate::plan::{Plan, Pods, Reason};
+use crate::plan::reason::Reason;
+use crate::plan::{Plan, Pods};
 
 type Labels<const N: usize> = [(&'static str, String); N];
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
@@ -203,13 +204,14 @@ where
 /// Upstream: `metrics.JobSyncAction…`.
 pub fn action(plan: &Plan) -> Option<&'static str> {
     plan.counts.as_ref()?;
-    Some(match &plan.pods {
-        Pods::Delete(_) => "pods_deleted",
+    Some(match (&plan.pods, &plan.reason) {
+        (Pods::Delete(_), _) => "pods_deleted",
         // As upstream also of a sync that would have made pods, but may not yet, or has no index for them.
-        Pods::Create(_) | Pods::Leave(Reason::Backoff(_) | Reason::NoIndexLeft { .. } | Reason::InvalidTemplate(_)) => {
+        (Pods::Create(_), _)
+        | (Pods::Leave, Reason::Backoff(_) | Reason::NoIndexLeft(_) | Reason::InvalidTemplate { error: _ }) => {
             "pods_created"
         }
-        Pods::Leave(Reason::Active { .. }) => "tracking",
-        Pods::Leave(_) | Pods::End(_) => "reconciling",
+        (Pods::Leave, Reason::Parallelism(_) | Reason::WaitingForTerminating(_)) => "tracking",
+        (Pods::Leave | Pods::End(_), _) => "reconciling",
     })
 }

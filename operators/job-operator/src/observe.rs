@@ -21,6 +21,7 @@ use crate::apply::memory::Memory;
 use crate::objects::pod::Pod;
 use crate::objects::{CONTROLLER_UID, Job};
 use crate::plan::backoff::BackoffRecord;
+use crate::plan::orphan::Look;
 
 /// The caches of this operator.
 pub struct Caches {
@@ -91,14 +92,19 @@ impl Caches {
     ///
     /// Upstream: the first half of `syncOrphanPod`, `pkg/controller/job/job_controller.go`.
     pub(crate) async fn observe_orphan(&self, control: &Control, key: &Key) -> anyhow::Result<Option<OrphanPod>> {
-        if let Some(pod) = self.pods.get(key) {
-            return Ok(Some(self.orphan(pod, true)));
+        if let Some(cached) = self.cached_orphan(key) {
+            return Ok(Some(cached));
         }
         match control.get::<Pod>(&PODS, key).await {
             Ok(pod) => Ok(Some(self.orphan(Arc::new(pod), false))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error).context("cannot look whether the pod is there"),
         }
+    }
+
+    /// The pod of this key and its Job, as far as the caches have them.
+    pub(crate) fn cached_orphan(&self, key: &Key) -> Option<OrphanPod> {
+        self.pods.get(key).map(|pod| self.orphan(pod, true))
     }
 
     fn orphan(&self, pod: Arc<Pod>, is_cached: bool) -> OrphanPod {
@@ -128,15 +134,10 @@ impl Caches {
     }
 }
 
-/// The same, with the Job as the apiserver has it where the cache may not have it yet: pods are watched apart from Jobs, so
-/// a pod may be seen before its Job.
-pub(crate) async fn live_job(control: &Control, observed: OrphanPod) -> anyhow::Result<OrphanPod> {
-    let OrphanPod { pod, job, is_cached: _, is_job_cached } = &observed;
-    let Some(owner) = pod.job().filter(|_| job.is_none() && !is_job_cached && pod.has_tracking_finalizer()) else {
-        return Ok(observed);
-    };
-    let job = match control.get::<Job>(&JOBS, &Key::new(pod.metadata.namespace(), &owner.name)).await {
-        Ok(live) => Some(live).filter(|live| live.metadata.uid == owner.uid).map(Arc::new),
+/// The same, with the Job as the apiserver has it.
+pub(crate) async fn live_job(control: &Control, observed: OrphanPod, look: &Look) -> anyhow::Result<OrphanPod> {
+    let job = match control.get::<Job>(&JOBS, &look.job).await {
+        Ok(live) => Some(live).filter(|live| live.metadata.uid == look.uid).map(Arc::new),
         Err(error) if error.is_not_found() => None,
         Err(error) => return Err(error).context("cannot look whether the Job is there"),
     };

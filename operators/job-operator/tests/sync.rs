@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use job_operator::controller::JobOperator;
 use serde_json::{Value, json};
+use shared::api::explain::{KeyState, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -170,5 +172,84 @@ fn a_pod_whose_job_the_apiserver_has_not_either_waits_no_more() {
         add_pod(&server);
         running.at_rest().await;
         assert_eq!((server.count("get jobs default/pi"), waits_to_be_counted(&server)), (1, false));
+    });
+}
+
+const PATH: &str = "/apis/batch/v1/namespaces/default/jobs/pi";
+
+/// `nothing (1 of 1 active)`, `nothing to count`.
+fn texts(stages: &[Stage]) -> Vec<&str> {
+    stages.iter().map(|stage| stage.text.as_str()).collect()
+}
+
+#[test]
+fn at_rest_it_says_why_and_what_it_has_done() {
+    test(async {
+        let server = Server::new();
+        add_idle(&server);
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        add(&server, 2, 2);
+        running.at_rest().await;
+        server.run_pods();
+        running.pass(Duration::from_secs(3)).await;
+        let requests = server.requests();
+
+        let why = running.why(PATH);
+        let [KeyState { queue, key, now, last, standing }] = &why.keys[..] else { panic!("{why}") };
+        assert_eq!((queue.as_str(), key.as_str(), standing), ("job", KEY, &Standing::default()));
+        assert_eq!(texts(now), ["nothing (2 of 2 active)", "nothing to count"]);
+        let numbers =
+            json!({ "active": 2, "wanted": 2, "terminating": 0, "succeeded": 0, "failed": 0, "completions": 2 });
+        assert_eq!((&now[0].reason, &now[1].reason), (&json!({ "parallelism": numbers }), &json!("counted")));
+        let created = last.last().unwrap();
+        assert_eq!(texts(&created.stages), ["create 2", "write the status"]);
+        let wrote: Vec<&str> = created.wrote.iter().map(|version| version.resource.as_str()).collect();
+        assert_eq!(wrote, ["pods", "pods", "jobs.batch"]);
+        assert_eq!(created.cause.as_ref().map(|cause| cause.resource.as_str()), Some("jobs.batch"));
+        assert_eq!(running.why(PATH).keys, why.keys);
+        assert_eq!(server.requests(), requests, "asking asks nobody");
+    });
+}
+
+#[test]
+fn a_job_that_waits_after_failures_says_until_when() {
+    test(async {
+        let server = Server::new();
+        add(&server, 1, 1);
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        server.run_pods();
+        server.end_pods("Failed");
+        running.pass(Duration::from_secs(4)).await;
+        let requests = server.requests();
+        let why = running.why(PATH);
+        let [KeyState { now, standing, .. }] = &why.keys[..] else { panic!("{why}") };
+        let timer = standing.timer.as_ref().unwrap_or_else(|| panic!("{why}"));
+        assert_eq!(timer.purpose, "the back-off of its pods");
+        assert_eq!(now[0].reason["backoff"]["failures"], 1, "{why}");
+        let next: Timestamp = now[0].reason["backoff"]["next"].as_str().unwrap().parse().unwrap();
+        assert!(next > why.time && next <= timer.due, "{why}");
+        assert_eq!(running.why(PATH).keys[0].now[0].reason, now[0].reason, "nothing was remembered by asking");
+        assert_eq!(server.requests(), requests, "asking asks nobody");
+    });
+}
+
+#[test]
+fn a_pod_says_why_it_keeps_its_finalizer() {
+    test(async {
+        let server = Server::new();
+        add_idle(&server);
+        let running = Running::start::<JobOperator>(&server, &[]);
+        running.at_rest().await;
+        add(&server, 1, 1);
+        add_pod(&server);
+        running.pass(Duration::from_secs(3)).await;
+        let requests = server.requests();
+        let why = running.why("/api/v1/namespaces/default/pods/a");
+        let [KeyState { queue, now, .. }] = &why.keys[..] else { panic!("{why}") };
+        assert_eq!((queue.as_str(), &now[0].reason), ("job_orphan_pod", &json!({ "running": { "job": "pi" } })));
+        assert_eq!(running.why("/api/v1/namespaces/default/pods/none").keys[0].now, []);
+        assert_eq!(server.requests(), requests, "asking asks nobody");
     });
 }

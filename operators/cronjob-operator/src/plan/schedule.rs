@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
 
 use super::cron::{InvalidCron, Schedule, UnknownTimeZone, load_zone, parse};
 use crate::objects::CronJob;
@@ -20,7 +21,8 @@ const PAD: SignedDuration = SignedDuration::from_millis(100);
 const FEW: i64 = 100;
 
 /// How many times were missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Missed {
     /// None, or only the one that is due.
     None,
@@ -111,15 +113,20 @@ pub fn most_recent(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Res
     Ok(Due { time, missed: if missed > FEW { Missed::Many } else { Missed::Few } })
 }
 
-/// How long until the time after the latest; none if there is no such time.
-///
-/// Upstream: `nextScheduleTimeDuration`.
-pub fn next_delay(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Option<Duration> {
+/// The time after the latest; none if there is no such time.
+pub fn next_time(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let base = match most_recent(schedule, since, now) {
         Ok(Due { time: Some(time), .. }) => time,
         Ok(Due { time: None, missed: Missed::None }) => since,
         Ok(Due { time: None, missed: Missed::Few | Missed::Many }) | Err(NeverDue) => now,
     };
-    let delay = now.duration_until(schedule.next(base)?).saturating_add(PAD);
+    schedule.next(base)
+}
+
+/// How long until the time after the latest; none if there is no such time.
+///
+/// Upstream: `nextScheduleTimeDuration`.
+pub fn next_delay(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Option<Duration> {
+    let delay = now.duration_until(next_time(schedule, since, now)?).saturating_add(PAD);
     Some(Duration::try_from(delay).unwrap_or(Duration::ZERO))
 }

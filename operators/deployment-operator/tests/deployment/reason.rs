@@ -8,15 +8,15 @@ use shared::runtime::decisions::stage;
 use crate::builders::*;
 
 #[track_caller]
-fn check_reason(observed: &Observed, expected: Value) {
-    assert_eq!(stage(&planned(observed)).reason, expected);
+fn check_reason(observed: &Observed, expected: impl Into<Value>) {
+    assert_eq!(stage(&planned(observed)).reason, expected.into());
 }
 
 /// Why the ReplicaSets of a plan change.
 #[track_caller]
-fn check_whys(observed: &Observed, expected: Value) {
+fn check_whys(observed: &Observed, expected: impl Into<Value>) {
     let whys: Vec<_> = updates(&planned(observed)).into_iter().map(|update| update.why).collect();
-    assert_eq!(serde_json::to_value(whys).unwrap(), expected);
+    assert_eq!(serde_json::to_value(whys).unwrap(), expected.into());
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Writer {
                 let released = release_pod(self.control.for_key(key, uid), key, uid).await;
                 Outcome { disowned_by: None, error: released.context("cannot remove the finalizer").err() }
             }
-            OrphanPlan::Disown => match self.disown(observed).await {
+            OrphanPlan::Disown(_) => match self.disown(observed).await {
                 Ok(()) => {
                     let disowned_by = observed.job.as_ref().map(|job| job.metadata.key.clone());
                     Outcome { disowned_by, error: None }

@@ -23,6 +23,9 @@ use crate::observe::Caches;
 /// Upstream: `SyncJobBatchPeriod`, `pkg/controller/job/job_controller.go`.
 pub const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
+/// What that is for.
+pub(super) const BATCH: &str = "changes that come together";
+
 impl Caches {
     /// Upstream: `addJob`, `updateJob` and `deleteJob`, `pkg/controller/job/job_controller.go`.
     pub fn job_changed(change: Change<'_, Job>) -> Vec<Effect> {
@@ -97,5 +100,5 @@ impl Caches {
 }
 
 fn enqueue_later(job: &Arc<Job>) -> Effect {
-    Effect::EnqueueAfter(job.metadata.key.clone(), SYNC_JOB_BATCH_PERIOD)
+    Effect::EnqueueAfter(job.metadata.key.clone(), SYNC_JOB_BATCH_PERIOD, BATCH)
 }

@@ -4,16 +4,18 @@
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::PODS;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Queue;
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::orphan::{Outcome, Writer};
-use crate::controller::changes::SYNC_JOB_BATCH_PERIOD;
-use crate::observe::{Caches, live_job};
-use crate::plan::orphan::plan_orphan;
+use crate::controller::changes::{BATCH, SYNC_JOB_BATCH_PERIOD};
+use crate::observe::{Caches, OrphanPod, live_job};
+use crate::plan::orphan::{plan_look, plan_orphan};
 
 /// Syncs pods that may have lost the Job which counts them.
 pub(super) struct OrphanPodController {
@@ -30,14 +32,34 @@ impl Controller for OrphanPodController {
         let Some(observed) = self.caches.observe_orphan(&self.writer.control, key).await? else {
             return Ok(Requeue::Done);
         };
-        let observed = live_job(&self.writer.control, observed).await?;
+        let observed = match plan_look(&observed) {
+            None => observed,
+            Some(look) => {
+                self.decisions.record(self.clock.now(), key, &look);
+                live_job(&self.writer.control, observed, &look).await?
+            }
+        };
         let plan = plan_orphan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
         let Outcome { disowned_by, error } = self.writer.apply(&observed, plan).await;
         // No event will tell it.
         if let Some(job) = disowned_by {
-            self.jobs_queue.add_after(&job, SYNC_JOB_BATCH_PERIOD);
+            self.jobs_queue.add_after(&job, SYNC_JOB_BATCH_PERIOD, BATCH);
         }
         error.map_or(Ok(Requeue::Done), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&PODS)
+    }
+
+    /// Most pods are nobody's here: only of those that are followed anything can be said without a live read.
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let observed = self.caches.cached_orphan(key);
+        let decided = |observed: &OrphanPod| match plan_look(observed) {
+            Some(look) => stage(&look),
+            None => stage(&plan_orphan(observed)),
+        };
+        observed.iter().map(decided).collect()
     }
 }

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::runtime::control::Control;
 use shared::runtime::queue::{Cause, Queue};
@@ -33,5 +34,14 @@ impl Controller for UnseenPodController {
     async fn sync(&self, _: &Key) -> anyhow::Result<Requeue> {
         self.caches.unseen_pods(&self.control, |pod| self.orphans_queue.add(pod, Cause::Event)).await?;
         Ok(Requeue::Done)
+    }
+
+    /// Its key is no object.
+    fn key_of(&self, _: &Subject) -> Option<Key> {
+        None
+    }
+
+    fn preview(&self, _: &Key) -> Vec<Stage> {
+        Vec::new()
     }
 }

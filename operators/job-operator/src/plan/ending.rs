@@ -8,11 +8,14 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::pod::Phase;
+use shared::api::time::Time;
 
 use super::backoff::count;
 use super::counts::Counts;
+use super::pod_failure_policy::Verdict;
 use super::success_policy::match_success_policy;
 use crate::objects::status::{JobCondition, conditions, reasons};
 
@@ -25,8 +28,92 @@ pub struct Ending {
     pub reason: Text,
     /// Why, for a person.
     pub message: Box<str>,
+    /// What led to it.
+    pub cause: Cause,
     /// Whether an earlier sync has said so already; then it is too late for any other reason.
     pub is_announced: bool,
+}
+
+/// What ends a Job, by the numbers that decided it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Cause {
+    /// An earlier sync has said so, and the condition has its words.
+    Announced,
+    /// Enough pods, or all indexes, have succeeded.
+    Completions {
+        /// How many have.
+        succeeded: i64,
+        /// How many are to; none for a work queue, which one success ends.
+        completions: Option<i32>,
+    },
+    /// A rule of the pod failure policy says that this pod's failure is the Job's.
+    PodFailurePolicy {
+        /// The rule's place, from 0.
+        rule: Option<usize>,
+        /// The pod's name.
+        pod: Box<str>,
+    },
+    /// More pods have failed than may.
+    BackoffLimit {
+        /// How many have.
+        failed: i64,
+        /// How many may.
+        limit: i64,
+    },
+    /// Containers have restarted more often than they may.
+    Restarts {
+        /// How often they have.
+        restarts: i64,
+        /// How often they may.
+        limit: i64,
+    },
+    /// It took longer than it may.
+    ActiveDeadline {
+        /// How many seconds it may take.
+        seconds: i64,
+        /// Since when it is active.
+        since: Time,
+    },
+    /// More indexes have failed than may.
+    MaxFailedIndexes {
+        /// How many have.
+        failed: i64,
+        /// How many may.
+        limit: i32,
+    },
+    /// No index is left, and some have failed.
+    FailedIndexes {
+        /// How many.
+        failed: i64,
+        /// How many there are.
+        completions: i32,
+    },
+    /// A rule of the success policy is met.
+    SuccessPolicy {
+        /// The rule's place, from 0.
+        rule: usize,
+    },
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Announced => f.write_str("as announced"),
+            Self::Completions { succeeded, completions: None } => write!(f, "{succeeded} succeeded"),
+            Self::Completions { succeeded, completions: Some(completions) } => {
+                write!(f, "{succeeded} of {completions} succeeded")
+            }
+            Self::PodFailurePolicy { rule: Some(rule), pod } => write!(f, "rule {rule} about pod {pod}"),
+            Self::PodFailurePolicy { rule: None, pod } => write!(f, "because of pod {pod}"),
+            Self::BackoffLimit { failed, limit } => write!(f, "{failed} failed, {limit} may"),
+            Self::Restarts { restarts, limit } => write!(f, "{restarts} restarts, {limit} may be"),
+            Self::ActiveDeadline { seconds, since } => write!(f, "active since {since}, {seconds}s may be"),
+            Self::MaxFailedIndexes { failed, limit } => write!(f, "{failed} indexes failed, {limit} may"),
+            Self::FailedIndexes { failed, completions } => write!(f, "{failed} of {completions} indexes failed"),
+            Self::SuccessPolicy { rule } => write!(f, "rule {rule} is met"),
+        }
+    }
 }
 
 /// How a Job ends.
@@ -57,24 +144,26 @@ impl JobResult {
 }
 
 impl Ending {
-    fn new(result: JobResult, reason: &str, message: &str) -> Self {
-        Self { result, reason: Text::new(reason), message: message.into(), is_announced: false }
+    fn new(result: JobResult, reason: &str, message: &str, cause: Cause) -> Self {
+        Self { result, reason: Text::new(reason), message: message.into(), cause, is_announced: false }
     }
 
     /// As announced.
     fn announced(result: JobResult, condition: &JobCondition) -> Self {
         let JobCondition { reason, message, .. } = condition;
-        Self { result, reason: reason.clone(), message: message.clone(), is_announced: true }
+        let cause = Cause::Announced;
+        Self { result, reason: reason.clone(), message: message.clone(), cause, is_announced: true }
     }
 
-    fn failure(reason: &str, message: &str) -> Self {
-        Self::new(JobResult::Failed, reason, message)
+    fn failure(reason: &str, message: &str, cause: Cause) -> Self {
+        Self::new(JobResult::Failed, reason, message, cause)
     }
 
     /// Enough pods have succeeded.
-    pub fn completions_reached() -> Self {
+    pub fn completions_reached(counts: &Counts) -> Self {
         let message = "Reached expected number of succeeded pods";
-        Self::new(JobResult::Succeeded, reasons::COMPLETIONS_REACHED, message)
+        let cause = Cause::Completions { succeeded: counts.succeeded, completions: counts.job.spec.completions };
+        Self::new(JobResult::Succeeded, reasons::COMPLETIONS_REACHED, message, cause)
     }
 }
 
@@ -103,57 +192,72 @@ pub fn next_ending(counts: &Counts, now: Timestamp) -> Option<Ending> {
 /// Upstream: `getFailJobMessage`.
 fn failed_by_policy(counts: &Counts) -> Option<Ending> {
     let mut failed = counts.pods.iter().filter(|pod| counts.is_failed(pod));
-    let message = failed.find_map(|pod| counts.verdict(pod).fail_job)?;
-    Some(Ending::failure(reasons::POD_FAILURE_POLICY, &message))
+    let (message, cause) = failed.find_map(|pod| {
+        let Verdict { action: _, rule, fail_job } = counts.verdict(pod);
+        Some((fail_job?, Cause::PodFailurePolicy { rule, pod: pod.metadata.name().into() }))
+    })?;
+    Some(Ending::failure(reasons::POD_FAILURE_POLICY, &message, cause))
 }
 
 /// Upstream: `exceedsBackoffLimit` and `pastBackoffLimitOnFailure`.
 fn past_backoff_limit(counts: &Counts) -> Option<Ending> {
     let limit = i64::from(counts.job.spec.backoff_limit);
-    let is_past = counts.failed > limit || (counts.job.spec.restarts_on_failure() && past_restarts(counts, limit));
-    is_past.then(|| Ending::failure(reasons::BACKOFF_LIMIT_EXCEEDED, "Job has reached the specified backoff limit"))
+    let cause = if counts.failed > limit {
+        Cause::BackoffLimit { failed: counts.failed, limit }
+    } else {
+        past_restarts(counts, limit).filter(|_| counts.job.spec.restarts_on_failure())?
+    };
+    let message = "Job has reached the specified backoff limit";
+    Some(Ending::failure(reasons::BACKOFF_LIMIT_EXCEEDED, message, cause))
 }
 
-fn past_restarts(counts: &Counts, limit: i64) -> bool {
+fn past_restarts(counts: &Counts, limit: i64) -> Option<Cause> {
     let restarting = counts.pods.iter().filter(|pod| matches!(pod.phase, Phase::Running | Phase::Pending));
     let restarts: i64 = restarting.map(|pod| i64::from(pod.restarts_in_all)).sum();
     // A limit of 0 lets no restart pass; any other one is reached, not passed.
-    if limit == 0 { restarts > 0 } else { restarts >= limit }
+    let is_past = if limit == 0 { restarts > 0 } else { restarts >= limit };
+    is_past.then_some(Cause::Restarts { restarts, limit })
 }
 
 /// Upstream: `pastActiveDeadline`.
 fn past_active_deadline(counts: &Counts, now: Timestamp) -> Option<Ending> {
-    let is_past = has_deadline(counts) && active_deadline(counts, now).is_none();
-    is_past.then(|| Ending::failure(reasons::DEADLINE_EXCEEDED, "Job was active longer than specified deadline"))
+    let (seconds, since) = deadline(counts)?;
+    let cause = Cause::ActiveDeadline { seconds, since };
+    let message = "Job was active longer than specified deadline";
+    since.remaining(seconds, now).is_none().then(|| Ending::failure(reasons::DEADLINE_EXCEEDED, message, cause))
 }
 
-fn has_deadline(counts: &Counts) -> bool {
+/// How many seconds the Job may be active, and since when it is, if both are known.
+fn deadline(counts: &Counts) -> Option<(i64, Time)> {
     let spec = &counts.job.spec;
-    spec.active_deadline_seconds.is_some() && counts.start_time.is_some() && !spec.suspend
+    Some((spec.active_deadline_seconds?, counts.start_time?)).filter(|_| !spec.suspend)
 }
 
 /// How long until the Job takes too long; none if it already does, or may take for ever.
 pub fn active_deadline(counts: &Counts, now: Timestamp) -> Option<Duration> {
-    let seconds = counts.job.spec.active_deadline_seconds.filter(|_| has_deadline(counts))?;
-    counts.start_time?.remaining(seconds, now)
+    let (seconds, since) = deadline(counts)?;
+    since.remaining(seconds, now)
 }
 
 fn past_index_limits(counts: &Counts) -> Option<Ending> {
     let indexes = counts.indexes.as_ref()?;
     let failed = indexes.failed.as_ref()?.indexes.total();
-    if counts.job.spec.max_failed_indexes.is_some_and(|limit| failed > i64::from(limit)) {
+    if let Some(limit) = counts.job.spec.max_failed_indexes.filter(|limit| failed > i64::from(*limit)) {
         let message = "Job has exceeded the specified maximal number of failed indexes";
-        return Some(Ending::failure(reasons::MAX_FAILED_INDEXES_EXCEEDED, message));
+        let cause = Cause::MaxFailedIndexes { failed, limit };
+        return Some(Ending::failure(reasons::MAX_FAILED_INDEXES_EXCEEDED, message, cause));
     }
     let is_any_left = failed.saturating_add(indexes.succeeded.total()) < i64::from(indexes.completions);
-    (failed > 0 && !is_any_left).then(|| Ending::failure(reasons::FAILED_INDEXES, "Job has failed indexes"))
+    let cause = Cause::FailedIndexes { failed, completions: indexes.completions };
+    (failed > 0 && !is_any_left).then(|| Ending::failure(reasons::FAILED_INDEXES, "Job has failed indexes", cause))
 }
 
 fn succeeded_by_policy(counts: &Counts) -> Option<Ending> {
     let indexes = counts.indexes.as_ref()?;
     let policy = counts.job.spec.success_policy.as_ref();
-    let message = match_success_policy(policy, indexes.completions, &indexes.succeeded)?;
-    Some(Ending::new(JobResult::Succeeded, reasons::SUCCESS_POLICY, &message))
+    let rule = match_success_policy(policy, indexes.completions, &indexes.succeeded)?;
+    let message = format!("Matched rules at index {rule}");
+    Some(Ending::new(JobResult::Succeeded, reasons::SUCCESS_POLICY, &message, Cause::SuccessPolicy { rule }))
 }
 
 /// Whether so many have succeeded that nothing is left to do, once `active` pods are left.

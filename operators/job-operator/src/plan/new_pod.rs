@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 use shared::api::json;
@@ -131,6 +131,12 @@ impl<'a> NewPods<'a> {
         let owner_references = [self.owner.controller_ref()];
         let metadata = Metadata { generate_name, labels, annotations, finalizers: &self.finalizers, owner_references };
         json(&Body { api_version: "v1", kind: "Pod", metadata, spec })
+    }
+}
+
+impl Serialize for InvalidTemplate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -7,67 +7,132 @@
 
 use std::fmt;
 
+use serde::Serialize;
+use shared::api::intern::Text;
+use shared::api::object::{Key, Uid};
+use shared::runtime::decisions::{self, Reasoned};
+
 use crate::objects::Job;
 use crate::objects::pod::Pod;
 use crate::observe::OrphanPod;
 
 /// What to do about the finalizer of one pod, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrphanPlan {
     /// It stays.
-    Keep(Keep),
+    Keep(Reason),
     /// It goes.
-    Release(Release),
-    /// It goes, and the pod is its Job's no more: it has lost the labels that the Job selects.
-    Disown,
+    Release(Reason),
+    /// It goes, and the pod is its Job's no more.
+    Disown(Reason),
 }
 
-/// Why a finalizer stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+/// Why a finalizer stays or goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Reason {
     /// The pod has none.
     NotTracked,
     /// The pod's controller is no Job.
-    OtherKind,
+    OtherKind {
+        /// What it is.
+        kind: Text,
+    },
     /// The Job goes on.
-    Running,
+    Running {
+        /// The Job's name.
+        job: Text,
+    },
     /// The Job is another controller's.
-    ManagedBy,
-}
-
-/// Why a finalizer goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+    ManagedBy {
+        /// The Job's name.
+        job: Text,
+        /// The controller's.
+        controller: Text,
+    },
     /// The pod has no controller.
     NoController,
     /// There is no such Job.
-    Gone,
+    Gone {
+        /// The name it had.
+        job: Text,
+    },
     /// The Job is over.
-    Finished,
+    Finished {
+        /// The Job's name.
+        job: Text,
+    },
     /// The Job is being deleted and does not select the pod; who owns it stays for the garbage collector.
-    Ending,
+    Ending {
+        /// The Job's name.
+        job: Text,
+    },
+    /// The pod has lost the labels that the Job selects.
+    NotSelected {
+        /// The Job's name.
+        job: Text,
+    },
 }
 
 /// Decides about one pod.
 pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
     let OrphanPod { pod, job, is_cached, is_job_cached: _ } = observed;
     if !pod.has_tracking_finalizer() {
-        return OrphanPlan::Keep(Keep::NotTracked);
+        return OrphanPlan::Keep(Reason::NotTracked);
     }
-    if pod.metadata.controller.is_none() {
-        return OrphanPlan::Release(Release::NoController);
-    }
+    let Some(controller) = &pod.metadata.controller else { return OrphanPlan::Release(Reason::NoController) };
     if pod.job().is_none() {
-        return OrphanPlan::Keep(Keep::OtherKind);
+        return OrphanPlan::Keep(Reason::OtherKind { kind: controller.kind.clone() });
     }
-    match job {
-        None => OrphanPlan::Release(Release::Gone),
-        Some(job) if job.external_controller().is_some() => OrphanPlan::Keep(Keep::ManagedBy),
-        Some(job) if job.status.is_finished() => OrphanPlan::Release(Release::Finished),
-        Some(job) if *is_cached || selects(job, pod) => OrphanPlan::Keep(Keep::Running),
-        Some(job) if job.metadata.is_being_deleted() => OrphanPlan::Release(Release::Ending),
-        Some(_) => OrphanPlan::Disown,
+    let name = controller.name.clone();
+    let Some(state) = job else { return OrphanPlan::Release(Reason::Gone { job: name }) };
+    if let Some(controller) = state.external_controller() {
+        return OrphanPlan::Keep(Reason::ManagedBy { job: name, controller: Text::new(controller) });
     }
+    if state.status.is_finished() {
+        return OrphanPlan::Release(Reason::Finished { job: name });
+    }
+    if *is_cached || selects(state, pod) {
+        return OrphanPlan::Keep(Reason::Running { job: name });
+    }
+    if state.metadata.is_being_deleted() {
+        return OrphanPlan::Release(Reason::Ending { job: name });
+    }
+    OrphanPlan::Disown(Reason::NotSelected { job: name })
+}
+
+/// That a Job is read before anything is decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Which.
+    pub job: Key,
+    /// Its identity: another Job of the name is another pod's.
+    pub uid: Uid,
+    /// Why.
+    pub reason: Unknown,
+}
+
+/// What a look at a Job has to tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Unknown {
+    /// Whether the Job of the pod is there: the cache has no such Job, and is behind the pod.
+    Job {
+        /// The Job's name.
+        job: Text,
+    },
+}
+
+/// Plans a look at the Job where the cache may not have it yet: pods are watched apart from Jobs, so a pod may be seen before
+/// its Job.
+pub fn plan_look(observed: &OrphanPod) -> Option<Look> {
+    let OrphanPod { pod, job, is_cached: _, is_job_cached } = observed;
+    let owner = pod.job().filter(|_| job.is_none() && !is_job_cached && pod.has_tracking_finalizer())?;
+    Some(Look {
+        job: Key::new(pod.metadata.namespace(), &owner.name),
+        uid: owner.uid,
+        reason: Unknown::Job { job: owner.name.clone() },
+    })
 }
 
 /// A selector that cannot be read may select it.
@@ -75,18 +140,59 @@ fn selects(job: &Job, pod: &Pod) -> bool {
     job.spec.selector.as_ref().map_or(true, |selector| selector.matches(&pod.metadata.labels))
 }
 
+impl decisions::Reason for Reason {}
+
+impl Reasoned for OrphanPlan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Keep(reason) | Self::Release(reason) | Self::Disown(reason) => reason,
+        }
+    }
+}
+
 impl fmt::Display for OrphanPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keep(reason) => write!(f, "nothing ({reason})"),
+            Self::Release(reason) => write!(f, "let go ({reason})"),
+            Self::Disown(reason) => write!(f, "release ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Keep(Keep::NotTracked) => "nothing (no finalizer)",
-            Self::Keep(Keep::OtherKind) => "nothing (not a Job's)",
-            Self::Keep(Keep::Running) => "nothing (its Job goes on)",
-            Self::Keep(Keep::ManagedBy) => "nothing (its Job is another controller's)",
-            Self::Release(Release::NoController) => "let go (no controller)",
-            Self::Release(Release::Gone) => "let go (its Job is gone)",
-            Self::Release(Release::Finished) => "let go (its Job is finished)",
-            Self::Release(Release::Ending) => "let go (its Job is being deleted and does not select it)",
-            Self::Disown => "release (its Job does not select it)",
+            Self::NotTracked => "no finalizer",
+            Self::OtherKind { kind: _ } => "not a Job's",
+            Self::Running { job: _ } => "its Job goes on",
+            Self::ManagedBy { job: _, controller: _ } => "its Job is another controller's",
+            Self::NoController => "no controller",
+            Self::Gone { job: _ } => "its Job is gone",
+            Self::Finished { job: _ } => "its Job is finished",
+            Self::Ending { job: _ } => "its Job is being deleted and does not select it",
+            Self::NotSelected { job: _ } => "its Job does not select it",
         })
+    }
+}
+
+impl decisions::Reason for Unknown {}
+
+impl Reasoned for Look {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "read its Job ({})", self.reason)
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Job { job } = self;
+        write!(f, "the cache may not have {job} yet")
     }
 }

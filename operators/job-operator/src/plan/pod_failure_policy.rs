@@ -10,6 +10,8 @@ use crate::objects::{OnExitCodes, OnExitCodesOperator, OnPodCondition, PodFailur
 pub struct Verdict {
     /// The action of the first rule that matches.
     pub action: Option<PodFailureAction>,
+    /// Which rule that is.
+    pub rule: Option<usize>,
     /// Why the whole Job fails.
     pub fail_job: Option<String>,
 }
@@ -38,7 +40,7 @@ pub fn match_pod_failure_policy(policy: Option<&PodFailurePolicy>, pod: &Pod) ->
         let Some(because) = because else { continue };
         let fails = rule.action == PodFailureAction::FailJob;
         let fail_job = fails.then(|| format!("{because} matching FailJob rule at index {at}"));
-        return Verdict { action: Some(rule.action), fail_job };
+        return Verdict { action: Some(rule.action), rule: Some(at), fail_job };
     }
     Verdict::default()
 }

@@ -9,14 +9,16 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use shared::api::object::{Key, Uid};
 use shared::api::pod::ranking::{Rule, Scale, Standing, first_to_go};
 
+use super::Pods;
 use super::backoff::BackoffRecord;
 use super::counts::{Counts, Failures, Indexes, failures_before};
 use super::indexed::{OrderedIntervals, first_pending_indexes};
 use super::new_pod::NewPods;
-use super::{Pods, Reason};
+use super::reason::{Backoff, Numbers, Reason};
 use crate::objects::pod::Pod;
 
 /// The most pods that one sync makes or deletes.
@@ -56,18 +58,32 @@ pub struct Surplus {
 }
 
 /// Why a pod goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Why {
     /// No pods are to run for now.
     Suspended,
     /// It has no index.
     NoIndex,
     /// Its index is none of the Job's.
-    OutOfRange,
+    OutOfRange {
+        /// That index.
+        index: i32,
+        /// How many the Job has.
+        completions: i32,
+    },
     /// Another pod has the same index.
-    SameIndex(Rule),
+    SameIndex {
+        /// Which one.
+        index: i32,
+        /// Why this pod goes.
+        rule: Rule,
+    },
     /// There are too many.
-    TooMany(Rule),
+    TooMany {
+        /// Why this one goes.
+        rule: Rule,
+    },
 }
 
 impl fmt::Display for Why {
@@ -75,9 +91,9 @@ impl fmt::Display for Why {
         match self {
             Self::Suspended => f.write_str("suspended"),
             Self::NoIndex => f.write_str("no index"),
-            Self::OutOfRange => f.write_str("index out of range"),
-            Self::SameIndex(rule) => write!(f, "same index, {rule}"),
-            Self::TooMany(rule) => write!(f, "{rule}"),
+            Self::OutOfRange { index: _, completions: _ } => f.write_str("index out of range"),
+            Self::SameIndex { index: _, rule } => write!(f, "same index, {rule}"),
+            Self::TooMany { rule } => write!(f, "{rule}"),
         }
     }
 }
@@ -100,32 +116,68 @@ pub struct IndexFailures {
     pub ignored: i32,
 }
 
-/// Decides which pods are made or deleted; also when to look again if it is too early.
-pub fn scale(counts: &Counts, now: Timestamp) -> (Pods, Option<Duration>) {
+/// What becomes of the pods.
+pub struct Scaled {
+    /// What is done.
+    pub pods: Pods,
+    /// Why.
+    pub reason: Reason,
+    /// When to look again if it is too early.
+    pub wait: Option<Duration>,
+}
+
+impl Scaled {
+    /// Nothing is done.
+    pub fn leave(reason: Reason) -> Self {
+        Self { pods: Pods::Leave, reason, wait: None }
+    }
+}
+
+/// Decides which pods are made or deleted.
+pub fn scale(counts: &Counts, now: Timestamp) -> Scaled {
     let active: Vec<&Pod> = counts.active().collect();
     if counts.job.spec.suspend {
         let all = active.iter().map(|pod| Surplus { pod: PodRef::of(pod, counts), why: Why::Suspended });
-        return (Pods::Delete(all.collect()), None);
+        let reason = Reason::Suspended { active: active.len() };
+        return Scaled { pods: Pods::Delete(all.collect()), reason, wait: None };
     }
     let wanted = wanted(counts, active.len());
+    let numbers = Numbers::of(counts, wanted);
     let mut surplus = surplus(counts, &active, active.len().saturating_sub(wanted));
     if !surplus.is_empty() {
         surplus.truncate(MAX_POD_CREATE_DELETE_PER_SYNC);
-        return (Pods::Delete(surplus), None);
+        return Scaled { pods: Pods::Delete(surplus), reason: Reason::Parallelism(numbers), wait: None };
     }
-    let awaited = if counts.job.replaces_failed_pods_only() { counts.terminating().count() } else { 0 };
+    let awaited = if counts.job.replaces_failed_pods_only() { numbers.terminating } else { 0 };
     let missing = wanted.saturating_sub(active.len() + awaited);
-    let active = active.len();
     if missing == 0 {
-        return (Pods::Leave(Reason::Active { active, wanted }), None);
+        let reason = if active.len() < wanted { Reason::WaitingForTerminating } else { Reason::Parallelism };
+        return Scaled::leave(reason(numbers));
     }
     match new_pods(counts, missing.min(MAX_POD_CREATE_DELETE_PER_SYNC), now) {
-        Ok(new) if new.is_empty() => (Pods::Leave(Reason::NoIndexLeft { active, wanted }), None),
+        Ok(new) if new.is_empty() => Scaled::leave(Reason::NoIndexLeft(numbers)),
         Ok(new) => match NewPods::of(&counts.job) {
-            Ok(_) => (Pods::Create(new), None),
-            Err(invalid) => (Pods::Leave(Reason::InvalidTemplate(invalid)), None),
+            Ok(_) => Scaled { pods: Pods::Create(new), reason: Reason::Parallelism(numbers), wait: None },
+            Err(error) => Scaled::leave(Reason::InvalidTemplate { error }),
         },
-        Err(wait) => (Pods::Leave(Reason::Backoff(wait)), Some(wait)),
+        Err(early) => early.scaled(now),
+    }
+}
+
+/// That no pod may be made yet.
+struct TooEarly {
+    wait: Duration,
+    failures: i64,
+    index: Option<i32>,
+}
+
+impl TooEarly {
+    fn scaled(self, now: Timestamp) -> Scaled {
+        let Self { wait, failures, index } = self;
+        let wait = wait.max(SHORTEST_WAIT);
+        let next = now.saturating_add(wait).unwrap_or(Timestamp::MAX);
+        let reason = Reason::Backoff(Backoff { failures, index, wait_seconds: wait.as_secs(), next });
+        Scaled { wait: Some(wait), ..Scaled::leave(reason) }
     }
 }
 
@@ -151,24 +203,27 @@ fn surplus(counts: &Counts, active: &[&Pod], at_least: usize) -> Vec<Surplus> {
                 by_index.entry(pod.index()).or_default().push(pod);
             }
             for (index, pods) in by_index {
-                let why = match index {
-                    None => Some(Why::NoIndex),
-                    Some(index) if index >= completions => Some(Why::OutOfRange),
-                    Some(_) => None,
+                let index = match index {
+                    None => Err(Why::NoIndex),
+                    Some(index) if index >= completions => Err(Why::OutOfRange { index, completions }),
+                    Some(index) => Ok(index),
                 };
-                if let Some(why) = why {
-                    gone.extend(pods.iter().map(|pod| Surplus { pod: PodRef::of(pod, counts), why }));
-                    continue;
-                }
+                let index = match index {
+                    Ok(index) => index,
+                    Err(why) => {
+                        gone.extend(pods.iter().map(|pod| Surplus { pod: PodRef::of(pod, counts), why }));
+                        continue;
+                    }
+                };
                 let (go, keep) = ranked(counts, &pods, pods.len().saturating_sub(1));
-                gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::SameIndex(rule) }));
+                gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::SameIndex { index, rule } }));
                 stay.extend(keep);
             }
         }
         None => stay.extend_from_slice(active),
     }
     let (go, _) = ranked(counts, &stay, at_least.saturating_sub(gone.len()));
-    gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::TooMany(rule) }));
+    gone.extend(go.into_iter().map(|(pod, rule)| Surplus { pod, why: Why::TooMany { rule } }));
     gone
 }
 
@@ -182,21 +237,23 @@ fn ranked<'a>(counts: &Counts, pods: &[&'a Pod], count: usize) -> (Vec<(PodRef, 
 }
 
 /// The pods to make, or how long to wait before any may be made.
-fn new_pods(counts: &Counts, missing: usize, now: Timestamp) -> Result<Vec<NewPod>, Duration> {
-    let at_least = |wait: Duration| wait.max(SHORTEST_WAIT);
+fn new_pods(counts: &Counts, missing: usize, now: Timestamp) -> Result<Vec<NewPod>, TooEarly> {
     let failures = counts.indexes.as_ref().and_then(|indexes| indexes.failed.as_ref());
-    if failures.is_none() {
-        counts.backoff.remaining(now).map_or(Ok(()), |wait| Err(at_least(wait)))?;
+    if let Some(wait) = counts.backoff.remaining(now).filter(|_| failures.is_none()) {
+        return Err(TooEarly { wait, failures: counts.backoff.failures, index: None });
     }
     let Some(indexes) = &counts.indexes else { return Ok(vec![NewPod::default(); missing]) };
     let pending = pending(counts, indexes, missing);
     let Some(failures) = failures else {
         return Ok(pending.into_iter().map(|index| NewPod { index: Some(index), failures: None }).collect());
     };
-    let wait = |index: &i32| failures.held.get(index).and_then(|held| index_backoff(held).remaining(now));
-    let ready: Vec<i32> = pending.iter().copied().filter(|index| wait(index).is_none()).collect();
-    if let Some(shortest) = pending.iter().filter_map(wait).min().filter(|_| ready.is_empty()) {
-        return Err(at_least(shortest));
+    let early = |index: &i32| {
+        let record = index_backoff(failures.held.get(index)?);
+        Some(TooEarly { wait: record.remaining(now)?, failures: record.failures, index: Some(*index) })
+    };
+    let ready: Vec<i32> = pending.iter().copied().filter(|index| early(index).is_none()).collect();
+    if let Some(first) = pending.iter().filter_map(early).min_by_key(|early| early.wait).filter(|_| ready.is_empty()) {
+        return Err(first);
     }
     let new = |index: i32| NewPod { index: Some(index), failures: Some(failures_of(counts, failures, index)) };
     Ok(ready.into_iter().map(new).collect())

@@ -5,16 +5,16 @@
 use super::indexed::OrderedIntervals;
 use crate::objects::SuccessPolicy;
 
-/// The first rule that is met, as a message.
+/// The first rule that is met, by its place.
 ///
 /// Upstream: `matchSuccessPolicy`, `pkg/controller/job/success_policy.go`.
 pub fn match_success_policy(
     policy: Option<&SuccessPolicy>,
     completions: i32,
     succeeded: &OrderedIntervals,
-) -> Option<String> {
+) -> Option<usize> {
     let policy = policy.filter(|_| !succeeded.is_empty())?;
-    let met = policy.rules.iter().position(|rule| {
+    policy.rules.iter().position(|rule| {
         let count = rule.succeeded_count.map(i64::from);
         match &rule.succeeded_indexes {
             Some(text) => {
@@ -24,6 +24,5 @@ pub fn match_success_policy(
             }
             None => count.is_some_and(|count| succeeded.total() >= count),
         }
-    })?;
-    Some(format!("Matched rules at index {met}"))
+    })
 }

@@ -13,13 +13,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::Serialize;
+use shared::api::intern::Text;
 use shared::api::object::Uid;
 use shared::api::pod::Phase;
 use shared::api::time::Time;
+use shared::runtime::decisions::{self, Reasoned};
 
 use super::backoff::{BackoffRecord, count};
 use super::counts::Counts;
-use super::ending::{Ending, is_complete};
+use super::ending::{Cause, Ending, is_complete};
 use super::scale::PodRef;
 use crate::apply::Outcome;
 use crate::objects::PodFailureAction;
@@ -51,6 +54,38 @@ pub struct Tracking {
     pub policy_actions: BTreeMap<PodFailureAction, u64>,
     /// Pods that have the finalizer, those to be let go included.
     pub tracked: BTreeSet<Uid>,
+}
+
+/// Why pods are counted and the status is written, or neither.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Reason {
+    /// The Job ends once all of its pods have ended and are counted.
+    Ends {
+        /// `Complete` or `Failed`.
+        condition: &'static str,
+        /// The condition's reason.
+        reason: Text,
+        /// What led to it.
+        cause: Cause,
+        /// Pods that are being deleted and have not ended.
+        terminating: i32,
+        /// Pods that are to lose their finalizer.
+        release: usize,
+    },
+    /// Pods have ended that wait to be counted, or are of no use to it any more.
+    Ended {
+        /// Those that wait and have succeeded; of an Indexed Job, indexes are counted at once.
+        succeeded: usize,
+        /// Those that wait and have failed.
+        failed: usize,
+        /// Pods that are to lose their finalizer.
+        release: usize,
+    },
+    /// There are other numbers or conditions than the status says.
+    StatusDiffers,
+    /// Everything is counted and written.
+    Counted,
 }
 
 /// How a Job ends, and since when that is known.
@@ -121,7 +156,7 @@ fn still_tracked(counts: &Counts, outcome: &Outcome) -> BTreeSet<Uid> {
 fn ending(observed: &Observed, counts: &Counts, outcome: &Outcome, active: usize) -> Option<Ending> {
     match &outcome.ending {
         Some(planned) => (active == 0 && observed.outstanding.is_none()).then(|| planned.clone()),
-        None => is_complete(counts, active).then(Ending::completions_reached),
+        None => is_complete(counts, active).then(|| Ending::completions_reached(counts)),
     }
 }
 
@@ -278,11 +313,57 @@ impl<'a> Counting<'a> {
     }
 }
 
+impl Tracking {
+    fn waiting(&self) -> (usize, usize) {
+        let uncounted = self.status.uncounted_terminated_pods.as_ref();
+        uncounted.map_or((0, 0), |pods| (pods.succeeded.len(), pods.failed.len()))
+    }
+
+    /// Why it is what it is.
+    pub fn why(&self) -> Reason {
+        let ((succeeded, failed), release) = (self.waiting(), self.release.len());
+        match &self.end {
+            Some(End { ending, is_put_off: _, at: _ }) => Reason::Ends {
+                condition: ending.result.end(),
+                reason: ending.reason.clone(),
+                cause: ending.cause.clone(),
+                terminating: self.status.terminating.unwrap_or(0),
+                release,
+            },
+            None if succeeded + failed + release > 0 => Reason::Ended { succeeded, failed, release },
+            None if self.is_news => Reason::StatusDiffers,
+            None => Reason::Counted,
+        }
+    }
+}
+
+impl Reasoned for Tracking {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
+    }
+}
+
+impl decisions::Reason for Reason {}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ends { condition, reason, cause, terminating: _, release: _ } => {
+                write!(f, "{condition}: {reason}, {cause}")
+            }
+            Self::Ended { succeeded, failed, release } => {
+                write!(f, "{succeeded} succeeded and {failed} failed wait to be counted, {release} are let go")
+            }
+            Self::StatusDiffers => f.write_str("the status differs"),
+            Self::Counted => f.write_str("everything is counted"),
+        }
+    }
+}
+
 /// `count 1 succeeded, 1 failed; release web-a, web-b`; `nothing to count`.
 impl fmt::Display for Tracking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let uncounted = self.status.uncounted_terminated_pods.as_ref();
-        let (succeeded, failed) = uncounted.map_or((0, 0), |pods| (pods.succeeded.len(), pods.failed.len()));
+        let (succeeded, failed) = self.waiting();
         let mut steps = Vec::new();
         if succeeded + failed > 0 {
             steps.push(format!("count {succeeded} succeeded, {failed} failed"));

@@ -51,7 +51,7 @@ fn say_orphan(effect: &Effect) -> String {
 fn say(effect: Effect) -> String {
     match effect {
         Effect::Enqueue(key, cause) => format!("enqueue {} ({cause:?})", key.name()),
-        Effect::EnqueueAfter(key, _) => format!("gather {}", key.name()),
+        Effect::EnqueueAfter(key, _, _) => format!("gather {}", key.name()),
         Effect::CreationObserved(key) => format!("created for {}", key.name()),
         Effect::DeletionObserved(key, pod) => format!("deleted of {} ({})", key.name(), pod == uid("a")),
         Effect::Forget(key, job) => format!("forget {} ({})", key.name(), job == uid("pi")),

@@ -168,10 +168,10 @@ impl Case {
 
     /// What comes of a plan where writes succeed, but for those that do not.
     pub(crate) fn outcome(&self, plan: Plan) -> Outcome {
-        let Plan { claim: _, pods, ending, outstanding: _, wake, counts } = plan;
+        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake, counts } = plan;
         let limit = |uids: Vec<Uid>| -> BTreeSet<Uid> { uids.into_iter().take(self.writes_max).collect() };
         let (created, deleted) = match pods {
-            Pods::Leave(_) => (0, BTreeSet::new()),
+            Pods::Leave => (0, BTreeSet::new()),
             Pods::Create(new) => (new.len().min(self.writes_max), BTreeSet::new()),
             Pods::Delete(surplus) => (0, limit(surplus.iter().map(|surplus| surplus.pod.uid).collect())),
             Pods::End(pods) => (0, limit(pods.iter().map(|pod| pod.uid).collect())),

@@ -13,6 +13,7 @@ mod orphan;
 mod policies;
 mod properties;
 mod pure;
+mod reason;
 mod robustness;
 mod sync_job;
 mod tracking;

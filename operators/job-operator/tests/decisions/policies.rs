@@ -128,7 +128,7 @@ fn a_policy_decides_what_a_failure_does_to_the_job() {
         (
             "a pod that is going is no failure yet",
             case(with(on("FailJob", "In", &[2])), [pod("a", "Running").terminating()]),
-            "nothing (0 of 1 active)\nsaid: terminating 1",
+            "nothing (0 of 1 active, waiting for 1 terminating)\nsaid: terminating 1",
         ),
         (
             "a container that has ended does not make its pod failed",
@@ -181,11 +181,11 @@ fn a_policy_is_asked_about_pods_that_run_when_their_job_fails() {
 
 #[test]
 fn a_success_policy_is_met_by_its_first_rule_that_is() {
-    let check = |rules: Value, succeeded: &str, expected: Option<u32>| {
+    let check = |rules: Value, succeeded: &str, expected: Option<usize>| {
         let policy: SuccessPolicy = serde_json::from_value(json!({ "rules": rules })).unwrap();
         let succeeded = OrderedIntervals::parse(succeeded, 10);
-        let message = match_success_policy(Some(&policy), 10, &succeeded);
-        assert_eq!(message, expected.map(|at| format!("Matched rules at index {at}")), "{rules}");
+        let rule = match_success_policy(Some(&policy), 10, &succeeded);
+        assert_eq!(rule, expected, "{rules}");
     };
     check(json!([]), "0-9", None);
     check(json!([{ "succeededCount": 1 }]), "", None);

@@ -197,7 +197,7 @@ fn a_job_of_a_hundred_thousand_is_planned_as_one_of_a_hundred_is() {
         let observed = Observed { job: job.build(), pods, outstanding: None, released, backoff };
         let plan = plan(&observed, NOW);
         let planned = plan.to_string();
-        let Plan { claim: _, pods, ending, outstanding: _, wake, counts } = plan;
+        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake, counts } = plan;
         let created = if let Pods::Create(new) = &pods { new.len() } else { 0 };
         let tracking =
             plan_tracking(&observed, &Outcome { counts, ending, created, wake, ..Outcome::default() }, NOW).unwrap();

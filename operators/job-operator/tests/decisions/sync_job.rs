@@ -106,7 +106,7 @@ fn terminating_pods_count_as_the_replacement_policy_says() {
         (
             "a pod failure policy implies it",
             case(job(1, 1).with("podFailurePolicy", json!({ "rules": [] })), four()),
-            "nothing (0 of 1 active)\nsaid: terminating 4",
+            "nothing (0 of 1 active, waiting for 4 terminating)\nsaid: terminating 4",
         ),
         (
             "they have failed, and the next ones wait",
@@ -231,7 +231,7 @@ fn a_job_ends_when_it_takes_too_long_or_restarts_too_often() {
         (
             "too long, but suspended",
             case(deadline(job(1, 1)).with("suspend", true), []),
-            "nothing (none to delete)\nsaid: not started, Suspended JobSuspended",
+            "nothing (suspended)\nsaid: not started, Suspended JobSuspended",
         ),
         (
             "not too long yet",
@@ -336,7 +336,7 @@ fn a_suspended_job_has_no_pods() {
         (
             "suspended from the start",
             case(suspended(), []),
-            "nothing (none to delete)\nsaid: not started, Suspended JobSuspended",
+            "nothing (suspended)\nsaid: not started, Suspended JobSuspended",
         ),
         (
             "still suspended",
@@ -347,22 +347,22 @@ fn a_suspended_job_has_no_pods() {
                     .said("terminating", 0),
                 [],
             ),
-            "nothing (none to delete)",
+            "nothing (suspended)",
         ),
         (
             "suspended, and a pod failed before",
             case(suspended().started(ago(60)), [pod("a", "Failed")]),
-            "nothing (none to delete)\nsaid: -(a), not started, Suspended JobSuspended\nlet go a\nsaid: failed 1, not started, Suspended JobSuspended",
+            "nothing (suspended)\nsaid: -(a), not started, Suspended JobSuspended\nlet go a\nsaid: failed 1, not started, Suspended JobSuspended",
         ),
         (
             "suspended, and by now done",
             case(job(2, 2).with("suspend", true).started(ago(60)), [pod("a", "Succeeded"), pod("b", "Succeeded")]),
-            "nothing (none to delete)\nsaid: +(a b), SuccessCriteriaMet CompletionsReached\nlet go a b\nsaid: succeeded 2, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
+            "nothing (suspended)\nsaid: +(a b), SuccessCriteriaMet CompletionsReached\nlet go a b\nsaid: succeeded 2, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
         ),
         (
             "suspended, and nothing is wanted",
             case(job(1, 0).with("suspend", true), []),
-            "nothing (none to delete)\nsaid: not started, SuccessCriteriaMet CompletionsReached\nsaid: not started, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
+            "nothing (suspended)\nsaid: not started, SuccessCriteriaMet CompletionsReached\nsaid: not started, SuccessCriteriaMet CompletionsReached, Complete CompletionsReached, completed",
         ),
         ("resumed", case(was_suspended(), []), "create 2\nsaid: active 2, not Suspended JobResumed"),
         (
@@ -437,7 +437,7 @@ fn the_clock_of_a_job_begins_anew_when_it_is_resumed() {
 #[test]
 fn a_job_is_looked_at_again_when_time_alone_changes_what_is_to_be_done() {
     let wake = |case: crate::fixtures::Case, now| {
-        job_operator::plan::plan(&case.observed(), now).wake.map(|wake| wake.as_millis())
+        job_operator::plan::plan(&case.observed(), now).wake.map(|(delay, _)| delay.as_millis())
     };
     let deadline = |seconds: i64| job(1, 1).with("activeDeadlineSeconds", seconds).started(ago(4));
     let running = || [pod("a", "Running")];

@@ -202,7 +202,7 @@ impl World {
         });
         let (released, backoff) = (self.released.clone(), self.backoff);
         let observed = Observed { job: state.job.build(), pods, outstanding, released, backoff };
-        let Plan { claim: _, pods, ending, outstanding: _, wake, counts } = plan(&observed, self.now);
+        let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake, counts } = plan(&observed, self.now);
         let outcome = Outcome { counts, ending, wake, ..self.carry_out(&pods)? };
 
         let Some(tracking) = plan_tracking(&observed, &outcome, self.now) else { return Ok(()) };
@@ -228,7 +228,7 @@ impl World {
     fn carry_out(&mut self, pods: &Pods) -> Result<Outcome, Stopped> {
         let mut outcome = Outcome::default();
         match pods {
-            Pods::Leave(_) => {}
+            Pods::Leave => {}
             Pods::Create(new) => {
                 for pod in new {
                     self.create(*pod)?;

@@ -6,6 +6,7 @@ use std::cmp::{Ordering, Reverse};
 use std::fmt;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::{DeletionCost, Phase, Readiness, Restarts};
 use crate::api::object::Uid;
@@ -43,7 +44,8 @@ pub enum Scale {
 }
 
 /// The rule that set a pod to be deleted apart from those that stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Rule {
     /// None stays.
     AllGo,

@@ -1,0 +1,183 @@
+//! Why pods of a Job are made, deleted or left: values that programs read as JSON, and people as text.
+//!
+//! Left out: why the Job ends, which is [`super::ending`]'s, and what is counted, which is [`super::tracking`]'s.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use shared::api::intern::Text;
+use shared::api::selector::InvalidSelector;
+use shared::runtime::decisions;
+use shared::runtime::expectations::Outstanding;
+
+use super::counts::Counts;
+use super::ending::{Cause, Ending};
+use super::new_pod::InvalidTemplate;
+use crate::objects::Job;
+use crate::objects::status::conditions;
+
+/// Why pods are made or deleted, or neither.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Reason {
+    /// The Job is over.
+    Finished {
+        /// `Complete` or `Failed`.
+        condition: &'static str,
+        /// The condition's reason.
+        reason: Text,
+    },
+    /// Another controller looks after it.
+    ManagedBy {
+        /// What it calls itself.
+        controller: Box<str>,
+    },
+    /// Its completion mode is newer than this build.
+    UnknownCompletionMode {
+        /// Its name.
+        mode: Text,
+    },
+    /// Its selector cannot be read.
+    InvalidSelector {
+        /// What is wrong with it.
+        error: InvalidSelector,
+    },
+    /// It ends: no pod may be left that runs.
+    Ends {
+        /// `Complete` or `Failed`, which it says in the end.
+        condition: &'static str,
+        /// The condition's reason.
+        reason: Text,
+        /// What ends it.
+        cause: Cause,
+        /// Pods that run or wait for a node.
+        active: usize,
+        /// Pods that are being deleted and have not ended.
+        terminating: usize,
+    },
+    /// No pods are to run for now.
+    Suspended {
+        /// Pods that run or wait for a node.
+        active: usize,
+    },
+    /// So many are active, so many are wanted.
+    Parallelism(Numbers),
+    /// Fewer are active than wanted, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced once it has
+    /// ended.
+    WaitingForTerminating(Numbers),
+    /// Fewer are active than wanted, but every index is done or taken.
+    NoIndexLeft(Numbers),
+    /// Pods are missing, and the template makes none.
+    InvalidTemplate {
+        /// What is wrong with it.
+        error: InvalidTemplate,
+    },
+    /// Pods have failed: the next ones come later.
+    Backoff(Backoff),
+    /// The cache has not seen the last writes yet.
+    Waiting(Outstanding),
+    /// The Job is being deleted; its pods are the garbage collector's.
+    BeingDeleted,
+}
+
+/// How far a Job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Numbers {
+    /// Pods that run or wait for a node.
+    pub active: usize,
+    /// How many should.
+    pub wanted: usize,
+    /// Pods that are being deleted and have not ended.
+    pub terminating: usize,
+    /// Pods, or indexes, that have succeeded.
+    pub succeeded: i64,
+    /// Pods that have failed.
+    pub failed: i64,
+    /// How many are to succeed; none for a work queue.
+    pub completions: Option<i32>,
+}
+
+/// A wait after failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Backoff {
+    /// How many there were in a row.
+    pub failures: i64,
+    /// The index that may go on first, where each has its own back-off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<i32>,
+    /// For so long from now.
+    pub wait_seconds: u64,
+    /// When the next pod is made.
+    pub next: Timestamp,
+}
+
+impl Numbers {
+    pub(super) fn of(counts: &Counts, wanted: usize) -> Self {
+        Self {
+            active: counts.active().count(),
+            wanted,
+            terminating: counts.terminating().count(),
+            succeeded: counts.succeeded,
+            failed: counts.failed,
+            completions: counts.job.spec.completions,
+        }
+    }
+}
+
+impl Reason {
+    /// That the Job is over, if it is.
+    pub(super) fn finished(job: &Job) -> Option<Self> {
+        [conditions::COMPLETE, conditions::FAILED].into_iter().find_map(|condition| {
+            let said = job.status.true_condition(condition)?;
+            Some(Self::Finished { condition, reason: said.reason.clone() })
+        })
+    }
+
+    pub(super) fn ends(ending: &Ending, counts: &Counts) -> Self {
+        Self::Ends {
+            condition: ending.result.end(),
+            reason: ending.reason.clone(),
+            cause: ending.cause.clone(),
+            active: counts.active().count(),
+            terminating: counts.terminating().count(),
+        }
+    }
+}
+
+impl decisions::Reason for Reason {}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished { condition: _, reason: _ } => f.write_str("finished"),
+            Self::ManagedBy { controller } => write!(f, "managed by {controller}"),
+            Self::UnknownCompletionMode { mode: _ } => f.write_str("unknown completion mode"),
+            Self::InvalidSelector { error } => write!(f, "invalid selector: {error}"),
+            Self::Ends { condition, reason, cause, active: _, terminating: _ } => {
+                write!(f, "{condition}: {reason}, {cause}")
+            }
+            Self::Suspended { active: _ } => f.write_str("suspended"),
+            Self::Parallelism(numbers) => write!(f, "{numbers}"),
+            Self::WaitingForTerminating(numbers) => {
+                write!(f, "{numbers}, waiting for {} terminating", numbers.terminating)
+            }
+            Self::NoIndexLeft(numbers) => write!(f, "{numbers}, no index left"),
+            Self::InvalidTemplate { error } => write!(f, "{error}"),
+            Self::Backoff(Backoff { failures: _, index: _, wait_seconds, next: _ }) => {
+                write!(f, "waiting {wait_seconds}s after failures")
+            }
+            Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
+            Self::BeingDeleted => f.write_str("being deleted"),
+        }
+    }
+}
+
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { active, wanted, terminating: _, succeeded: _, failed: _, completions: _ } = self;
+        write!(f, "{active} of {wanted} active")
+    }
+}
