@@ -69,6 +69,14 @@ pub struct Request {
     pub name: String,
 }
 
+impl Request {
+    fn is_write(&self) -> bool {
+        let Action { verb, resource, .. } = &self.action;
+        let is_review = matches!(resource.as_str(), "tokenreviews" | "subjectaccessreviews");
+        !matches!(verb.as_str(), "get" | "list" | "watch") && !is_review
+    }
+}
+
 /// One thing that a role allows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
@@ -194,6 +202,20 @@ impl Usage {
     pub fn shows(&self, operator: &str, action: &Action) -> bool {
         let is_done = |(request, count): (&Request, &Count)| request.action == *action && count.allowed > 0;
         self.0.get(operator).is_some_and(|asked| asked.iter().any(is_done))
+    }
+
+    /// What an operator has sent that may change something, reviews of who may see its pages aside.
+    pub fn writes(&self, operator: &str) -> Vec<&Request> {
+        self.asked(operator).filter(|request| request.is_write()).collect()
+    }
+
+    /// How many different things an operator has asked for.
+    pub fn count_asked(&self, operator: &str) -> usize {
+        self.asked(operator).count()
+    }
+
+    fn asked(&self, operator: &str) -> impl Iterator<Item = &Request> {
+        self.0.get(operator).into_iter().flat_map(BTreeMap::keys)
     }
 
     /// Where a role and what its operator did disagree, one complaint for each.

@@ -17,6 +17,7 @@ mod faults;
 mod leader;
 mod privilege;
 mod replicas;
+mod shadow;
 mod side_by_side;
 mod support;
 mod takeover;

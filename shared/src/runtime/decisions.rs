@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::api::object::Key;
+use crate::runtime::shadow;
 
 /// So many records of a key are kept.
 const OF_KEY_MAX: usize = 4;
@@ -87,6 +88,7 @@ impl Decisions {
     pub fn record(&self, now: Timestamp, key: &Key, plan: &dyn Display) {
         let plan = shortened(plan);
         tracing::debug!(queue = self.queue, %key, plan, "decided");
+        shadow::decided(self.queue, key, &plan);
         let mut records = self.records();
         let order = records.next_change();
         let record = records.open.entry((self.queue, key.clone())).or_insert_with(|| Record::new(now));

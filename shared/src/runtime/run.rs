@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::api::explain::SHADOW_PATH;
 use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
@@ -37,6 +38,7 @@ use crate::runtime::leader::{Election, Elector, Lost, Term};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::serving::{Checks, Probe, Query, Server, Site};
+use crate::runtime::shadow::Shadow;
 use crate::runtime::telemetry::{self, Telemetry};
 use crate::runtime::worker::{self, Controller};
 use restore::{OnRestore, StartOver};
@@ -70,6 +72,7 @@ pub trait Operator {
 pub struct Setup {
     flags: SharedFlags,
     client: Client,
+    shadow: Option<Shadow>,
     term: Option<Term>,
     clock: Clock,
     recorder: Recorder,
@@ -99,9 +102,13 @@ type Pieces = Box<dyn Iterator<Item = String> + Send>;
 
 impl Setup {
     fn new<O: Operator>(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, events: &Events) -> Self {
+        let (shadow, client) = Shadow::of_mode(O::NAMES.operator, flags.mode, client, &clock, &metrics);
+        // A recorder is silent before work starts, and for a shadow it never does.
+        let telling = shadow.is_none().then(|| Box::new(events.starter()) as Starter);
         Self {
             flags: flags.clone(),
             client,
+            shadow,
             term: None,
             clock,
             recorder: events.recorder(O::NAMES.event_source),
@@ -117,7 +124,7 @@ impl Setup {
             watched: Watched::default(),
             consistency: BTreeMap::new(),
             expectations: BTreeMap::new(),
-            starters: vec![Box::new(events.starter())],
+            starters: telling.into_iter().collect(),
             workers: Vec::new(),
             pages: Vec::new(),
         }
@@ -285,9 +292,20 @@ impl Setup {
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
     pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
-        let (consistency, panics, decisions) =
-            (self.consistency(queue), Arc::clone(&self.panics), self.decisions(queue));
-        self.workers.push(Box::pin(worker::run(controller, queue.clone(), consistency, workers, panics, decisions)));
+        let (consistency, panics, decisions, shadow) =
+            (self.consistency(queue), Arc::clone(&self.panics), self.decisions(queue), self.shadow.clone());
+        let working = worker::run(controller, queue.clone(), consistency, workers, panics, decisions, shadow);
+        self.workers.push(Box::pin(working));
+    }
+
+    /// Has the operator declare everything.
+    fn set_up<O: Operator>(&mut self, own: &O::Flags) {
+        O::set_up(own, self);
+        if let Some(shadow) = self.shadow.clone() {
+            let queues = self.queues.clone();
+            // The last one: queues have all that there is by then.
+            self.at_start(move || shadow.started(&queues));
+        }
     }
 }
 
@@ -338,7 +356,7 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
-    O::set_up(own, &mut setup);
+    setup.set_up::<O>(own);
     let pages = std::mem::take(&mut setup.pages);
     let _server = serve(shared, &setup, pages, &telemetry).await?;
     let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
@@ -369,9 +387,9 @@ fn platform() -> String {
     format!("{}/{architecture}", std::env::consts::OS)
 }
 
-/// None where `--leader-elect=false`.
+/// None where `--leader-elect=false`, and for a shadow, which keeps nobody from working.
 fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Elector>> {
-    if !shared.leader.leader_elect {
+    if !shared.leader.leader_elect || setup.shadow.is_some() {
         return Ok(None);
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
@@ -393,6 +411,10 @@ async fn serve(
     let site = Site::new(setup.checks.clone(), telemetry.verbosity().clone())
         .page("/metrics", metrics::CONTENT_TYPE, move |_| metrics.to_text())
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")));
+    let site = match setup.shadow.clone() {
+        Some(shadow) => site.page(SHADOW_PATH, "application/json", move |_| shadow.to_json()),
+        None => site,
+    };
     let site =
         pages.into_iter().fold(site, |site, (path, content_type, read)| site.page_in_pieces(path, content_type, read));
     Ok(Server::start(&shared.serving, site, &setup.client).await?)
@@ -461,6 +483,8 @@ pub(crate) struct Alone {
     pub(crate) progress: Vec<Receiver<Progress>>,
     /// Its queues.
     pub(crate) queues: Vec<Queue>,
+    /// Where it runs as one.
+    pub(crate) shadow: Option<Shadow>,
     /// Its work, until this is dropped.
     pub(crate) work: BoxFuture<'static, anyhow::Error>,
 }
@@ -471,8 +495,8 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
     let metrics = Metrics::new(O::NAMES.operator);
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
     let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
-    O::set_up(&flags.own, &mut setup);
-    let Setup { informers, progress, queues, starters, workers, .. } = setup;
+    setup.set_up::<O>(&flags.own);
+    let Setup { shadow, informers, progress, queues, starters, workers, .. } = setup;
     let (caches, woken) = (progress.clone(), queues.clone());
     let work = async move {
         let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
@@ -485,7 +509,7 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
             error = broken(&mut following) => error,
         }
     };
-    Alone { progress, queues, work: Box::pin(work) }
+    Alone { progress, queues, shadow, work: Box::pin(work) }
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.

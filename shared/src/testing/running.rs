@@ -10,10 +10,12 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::apiserver::{Connection, Server};
+use crate::api::explain::ShadowReport;
 use crate::runtime::cache::Progress;
 use crate::runtime::flags;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::{self, Alone, Operator};
+use crate::runtime::shadow::Shadow;
 
 /// How much time passes at first between two looks, and at most; it is doubled.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -39,6 +41,7 @@ pub struct Running {
     connection: Connection,
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
+    shadow: Option<Shadow>,
     working: AbortOnDropHandle<anyhow::Error>,
 }
 
@@ -50,8 +53,9 @@ impl Running {
         let flags = flags::parse::<O::Flags>(O::NAMES.operator, program.chain(flags.iter().copied()).map(Into::into))
             .unwrap_or_else(|exit| panic!("{exit:?}"));
         let connection = Connection::default();
-        let Alone { progress, queues, work } = run::alone::<O>(&flags, server.client(&connection), server.clock());
-        Self { connection, progress, queues, working: AbortOnDropHandle::new(tokio::spawn(work)) }
+        let Alone { progress, queues, shadow, work } =
+            run::alone::<O>(&flags, server.client(&connection), server.clock());
+        Self { connection, progress, queues, shadow, working: AbortOnDropHandle::new(tokio::spawn(work)) }
     }
 
     /// Waits until the operator has nothing to do but to wait for an event or for a time, or was killed.
@@ -71,6 +75,11 @@ impl Running {
             assert!(started.elapsed() < RESTLESS, "the operator does not come to rest");
             look = (look * 2).min(most);
         }
+    }
+
+    /// What it has seen, where it runs as a shadow.
+    pub fn shadow_report(&self) -> Option<ShadowReport> {
+        self.shadow.as_ref().map(Shadow::report)
     }
 
     /// Lets time pass, whatever the operator does.
