@@ -330,6 +330,19 @@ mod tests {
     }
 
     #[test]
+    fn a_review_is_no_write_and_a_refused_write_is_one() {
+        let review = json!({"resource": "subjectaccessreviews", "apiGroup": "authorization.k8s.io"});
+        let lease = json!({"resource": "leases", "apiGroup": "coordination.k8s.io", "namespace": "kube-system"});
+        let account = "system:serviceaccount:kube-system:job-operator";
+        let reads = done("create", &review) + &done("list", &lease) + &done("get", &lease);
+        let usage = Usage::read(&reads).unwrap();
+        assert_eq!((usage.count_asked("job-operator"), usage.writes("job-operator")), (3, Vec::new()));
+        let usage = Usage::read(&line("ResponseComplete", "create", account, &lease, "forbid")).unwrap();
+        assert_eq!(usage.writes("job-operator").len(), 1);
+        assert_eq!(usage.count_asked("cronjob-operator"), 0);
+    }
+
+    #[test]
     fn a_role_allows_exactly_what_is_done() {
         let pods = json!({"resource": "pods", "namespace": "a", "apiVersion": "v1"});
         let status = json!({"resource": "jobs", "apiGroup": "batch", "subresource": "status", "name": "a"});

@@ -202,6 +202,11 @@ impl ApiError {
         self.has_cause("NamespaceTerminating")
     }
 
+    /// Whether a sync's error is that a shadow does not write, which is no news.
+    pub fn is_shadows(error: &anyhow::Error) -> bool {
+        error.chain().any(|cause| matches!(cause.downcast_ref(), Some(Self::Shadow)))
+    }
+
     /// The same text for the same failure: without the query of the path, parts of which are drawn at random.
     pub fn without_query(&self) -> String {
         let text = self.to_string();

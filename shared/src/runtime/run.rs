@@ -103,8 +103,11 @@ type Pieces = Box<dyn Iterator<Item = String> + Send>;
 impl Setup {
     fn new<O: Operator>(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, events: &Events) -> Self {
         let (shadow, client) = Shadow::of_mode(O::NAMES.operator, flags.mode, client, &clock, &metrics);
+        let mut starters: Vec<Starter> = Vec::new();
         // A recorder is silent before work starts, and for a shadow it never does.
-        let telling = shadow.is_none().then(|| Box::new(events.starter()) as Starter);
+        if shadow.is_none() {
+            starters.push(Box::new(events.starter()));
+        }
         Self {
             flags: flags.clone(),
             client,
@@ -124,7 +127,7 @@ impl Setup {
             watched: Watched::default(),
             consistency: BTreeMap::new(),
             expectations: BTreeMap::new(),
-            starters: telling.into_iter().collect(),
+            starters,
             workers: Vec::new(),
             pages: Vec::new(),
         }
@@ -292,10 +295,16 @@ impl Setup {
 
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
     pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
-        let (consistency, panics, decisions, shadow) =
-            (self.consistency(queue), Arc::clone(&self.panics), self.decisions(queue), self.shadow.clone());
-        let working = worker::run(controller, queue.clone(), consistency, workers, panics, decisions, shadow);
-        self.workers.push(Box::pin(working));
+        let (consistency, panics, decisions) =
+            (self.consistency(queue), Arc::clone(&self.panics), self.decisions(queue));
+        let queue = queue.clone();
+        self.workers.push(match self.shadow.clone() {
+            None => Box::pin(worker::run(controller, queue, consistency, workers, panics, decisions)),
+            Some(shadow) => {
+                let controller = Arc::new(shadow.controller(controller, &queue));
+                Box::pin(worker::run(controller, queue, consistency, workers, panics, decisions))
+            }
+        });
     }
 
     /// Has the operator declare everything.

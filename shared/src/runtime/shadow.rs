@@ -13,6 +13,7 @@ mod write;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method};
@@ -27,9 +28,9 @@ use crate::runtime::clock::Clock;
 use crate::runtime::flags::{Mode, VERSION};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::Queue;
-use crate::runtime::worker::Requeue;
+use crate::runtime::worker::{Controller, Requeue};
 use metrics::ShadowMetrics;
-use wishes::{REST, Wishes};
+use wishes::Wishes;
 use write::Write;
 
 /// So many writes of one sync are noted; of more it is known how many.
@@ -130,31 +131,14 @@ impl Shadow {
         self.wishes().start(keys);
     }
 
-    /// Runs one sync of this key. One that wanted to write something has done its part, and is looked at again once its
-    /// object may have come to rest.
-    pub(crate) async fn watch<P>(
-        &self,
-        queue: &'static str,
-        key: &Key,
-        sync: impl Future<Output = Result<anyhow::Result<Requeue>, P>>,
-    ) -> Result<anyhow::Result<Requeue>, P> {
-        let watched = Watched { queue, key: Some(key.clone()), ..Watched::default() };
-        let ends = async { (sync.await, SYNC.with(RefCell::take)) };
-        let (outcome, watched) = SYNC.scope(RefCell::new(watched), ends).await;
-        let is_refused = watched.refused_at.is_some();
-        if !is_refused && !matches!(outcome, Ok(Ok(_))) {
-            // It failed before it came to any write: what it wants is not known.
-            return outcome;
-        }
-        let is_moving = self.note(queue, key, watched).await;
-        match outcome? {
-            Ok(requeue) if !is_refused => Ok(Ok(requeue)),
-            outcome => Ok(Ok(look_again(outcome.ok(), is_moving))),
-        }
+    /// The same controller, for which a sync that wanted to write something has done its part: its key is looked at again
+    /// once its object may have come to rest.
+    pub(crate) fn controller<C: Controller>(&self, controller: Arc<C>, queue: &Queue) -> Shadowed<C> {
+        Shadowed { controller, shadow: self.clone(), queue: queue.name() }
     }
 
-    /// Keeps what a sync wanted, and gives whether the key is to be looked at again.
-    async fn note(&self, queue: &'static str, key: &Key, watched: Watched) -> bool {
+    /// Keeps what a sync wanted, and gives when the key is to be looked at again.
+    async fn note(&self, queue: &'static str, key: &Key, watched: Watched) -> Option<Duration> {
         let Watched { stages, refused_at, wanted, more, .. } = watched;
         let subject = (queue, key.clone());
         let targets: BTreeSet<_> = wanted.iter().map(|write| write.target.clone()).collect();
@@ -182,19 +166,20 @@ impl Shadow {
             };
             self.wishes().found(&subject, &target, difference);
         }
-        synced.is_moving
+        synced.look
     }
 
     /// The object as it is now; nothing where it cannot be read. A list of one, for roles often allow no more.
     async fn read(&self, path: &str) -> Value {
         let (collection, name) = path.rsplit_once('/').unwrap_or_default();
         let path = format!("{collection}?fieldSelector=metadata.name%3D{name}");
-        let listed = self.client.get::<Listed>(&path).await;
-        let mut items = listed.map(|listed| listed.items).unwrap_or_else(|error| {
-            tracing::debug!(path, %error, "cannot read what a write would change");
-            Vec::new()
-        });
-        items.pop().unwrap_or_default()
+        match self.client.get::<Listed>(&path).await {
+            Ok(Listed { mut items }) => items.pop().unwrap_or_default(),
+            Err(error) => {
+                tracing::debug!(path, %error, "cannot read what a write would change");
+                Value::Null
+            }
+        }
     }
 
     /// All there is to tell.
@@ -220,6 +205,33 @@ impl Shadow {
     }
 }
 
+/// A controller whose syncs are watched.
+pub(crate) struct Shadowed<C> {
+    controller: Arc<C>,
+    shadow: Shadow,
+    queue: &'static str,
+}
+
+impl<C: Controller> Controller for Shadowed<C> {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Self { controller, shadow, queue } = self;
+        let watched = Watched { queue, key: Some(key.clone()), ..Watched::default() };
+        let ends = async { (controller.sync(key).await, SYNC.with(RefCell::take)) };
+        let (outcome, watched) = SYNC.scope(RefCell::new(watched), ends).await;
+        let is_refused = watched.refused_at.is_some();
+        if !is_refused && outcome.is_err() {
+            // It failed before it came to any write: what it wants is not known.
+            return outcome;
+        }
+        let look = shadow.note(queue, key, watched).await;
+        if is_refused { Ok(look_again(outcome.ok(), look)) } else { outcome }
+    }
+
+    fn held(&self, resource: &str) {
+        self.controller.held(resource);
+    }
+}
+
 fn lock(wishes: &Mutex<Wishes>) -> MutexGuard<'_, Wishes> {
     wishes.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -229,12 +241,11 @@ fn of_text(text: String) -> Stage {
 }
 
 /// When a key is looked at again that a shadow kept from writing. A refusal is no failure, so that nothing backs off.
-fn look_again(requeue: Option<Requeue>, is_moving: bool) -> Requeue {
+fn look_again(requeue: Option<Requeue>, look: Option<Duration>) -> Requeue {
     let timer = match requeue {
         Some(Requeue::After(delay)) => Some(delay),
         Some(Requeue::Done | Requeue::Rest(_) | Requeue::Partly(_) | Requeue::RateLimited) | None => None,
     };
-    let look = is_moving.then_some(REST);
     timer.into_iter().chain(look).min().map_or(Requeue::Done, Requeue::After)
 }
 

@@ -17,7 +17,6 @@ use crate::runtime::api_error::ApiError;
 use crate::runtime::consistency::Consistency;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::queue::{Finish, Queue};
-use crate::runtime::shadow::Shadow;
 
 /// When a key that synced well is looked at again, should nothing happen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,13 +63,11 @@ pub async fn run<C: Controller>(
     workers: usize,
     panics: Arc<AtomicU64>,
     decisions: Decisions,
-    shadow: Option<Shadow>,
 ) {
     let mut tasks = JoinSet::new();
     for _ in 0..workers.max(1) {
         let (controller, consistency) = (Arc::clone(&controller), Arc::clone(&consistency));
-        let (panics, decisions, shadow) = (Arc::clone(&panics), decisions.clone(), shadow.clone());
-        tasks.spawn(work(controller, queue.clone(), consistency, panics, decisions, shadow));
+        tasks.spawn(work(controller, queue.clone(), consistency, Arc::clone(&panics), decisions.clone()));
     }
     while tasks.join_next().await.is_some() {}
 }
@@ -81,7 +78,6 @@ async fn work<C: Controller>(
     consistency: Arc<Consistency>,
     panics: Arc<AtomicU64>,
     decisions: Decisions,
-    shadow: Option<Shadow>,
 ) {
     while let Some(key) = queue.next().await {
         if let Some(behind) = consistency.behind(&key) {
@@ -102,11 +98,7 @@ async fn work<C: Controller>(
         }
         let attempt = queue.failures(&key) + 1;
         let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
-        let sync = AssertUnwindSafe(controller.sync(&key)).catch_unwind().instrument(span);
-        let outcome = match &shadow {
-            Some(shadow) => shadow.watch(queue.name(), &key, sync).await,
-            None => sync.await,
-        };
+        let outcome = AssertUnwindSafe(controller.sync(&key)).catch_unwind().instrument(span).await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
                 decisions.finish(&key, Ok(()));
@@ -187,7 +179,6 @@ mod tests {
             2,
             Arc::clone(&panics),
             Decisions::default(),
-            None,
         ));
         for name in ["sick", "panics", "well"] {
             queue.add(&Key::new("ns", name), Cause::Event);

@@ -85,7 +85,7 @@ impl Found {
     fn object(&mut self, path: &str, has: &Map<String, Value>, wants: &Map<String, Value>, form: Form) {
         let fields: BTreeSet<&String> = match form {
             Form::Whole => has.keys().chain(wants.keys()).collect(),
-            _ => wants.keys().collect(),
+            Form::Merge | Form::StrategicMerge | Form::Json | Form::None => wants.keys().collect(),
         };
         for field in fields {
             if let Some(list) = field.strip_prefix(DELETE_FROM) {

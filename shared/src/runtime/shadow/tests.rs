@@ -1,8 +1,7 @@
-use std::time::Duration;
-
 use serde::Deserialize;
 use serde_json::json;
 
+use super::wishes::REST;
 use super::*;
 use crate::api::json as body_of;
 use crate::api::object::Meta;

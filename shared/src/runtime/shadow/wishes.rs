@@ -18,6 +18,8 @@ use crate::api::object::Key;
 pub(super) const REST: Duration = Duration::from_secs(10);
 /// After so long it does not matter any more what happens.
 const RESTLESS: Duration = Duration::from_mins(1);
+/// When a difference is looked at again: what it is about may be gone without an event for its key.
+const ONCE_MORE: Duration = Duration::from_mins(5);
 /// So many differences are kept with their stages and fields; of more it is known how many.
 const LISTED_MAX: usize = 1000;
 /// So many keys of a queue are told apart; 8 bytes each.
@@ -65,8 +67,8 @@ pub(super) struct Synced {
     pub(super) fulfilled: Vec<(Target, Option<Duration>)>,
     /// What is a difference, and since when.
     pub(super) resting: Vec<(Target, Timestamp)>,
-    /// Whether the key is to be looked at once more.
-    pub(super) is_moving: bool,
+    /// When the key is to be looked at once more, should nothing happen.
+    pub(super) look: Option<Duration>,
 }
 
 impl Wishes {
@@ -102,7 +104,7 @@ impl Wishes {
                 synced.resting.push((target.clone(), wish.since));
             } else {
                 // What was found stays until a look at rest replaces it.
-                synced.is_moving = true;
+                synced.look = Some(REST);
             }
             wishes.insert(target.clone(), wish);
         }
@@ -111,6 +113,7 @@ impl Wishes {
             synced.fulfilled.push((target, (!is_quiet).then(|| now.saturating_duration_since(wish.first))));
         }
         if !wishes.is_empty() {
+            synced.look.get_or_insert(ONCE_MORE);
             self.keys.insert(subject.clone(), Wanting { synced: now, wishes, more });
         }
         synced
@@ -137,7 +140,8 @@ impl Wishes {
 
     /// How many keys of each queue had a sync.
     pub(super) fn looked_at(&self) -> BTreeMap<&'static str, u64> {
-        self.looked_at.iter().map(|(queue, keys)| (*queue, keys.len() as u64)).collect()
+        let count = |keys: &HashSet<u64>| u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        self.looked_at.iter().map(|(queue, keys)| (*queue, count(keys))).collect()
     }
 
     /// The differences that are kept whole.
@@ -174,5 +178,114 @@ impl Wishes {
             *moving.entry(*queue).or_default() += u64::from(is_moving);
         }
         moving
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(name: &str) -> Subject {
+        ("test", Key::new("ns", name))
+    }
+
+    fn targets(names: &[&str]) -> BTreeSet<Target> {
+        let target = |name: &&str| Target { verb: "create", resource: "pods".to_owned(), object: (*name).to_owned() };
+        names.iter().map(target).collect()
+    }
+
+    fn difference(name: &str) -> Difference {
+        Difference {
+            queue: "test".to_owned(),
+            key: name.to_owned(),
+            verb: "create".to_owned(),
+            resource: "pods".to_owned(),
+            object: name.to_owned(),
+            stages: Vec::new(),
+            fields: Vec::new(),
+            since: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// One key whose syncs want this at these seconds; what the last one has come to.
+    #[track_caller]
+    fn check(syncs: &[(u64, &[&str])], resting: &[&str], fulfilled: &[(&str, Option<u64>)]) {
+        let (mut wishes, start, mut last) = (Wishes::default(), Instant::now(), Synced::default());
+        for (second, wanted) in syncs {
+            let now = start + Duration::from_secs(*second);
+            last = wishes.synced(&subject("a"), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 0);
+        }
+        let found: Vec<&str> = last.resting.iter().map(|(target, _)| &*target.object).collect();
+        assert_eq!(found, resting);
+        let gone: Vec<(&str, Option<u64>)> = last
+            .fulfilled
+            .iter()
+            .map(|(target, after)| (&*target.object, after.map(|after| after.as_secs())))
+            .collect();
+        assert_eq!(gone, fulfilled);
+        let wanted = syncs.last().map_or(0, |(_, wanted)| wanted.len());
+        let look = if wanted > resting.len() { REST } else { ONCE_MORE };
+        assert_eq!(last.look, (wanted > 0).then_some(look));
+    }
+
+    #[test]
+    fn what_is_wanted_after_a_quiet_time_is_at_rest() {
+        check(&[(0, &["x"])], &[], &[]);
+        check(&[(0, &["x"]), (9, &["x"])], &[], &[]);
+        check(&[(0, &["x"]), (10, &["x"])], &["x"], &[]);
+        check(&[(0, &["x"]), (9, &["x"]), (18, &["x"])], &[], &[]);
+        check(&[(0, &["x"]), (9, &["x"]), (19, &["x"])], &["x"], &[]);
+        check(&[(0, &["x"]), (10, &["x", "y"])], &["x"], &[]);
+        check(&[(0, &[]), (20, &["x"])], &[], &[]);
+    }
+
+    #[test]
+    fn what_is_wanted_for_a_minute_is_at_rest() {
+        let busy: Vec<(u64, &[&str])> = (0..=12).map(|n| (n * 5, &["x"] as &[&str])).collect();
+        check(&busy[..12], &[], &[]);
+        check(&busy, &["x"], &[]);
+    }
+
+    #[test]
+    fn how_long_something_was_wanted_is_known_where_an_event_has_shown_the_end() {
+        check(&[(0, &["x"]), (2, &["x"]), (3, &[])], &[], &[("x", Some(3))]);
+        check(&[(0, &["x"]), (10, &[])], &[], &[("x", None)]);
+        check(&[(0, &["x", "y"]), (1, &["y", "z"])], &[], &[("x", Some(1))]);
+    }
+
+    #[test]
+    fn only_so_many_differences_are_kept_whole() {
+        let (mut wishes, start) = (Wishes::default(), Instant::now());
+        let names: Vec<String> = (0..LISTED_MAX + 5).map(|n| n.to_string()).collect();
+        let sync = |wishes: &mut Wishes, name: &str, second, wanted: &[&str]| {
+            let now = start + Duration::from_secs(second);
+            wishes.synced(&subject(name), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 2)
+        };
+        for name in &names {
+            sync(&mut wishes, name, 0, &[name]);
+            for (target, _) in sync(&mut wishes, name, 10, &[name]).resting {
+                wishes.found(&subject(name), &target, difference(name));
+            }
+        }
+        let (counts, more) = wishes.counts();
+        assert_eq!(wishes.differences().count(), LISTED_MAX);
+        assert_eq!(counts, BTreeMap::from([(("test", "create"), 1005)]));
+        assert_eq!(more, 5 + 2 * 1005, "two writes of each sync were not noted");
+        for name in &names[..10] {
+            sync(&mut wishes, name, 20, &[]);
+        }
+        assert_eq!((wishes.differences().count(), wishes.listed), (LISTED_MAX - 10, LISTED_MAX - 10));
+        assert_eq!(wishes.looked_at(), BTreeMap::from([("test", 1005)]));
+    }
+
+    #[test]
+    fn the_start_is_complete_once_each_of_its_keys_had_a_sync() {
+        let mut wishes = Wishes::default();
+        assert!(!wishes.is_complete(), "nothing has started");
+        wishes.start([subject("a"), subject("b")].into_iter());
+        for (name, expected) in [("c", false), ("a", false), ("b", true)] {
+            wishes.synced(&subject(name), (Instant::now(), Timestamp::UNIX_EPOCH), &BTreeSet::new(), 0);
+            assert_eq!(wishes.is_complete(), expected, "{name}");
+        }
     }
 }
