@@ -69,6 +69,14 @@ pub struct Request {
     pub name: String,
 }
 
+impl Request {
+    fn is_write(&self) -> bool {
+        let Action { verb, resource, .. } = &self.action;
+        let is_review = matches!(resource.as_str(), "tokenreviews" | "subjectaccessreviews");
+        !matches!(verb.as_str(), "get" | "list" | "watch") && !is_review
+    }
+}
+
 /// One thing that a role allows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
@@ -196,6 +204,20 @@ impl Usage {
         self.0.get(operator).is_some_and(|asked| asked.iter().any(is_done))
     }
 
+    /// What an operator has sent that may change something, reviews of who may see its pages aside.
+    pub fn writes(&self, operator: &str) -> Vec<&Request> {
+        self.asked(operator).filter(|request| request.is_write()).collect()
+    }
+
+    /// How many different things an operator has asked for.
+    pub fn count_asked(&self, operator: &str) -> usize {
+        self.asked(operator).count()
+    }
+
+    fn asked(&self, operator: &str) -> impl Iterator<Item = &Request> {
+        self.0.get(operator).into_iter().flat_map(BTreeMap::keys)
+    }
+
     /// Where a role and what its operator did disagree, one complaint for each.
     pub fn compare(&self, operator: &str, grants: &[Grant]) -> Vec<String> {
         let nothing = BTreeMap::new();
@@ -305,6 +327,19 @@ mod tests {
         let role = json!({"kind": "ClusterRole", "rules": rules});
         let usage = Usage::read(log).unwrap();
         assert_eq!(usage.compare("job-operator", &grants(&[role])), expected, "{log}");
+    }
+
+    #[test]
+    fn a_review_is_no_write_and_a_refused_write_is_one() {
+        let review = json!({"resource": "subjectaccessreviews", "apiGroup": "authorization.k8s.io"});
+        let lease = json!({"resource": "leases", "apiGroup": "coordination.k8s.io", "namespace": "kube-system"});
+        let account = "system:serviceaccount:kube-system:job-operator";
+        let reads = done("create", &review) + &done("list", &lease) + &done("get", &lease);
+        let usage = Usage::read(&reads).unwrap();
+        assert_eq!((usage.count_asked("job-operator"), usage.writes("job-operator")), (3, Vec::new()));
+        let usage = Usage::read(&line("ResponseComplete", "create", account, &lease, "forbid")).unwrap();
+        assert_eq!(usage.writes("job-operator").len(), 1);
+        assert_eq!(usage.count_asked("cronjob-operator"), 0);
     }
 
     #[test]

@@ -31,4 +31,5 @@ pub mod flags;
 pub mod metrics;
 pub mod run;
 pub mod serving;
+pub mod shadow;
 pub mod telemetry;

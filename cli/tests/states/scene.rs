@@ -219,7 +219,6 @@ pub(crate) fn cache(resource: &str) -> CacheState {
         resource: resource.to_owned(),
         of: String::new(),
         synced: true,
-        objects: 9,
         version: 4711,
         heard: Some(at(-30)),
         failing: None,

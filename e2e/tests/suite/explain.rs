@@ -73,7 +73,8 @@ fn a_standby_says_what_it_would_decide() -> Result<()> {
         let of = spec(&scene.cluster, "deployment-operator").await?;
         let mut leader = scene.cluster.start_operator(&of).await?;
         leader.wait_ready().await?;
-        let mut standby = scene.cluster.start_operator(&e2e::operator::OperatorSpec { name: "standby".to_owned(), ..of }).await?;
+        let mut standby =
+            scene.cluster.start_operator(&e2e::operator::OperatorSpec { name: "standby".to_owned(), ..of }).await?;
         standby.wait_ready().await?;
         let token = tenant(scene).await?;
         scene.apply(&deployment("web", 2)).await?;

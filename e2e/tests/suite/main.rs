@@ -18,6 +18,7 @@ mod faults;
 mod leader;
 mod privilege;
 mod replicas;
+mod shadow;
 mod side_by_side;
 mod support;
 mod takeover;

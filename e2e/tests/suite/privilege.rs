@@ -97,6 +97,11 @@ async fn live_all(scene: &Scene, lives: &[Life]) -> Result<()> {
     try_join_all(lived).await.map(drop)
 }
 
+/// Every life there is, whoever does the work.
+pub(crate) async fn live_every_life(scene: &Scene) -> Result<()> {
+    live_all(scene, &LIVES).await
+}
+
 async fn check_roles(scene: &Scene, lives: &[Life]) -> Result<()> {
     let examined: Vec<&str> = lives.iter().map(|life| life.operator).collect();
     let needed = lives.iter().flat_map(|life| life.needs.iter().copied());

@@ -4,7 +4,7 @@
 //! Left out: who wrote (managedFields, the events' hosts), when, the order of events, and the value of pod-template-hash,
 //! which is each implementation's own.
 
-mod batch;
+pub(crate) mod batch;
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
@@ -138,7 +138,7 @@ async fn events(scene: &Scene, of_controllers: &[&str]) -> Result<Vec<String>> {
 }
 
 /// Deployments that finished, that stalled, that are paused, and a ReplicationController.
-async fn live(scene: &Scene) -> Result<()> {
+pub(crate) async fn live(scene: &Scene) -> Result<()> {
     let mut web = deployment("web", 2);
     web["spec"]["strategy"]["rollingUpdate"] = json!({"maxSurge": 1, "maxUnavailable": 0});
     scene.apply(&web).await?;

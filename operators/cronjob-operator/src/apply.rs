@@ -61,7 +61,7 @@ impl Writer {
         for deletion in cleanup {
             match self.delete(&about, &deletion).await {
                 Ok(true) => drop(deleted.insert(deletion.uid)),
-                Ok(false) => {}
+                Ok(false) | Err(ApiError::Shadow) => {}
                 Err(error) => tracing::warn!(job = %deletion.key, %error, "cannot delete an old job"),
             }
         }

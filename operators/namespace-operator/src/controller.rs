@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::bail;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, Reasoned, stage};
 use shared::runtime::informer::Feeder;
@@ -95,6 +96,7 @@ impl Controller for NamespaceController {
             match self.writer.write_status(&mut observed, body).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(Requeue::Done),
+                Err(error) if ApiError::is_shadows(&error) => {}
                 // The next round writes it.
                 Err(error) => tracing::warn!(%key, error = format!("{error:#}"), "cannot write the conditions"),
             }

@@ -89,7 +89,9 @@ impl Writer {
             }
             Err(error) => {
                 self.decisions.finish(key, Err(&format_args!("{error:#}")));
-                tracing::warn!(pod = %key, reason, error = format!("{error:#}"), "cannot delete the pod");
+                if !ApiError::is_shadows(error) {
+                    tracing::warn!(pod = %key, reason, error = format!("{error:#}"), "cannot delete the pod");
+                }
             }
         }
         done

@@ -327,10 +327,12 @@ pub struct ShadowReport {
     pub version: String,
     /// When this was said.
     pub time: Timestamp,
-    /// Whether every cache is synced and every key was looked at.
+    /// Whether every cache is synced and every key that was there at the start was looked at.
     pub complete: bool,
-    /// How many objects each queue has looked at.
+    /// How many keys each queue has looked at.
     pub looked_at: BTreeMap<String, u64>,
+    /// How many keys want something whose objects have not come to rest: neither is known of them yet.
+    pub moving: u64,
     /// What would still be written about objects that have come to rest.
     pub differences: Vec<Difference>,
     /// Differences beyond those listed.

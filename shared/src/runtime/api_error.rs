@@ -55,6 +55,9 @@ pub enum ApiError {
     /// Nothing was sent: another replica may be at work.
     #[error("not written: the lease of this replica has expired")]
     NotLeading,
+    /// Nothing was sent: this process only decides.
+    #[error("not written: this is a shadow")]
+    Shadow,
 }
 
 /// `metav1.Status`, as far as a caller looks into it.
@@ -121,7 +124,8 @@ impl ApiError {
             | Self::Timeout { .. }
             | Self::Decode { .. }
             | Self::TooLarge { .. }
-            | Self::NotLeading => None,
+            | Self::NotLeading
+            | Self::Shadow => None,
         }
     }
 
@@ -198,6 +202,11 @@ impl ApiError {
         self.has_cause("NamespaceTerminating")
     }
 
+    /// Whether a sync's error is that a shadow does not write, which is no news.
+    pub fn is_shadows(error: &anyhow::Error) -> bool {
+        error.chain().any(|cause| matches!(cause.downcast_ref(), Some(Self::Shadow)))
+    }
+
     /// The same text for the same failure: without the query of the path, parts of which are drawn at random.
     pub fn without_query(&self) -> String {
         let text = self.to_string();
@@ -211,7 +220,7 @@ impl ApiError {
         match self {
             Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } | Self::TooLarge { .. } => true,
             Self::Status(status) => status.code >= 500 && !status.is_known_refusal(),
-            Self::NotLeading => false,
+            Self::NotLeading | Self::Shadow => false,
         }
     }
 }
@@ -307,7 +316,7 @@ mod tests {
         check(500, "InternalError", "Internal error occurred: resource quota evaluation timed out", false);
         check(503, "ServiceUnavailable", "apiserver not ready", false);
         check(503, "ServiceUnavailable", "the server is currently unable to handle the request", false);
-        assert!(!ApiError::NotLeading.is_outcome_unknown());
+        assert!(!ApiError::NotLeading.is_outcome_unknown() && !ApiError::Shadow.is_outcome_unknown());
     }
 
     #[test]

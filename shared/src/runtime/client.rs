@@ -36,6 +36,7 @@ use tower::ServiceBuilder;
 use crate::runtime::api_error::{ApiError, Status, chain};
 use crate::runtime::clock::jitter;
 use crate::runtime::leader::Term;
+use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::load_ca;
 use connections::{Connections, Place, Purpose};
@@ -226,6 +227,7 @@ pub struct Client {
     refusals: Arc<Refusals>,
     reach: Arc<Reach>,
     term: Option<Term>,
+    refuses_writes: bool,
 }
 
 impl Client {
@@ -254,6 +256,7 @@ impl Client {
             refusals: Arc::default(),
             reach: Arc::default(),
             term: None,
+            refuses_writes: false,
         })
     }
 
@@ -282,6 +285,12 @@ impl Client {
     #[must_use]
     pub fn with_term(&self, term: Term) -> Self {
         Self { term: Some(term), ..self.clone() }
+    }
+
+    /// The same client for a shadow: it sends nothing that may change what is stored.
+    #[must_use]
+    pub(crate) fn that_refuses_writes(&self) -> Self {
+        Self { refuses_writes: true, ..self.clone() }
     }
 
     /// Changes each time the server answers again after it could not be reached for a while.
@@ -329,6 +338,7 @@ impl Client {
             refusals: Arc::default(),
             reach: Arc::default(),
             term: None,
+            refuses_writes: false,
         }
     }
 
@@ -413,6 +423,9 @@ impl Client {
 
     /// One answer of success, or the error that the server's status tells.
     async fn answer(&self, call: &Call<'_>, purpose: Purpose) -> Result<Answer, ApiError> {
+        if self.refuses_writes && shadow::refuses(&call.method, call.path, call.content_type.as_ref(), &call.body) {
+            return Err(ApiError::Shadow);
+        }
         let (mut left, mut waits) = (REQUEST_TIMEOUT, 0);
         loop {
             if let Some(limiter) = &self.limiter {

@@ -18,6 +18,7 @@ use crate::api::explain::{Decision, Failure, Outcome, Stage, Version};
 use crate::api::object::{Key, Kind, Object, ResourceVersion};
 use crate::api::owner::Claim;
 use crate::api::resource::Resource;
+use crate::runtime::shadow;
 
 /// So many records of a key are kept.
 const OF_KEY_MAX: usize = 4;
@@ -178,6 +179,7 @@ impl Decisions {
     pub fn record(&self, now: Timestamp, key: &Key, plan: &impl Reasoned) {
         let noted = Noted::new(plan);
         tracing::debug!(queue = self.queue, %key, plan = &*noted.text, "decided");
+        shadow::decided(self.queue, key, || Stage::from(&noted));
         let mut records = self.records();
         let order = records.next_change();
         let record = records.open.entry((self.queue, key.clone())).or_insert_with(|| Record::new(now, None));

@@ -15,7 +15,7 @@ use crate::api::object::Key;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Consistency, Follow};
 use crate::runtime::decisions::Decisions;
-use crate::runtime::flags::{KUBERNETES_VERSION, VERSION};
+use crate::runtime::flags::{KUBERNETES_VERSION, Mode, VERSION};
 use crate::runtime::informer::Followed;
 use crate::runtime::leader::Term;
 use crate::runtime::queue::{self, Queue};
@@ -69,6 +69,7 @@ impl Desk {
 /// What a process can say about its objects and about itself.
 pub(crate) struct Explainer {
     pub(crate) names: Names,
+    pub(crate) mode: Mode,
     /// None without an election.
     pub(crate) term: Option<Term>,
     /// In the Lease; `""` without an election.
@@ -112,7 +113,11 @@ impl Explainer {
     }
 
     fn role(&self) -> Role {
-        if self.term.as_ref().is_some_and(Term::is_over) { Role::Standby } else { Role::Leader }
+        match self.mode {
+            Mode::Shadow => Role::Shadow,
+            Mode::Operate if self.term.as_ref().is_some_and(Term::is_over) => Role::Standby,
+            Mode::Operate => Role::Leader,
+        }
     }
 
     fn caches(&self, now: Timestamp, is_meant: impl Fn(&Key) -> bool) -> Vec<CacheState> {

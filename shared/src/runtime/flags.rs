@@ -56,6 +56,10 @@ pub struct SharedFlags {
     /// Burst to use while talking with kubernetes apiserver, where --kube-api-qps limits.
     #[arg(long, default_value_t = 30, value_name = "NUMBER")]
     pub kube_api_burst: u32,
+    /// What to do: "operate", or "shadow", which decides all, writes nothing, takes no part in an election, and lists at
+    /// /debug/shadow what it would write.
+    #[arg(long, default_value = "operate", value_name = "MODE")]
+    pub mode: Mode,
     /// Time to wait for the controllers to shut down before terminating the executable.
     #[arg(long, default_value = "10s", value_name = "DURATION")]
     pub controller_shutdown_timeout: GoDuration,
@@ -71,6 +75,16 @@ pub struct SharedFlags {
     /// Logs and traces.
     #[command(flatten)]
     pub logging: LoggingFlags,
+}
+
+/// `--mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// Works, while it leads.
+    #[default]
+    Operate,
+    /// Decides beside whoever works, and writes nothing.
+    Shadow,
 }
 
 /// `--leader-elect` and what belongs to it.

@@ -280,6 +280,12 @@ impl Queue {
         state.keys.values().filter_map(|entry| entry.processing.as_ref()).map(|work| work.since.elapsed()).collect()
     }
 
+    /// The keys that wait to be taken.
+    pub(crate) fn waiting(&self) -> Vec<Key> {
+        let state = self.state();
+        state.edits.iter().chain(&state.events).cloned().collect()
+    }
+
     /// How many keys wait to be taken.
     pub fn len(&self) -> usize {
         self.state().len()

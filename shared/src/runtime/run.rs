@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::api::explain::STATUS_PATH;
+use crate::api::explain::{SHADOW_PATH, STATUS_PATH};
 use crate::api::json;
 use crate::api::object::Object;
 use crate::runtime::cache::Progress;
@@ -40,6 +40,7 @@ use crate::runtime::leader::{Election, Elector, Lost, Term};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::serving::{Checks, JSON, Probe, Query, Server, Site};
+use crate::runtime::shadow::Shadow;
 use crate::runtime::telemetry::{self, Telemetry};
 use crate::runtime::worker::{Controller, Work as QueueWork};
 use restore::{OnRestore, StartOver};
@@ -73,6 +74,7 @@ pub trait Operator {
 pub struct Setup {
     flags: SharedFlags,
     client: Client,
+    shadow: Option<Shadow>,
     term: Option<Term>,
     clock: Clock,
     recorder: Recorder,
@@ -103,9 +105,16 @@ type Pieces = Box<dyn Iterator<Item = String> + Send>;
 
 impl Setup {
     fn new<O: Operator>(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, events: &Events) -> Self {
+        let (shadow, client) = Shadow::of_mode(O::NAMES.operator, flags.mode, client, &clock, &metrics);
+        let mut starters: Vec<Starter> = Vec::new();
+        // A recorder is silent before work starts, and for a shadow it never does.
+        if shadow.is_none() {
+            starters.push(Box::new(events.starter()));
+        }
         Self {
             flags: flags.clone(),
             client,
+            shadow,
             term: None,
             clock,
             recorder: events.recorder(O::NAMES.event_source),
@@ -121,7 +130,7 @@ impl Setup {
             watched: Watched::default(),
             consistency: BTreeMap::new(),
             expectations: BTreeMap::new(),
-            starters: vec![Box::new(events.starter())],
+            starters,
             workers: Vec::new(),
             desks: Vec::new(),
             pages: Vec::new(),
@@ -294,8 +303,23 @@ impl Setup {
         let desk = Desk::new(Arc::clone(&controller), queue.clone(), Arc::clone(&consistency), decisions.clone());
         self.desks.push(desk);
         let (queue, clock, panics) = (queue.clone(), self.clock(), Arc::clone(&self.panics));
-        let work = QueueWork { controller, queue, consistency, decisions, clock, panics };
-        self.workers.push(Box::pin(work.run(workers)));
+        self.workers.push(match self.shadow.clone() {
+            None => Box::pin(QueueWork { controller, queue, consistency, decisions, clock, panics }.run(workers)),
+            Some(shadow) => {
+                let controller = Arc::new(shadow.controller(controller, &queue));
+                Box::pin(QueueWork { controller, queue, consistency, decisions, clock, panics }.run(workers))
+            }
+        });
+    }
+
+    /// Has the operator declare everything.
+    fn set_up<O: Operator>(&mut self, own: &O::Flags) {
+        O::set_up(own, self);
+        if let Some(shadow) = self.shadow.clone() {
+            let queues = self.queues.clone();
+            // The last one: queues have all that there is by then.
+            self.at_start(move || shadow.started(&queues));
+        }
     }
 }
 
@@ -346,7 +370,7 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
     setup.term = elector.as_ref().map(Elector::term);
-    O::set_up(own, &mut setup);
+    setup.set_up::<O>(own);
     let identity = elector.as_ref().map(|elector| elector.identity().to_owned()).unwrap_or_default();
     let _server = serve::<O>(shared, &mut setup, identity, &telemetry).await?;
     let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
@@ -377,9 +401,9 @@ fn platform() -> String {
     format!("{}/{architecture}", std::env::consts::OS)
 }
 
-/// None where `--leader-elect=false`.
+/// None where `--leader-elect=false`, and for a shadow, which keeps nobody from working.
 fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Elector>> {
-    if !shared.leader.leader_elect {
+    if !shared.leader.leader_elect || setup.shadow.is_some() {
         return Ok(None);
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
@@ -404,6 +428,10 @@ async fn serve<O: Operator>(
         .page("/debug/decisions", "application/jsonl", move |query| decisions.to_json_lines(query.value("key")))
         .page(STATUS_PATH, JSON, move |_| String::from_utf8_lossy(&json(&asked.status())).into_owned() + "\n")
         .why(move |object| explainer.explain(object));
+    let site = match setup.shadow.clone() {
+        Some(shadow) => site.page(SHADOW_PATH, JSON, move |_| shadow.to_json()),
+        None => site,
+    };
     let pages = std::mem::take(&mut setup.pages).into_iter();
     let site = pages.fold(site, |site, (path, content_type, read)| site.page_in_pieces(path, content_type, read));
     Ok(Server::start(&shared.serving, site, &setup.client).await?)
@@ -413,6 +441,7 @@ async fn serve<O: Operator>(
 fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
     Explainer {
         names: O::NAMES,
+        mode: setup.flags.mode,
         term: setup.term.clone(),
         identity,
         clock: setup.clock(),
@@ -486,6 +515,8 @@ pub(crate) struct Alone {
     pub(crate) queues: Vec<Queue>,
     /// What it would answer under `/why`.
     pub(crate) explainer: Explainer,
+    /// Where it runs as one.
+    pub(crate) shadow: Option<Shadow>,
     /// Its work, until this is dropped.
     pub(crate) work: BoxFuture<'static, anyhow::Error>,
 }
@@ -496,9 +527,9 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
     let metrics = Metrics::new(O::NAMES.operator);
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
     let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
-    O::set_up(&flags.own, &mut setup);
+    setup.set_up::<O>(&flags.own);
     let explainer = explainer::<O>(&mut setup, String::new());
-    let Setup { informers, progress, queues, starters, workers, .. } = setup;
+    let Setup { shadow, informers, progress, queues, starters, workers, .. } = setup;
     let (caches, woken) = (progress.clone(), queues.clone());
     let work = async move {
         let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
@@ -511,7 +542,7 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
             error = broken(&mut following) => error,
         }
     };
-    Alone { progress, queues, explainer, work: Box::pin(work) }
+    Alone { progress, queues, explainer, shadow, work: Box::pin(work) }
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.

@@ -10,12 +10,13 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::apiserver::{Connection, Server};
-use crate::api::explain::{Explanation, Subject};
+use crate::api::explain::{Explanation, ShadowReport, Subject};
 use crate::runtime::cache::Progress;
 use crate::runtime::explain::Explainer;
 use crate::runtime::flags;
 use crate::runtime::queue::Queue;
 use crate::runtime::run::{self, Alone, Operator};
+use crate::runtime::shadow::Shadow;
 
 /// How much time passes at first between two looks, and at most; it is doubled.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -42,6 +43,7 @@ pub struct Running {
     progress: Vec<Receiver<Progress>>,
     queues: Vec<Queue>,
     explainer: Explainer,
+    shadow: Option<Shadow>,
     working: AbortOnDropHandle<anyhow::Error>,
 }
 
@@ -53,9 +55,10 @@ impl Running {
         let flags = flags::parse::<O::Flags>(O::NAMES.operator, program.chain(flags.iter().copied()).map(Into::into))
             .unwrap_or_else(|exit| panic!("{exit:?}"));
         let connection = Connection::default();
-        let Alone { progress, queues, explainer, work } =
+        let Alone { progress, queues, explainer, shadow, work } =
             run::alone::<O>(&flags, server.client(&connection), server.clock());
-        Self { connection, progress, queues, explainer, working: AbortOnDropHandle::new(tokio::spawn(work)) }
+        let working = AbortOnDropHandle::new(tokio::spawn(work));
+        Self { connection, progress, queues, explainer, shadow, working }
     }
 
     /// Waits until the operator has nothing to do but to wait for an event or for a time, or was killed.
@@ -84,6 +87,11 @@ impl Running {
     #[expect(clippy::unwrap_used, reason = "a path that is none is a broken test")]
     pub fn why(&self, path: &str) -> Explanation {
         self.explainer.explain(Subject::of_path(path).unwrap())
+    }
+
+    /// What it has seen, where it runs as a shadow.
+    pub fn shadow_report(&self) -> Option<ShadowReport> {
+        self.shadow.as_ref().map(Shadow::report)
     }
 
     /// Lets time pass, whatever the operator does.

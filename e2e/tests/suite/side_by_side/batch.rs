@@ -47,7 +47,7 @@ fn jobs() -> Vec<(Value, &'static str)> {
 /// What the kubelet does to the pods of these Jobs: the exit code of each index.
 const EXITS: [(&str, &[(i32, i32)]); 3] = [("leader", &[(0, 0)]), ("partly", &[(1, 1), (0, 0)]), ("hardly", &[(0, 1)])];
 
-async fn live(scene: &Scene) -> Result<()> {
+pub(crate) async fn live(scene: &Scene) -> Result<()> {
     for (mut job, _) in jobs() {
         // A volume of a token has a random name.
         job["spec"]["template"]["spec"]["automountServiceAccountToken"] = json!(false);

@@ -92,6 +92,18 @@ pub(crate) async fn monitoring_token(scene: &Scene) -> Result<String> {
     token(scene, "monitor", "system:monitoring").await
 }
 
+/// The token of a new account that may read all that is for people who look into an operator.
+pub(crate) async fn debug_token(scene: &Scene) -> Result<String> {
+    let rule = json!({"nonResourceURLs": ["/debug/*", "/metrics"], "verbs": ["get"]});
+    scene
+        .apply(&json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "e2e-debug"}, "rules": [rule],
+        }))
+        .await?;
+    token(scene, "debugger", "e2e-debug").await
+}
+
 async fn token(scene: &Scene, account: &str, role: &str) -> Result<String> {
     scene.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}})).await?;
     scene

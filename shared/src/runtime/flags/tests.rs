@@ -25,6 +25,7 @@ fn the_defaults_are_upstreams() {
     let SharedFlags { leader, serving, logging, .. } = &flags.shared;
     assert_eq!((flags.shared.kubeconfig(), flags.shared.master()), (None, None));
     assert_eq!((flags.shared.kube_api_qps, flags.shared.kube_api_burst), (0.0, 30));
+    assert_eq!(flags.shared.mode, Mode::Operate);
     assert!(leader.leader_elect);
     assert_eq!(leader.leader_elect_lease_duration.to_string(), "15s");
     assert_eq!(leader.leader_elect_renew_deadline.to_string(), "10s");
@@ -56,6 +57,13 @@ fn values_come_after_a_blank_or_an_equals_sign_and_the_last_one_counts() {
     assert!(read("--kube-api-qps -1").unwrap().shared.kube_api_qps < 0.0);
     let paths = "--authorization-always-allow-paths=/healthz,/metrics";
     assert_eq!(read(paths).unwrap().shared.serving.authorization_always_allow_paths, ["/healthz", "/metrics"]);
+}
+
+#[test]
+fn a_mode_is_one_of_two() {
+    assert_eq!(read("--mode=shadow").unwrap().shared.mode, Mode::Shadow);
+    assert_eq!(read("--mode shadow --mode operate").unwrap().shared.mode, Mode::Operate);
+    assert!(error("--mode=ghost").contains("invalid value 'ghost' for '--mode <MODE>'"));
 }
 
 #[test]

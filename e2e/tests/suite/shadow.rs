@@ -1,0 +1,188 @@
+//! Operators as shadows beside kube-controller-manager: they write nothing, and find nothing to write where it has done
+//! its work.
+//!
+//! What differs on purpose is named one by one. Left out: which operator decides what, which other tests show.
+
+mod objects;
+
+use anyhow::{Context, Result, ensure};
+use e2e::cluster::ClusterOptions;
+use e2e::operator::Operator;
+use e2e::rbac::{self, Usage};
+use futures::future::try_join_all;
+use futures::try_join;
+use http::StatusCode;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::support::clusters::{debug_token, spec};
+use crate::support::{DEADLINE, Scene, operators, with_cluster};
+use crate::{privilege, side_by_side};
+
+/// They decide so often that kube-controller-manager cannot always have been faster.
+const BUSY: [&str; 4] =
+    ["deployment-operator", "job-operator", "replicaset-operator", "replicationcontroller-operator"];
+
+/// What a shadow answers at `/debug/shadow`, as far as these tests read it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    operator: String,
+    complete: bool,
+    moving: u64,
+    looked_at: std::collections::BTreeMap<String, u64>,
+    differences: Vec<Difference>,
+    #[serde(default)]
+    more_differences: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Difference {
+    key: String,
+    verb: String,
+    resource: String,
+    object: String,
+    stages: Vec<Value>,
+    #[serde(default)]
+    fields: Vec<Field>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Field {
+    path: String,
+    has: Value,
+    wants: Value,
+}
+
+impl Report {
+    /// `job-operator patch jobs.batch/status ns/a: status.active: 1 -> 2`.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.differences.iter().map(|Difference { key, verb, resource, object, stages, fields }| {
+            let fields = fields.iter().map(|Field { path, has, wants }| format!("{path}: {has} -> {wants}"));
+            let fields = fields.collect::<Vec<_>>().join(", ");
+            format!("{} {verb} {resource} {object}: {fields} ({key} {})", self.operator, Value::from(stages.clone()))
+        })
+    }
+}
+
+/// Every operator as a shadow, under its own account and role.
+async fn start_shadows(scene: &Scene) -> Result<Vec<Operator>> {
+    try_join_all(operators().map(async |name| {
+        let mut of = spec(&scene.cluster, name).await?;
+        of.flags.push("--mode=shadow".to_owned());
+        let mut shadow = scene.cluster.start_operator(&of).await?;
+        shadow.wait_ready().await?;
+        Ok(shadow)
+    }))
+    .await
+}
+
+async fn report(shadow: &Operator, token: &str) -> Result<Report> {
+    let (status, body) = shadow.get("/debug/shadow", Some(token)).await?;
+    ensure!(status == StatusCode::OK, "{}: {status}: {body}", shadow.name());
+    serde_json::from_str(&body).with_context(|| format!("{}: {body}", shadow.name()))
+}
+
+/// What all shadows have found, once everything has come to rest.
+async fn at_rest(scene: &Scene, shadows: &[Operator], token: &str) -> Result<Vec<Report>> {
+    scene
+        .wait_until("every shadow has looked at everything at rest", 2 * DEADLINE, async || {
+            try_join_all(shadows.iter().map(async |shadow| {
+                let report = report(shadow, token).await?;
+                let Report { operator, complete, moving, looked_at, .. } = &report;
+                ensure!(*complete && *moving == 0, "{operator}: {moving} keys move, looked at {looked_at:?}");
+                Ok(report)
+            }))
+            .await
+        })
+        .await
+}
+
+fn lines(reports: &[Report]) -> Vec<String> {
+    reports.iter().flat_map(Report::lines).collect()
+}
+
+/// Nobody would write anything.
+fn check_agreement(reports: &[Report]) -> Result<()> {
+    let found = lines(reports);
+    let more: u64 = reports.iter().map(|report| report.more_differences).sum();
+    ensure!(found.is_empty() && more == 0, "{}\nand {more} more", found.join("\n"));
+    Ok(())
+}
+
+/// Nothing was sent that could change something, and the log is one that would show it.
+async fn check_silence(scene: &Scene) -> Result<()> {
+    let usage = Usage::read(&std::fs::read_to_string(scene.cluster.audit_log()?)?)?;
+    for operator in operators() {
+        let writes = usage.writes(operator);
+        ensure!(usage.count_asked(operator) > 0, "{operator} has read nothing");
+        ensure!(writes.is_empty(), "{operator} has written: {writes:?}");
+    }
+    let leases: Api<Lease> = Api::namespaced(scene.client.clone(), "kube-system");
+    let held: Vec<String> =
+        leases.list(&ListParams::default()).await?.items.iter().map(ResourceExt::name_any).collect();
+    ensure!(held.iter().all(|lease| !operators().any(|operator| operator == lease)), "there are leases: {held:?}");
+    Ok(())
+}
+
+#[test]
+fn shadows_of_every_life_write_nothing_and_agree_with_what_is_left() -> Result<()> {
+    let options =
+        ClusterOptions { audit: true, audit_policy: rbac::AUDIT_POLICY, ..ClusterOptions::with_controller_manager() };
+    with_cluster(options, async |scene| {
+        let token = debug_token(scene).await?;
+        let shadows = start_shadows(scene).await?;
+        privilege::live_every_life(scene).await?;
+        // What upstream looks at in rounds of 20 seconds, such as nodes out of service, is seen earlier here.
+        scene
+            .wait_until("a takeover would write nothing", 2 * DEADLINE, async || {
+                check_agreement(&at_rest(scene, &shadows, &token).await?)
+            })
+            .await?;
+        check_silence(scene).await?;
+        check_fulfilled(&shadows, &token).await
+    })
+}
+
+/// Those that have most to do have decided something that kube-controller-manager then did, and none has complained.
+async fn check_fulfilled(shadows: &[Operator], token: &str) -> Result<()> {
+    for shadow in shadows {
+        let (_, metrics) = shadow.get("/metrics", Some(token)).await?;
+        let is_fulfilled = metrics.contains("\nshadow_fulfilled_total{");
+        ensure!(is_fulfilled || !BUSY.contains(&shadow.name()), "{} has decided nothing", shadow.name());
+        let log = shadow.log()?;
+        let complaint = log.lines().find(|line| line.contains("this is a shadow"));
+        ensure!(complaint.is_none(), "{}: {complaint:?}", shadow.name());
+    }
+    Ok(())
+}
+
+#[test]
+fn at_rest_a_takeover_would_write_nothing_and_what_was_tampered_with_is_found() -> Result<()> {
+    let options = ClusterOptions { nodes: 10, ..ClusterOptions::with_controller_manager() };
+    with_cluster(options, async |scene| {
+        let token = debug_token(scene).await?;
+        let fixtures = [scene.beside("sets").await?, scene.beside("batch").await?];
+        try_join!(side_by_side::live(&fixtures[0]), side_by_side::batch::live(&fixtures[1]), objects::make(scene))?;
+        let shadows = start_shadows(scene).await?;
+        let reports = at_rest(scene, &shadows, &token).await?;
+        check_agreement(&reports)?;
+        let looked_at: u64 = reports.iter().flat_map(|report| report.looked_at.values()).sum();
+        ensure!(looked_at > 1000, "{looked_at} keys were looked at");
+
+        scene.cluster.stop_controller_manager().await?;
+        let expected = objects::tamper(scene).await?;
+        scene
+            .wait_until("what was tampered with is found", DEADLINE, async || {
+                let found = lines(&at_rest(scene, &shadows, &token).await?);
+                let is_found = |start: &&String| found.iter().any(|line| line.starts_with(start.as_str()));
+                let missing: Vec<&String> = expected.iter().filter(|start| !is_found(start)).collect();
+                ensure!(missing.is_empty(), "missing: {missing:#?}\nfound:\n{}", found.join("\n"));
+                Ok(())
+            })
+            .await
+    })
+}

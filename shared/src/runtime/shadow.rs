@@ -1,0 +1,257 @@
+//! Deciding all and writing nothing, beside whoever does the work: `--mode=shadow`.
+//!
+//! Everything runs as it does otherwise; the client refuses each write, which no sync can tell from any other refusal that
+//! stored nothing. What a sync wanted to write is noted: its first refused write, and those of the same stage that
+//! don't follow from it. What a key still wants once its object has come to rest is a difference.
+//! Left out: what others wrote that was not decided here. Caches don't tell whose field has changed.
+
+mod fields;
+mod metrics;
+mod wishes;
+mod write;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::api::explain::{Difference, ShadowReport, Stage, Subject};
+use crate::api::object::Key;
+use crate::runtime::client::Client;
+use crate::runtime::clock::Clock;
+use crate::runtime::flags::{Mode, VERSION};
+use crate::runtime::metrics::Metrics;
+use crate::runtime::queue::Queue;
+use crate::runtime::worker::{Controller, Requeue};
+use metrics::ShadowMetrics;
+use wishes::Wishes;
+use write::Write;
+
+/// So many writes of one sync are noted; of more it is known how many.
+const OF_SYNC_MAX: usize = 16;
+
+tokio::task_local! {
+    /// The sync that runs.
+    static SYNC: RefCell<Watched>;
+}
+
+/// One sync, as far as it has come.
+#[derive(Default)]
+struct Watched {
+    queue: &'static str,
+    key: Option<Key>,
+    stages: Vec<Stage>,
+    /// How many stages were decided when the first write was refused.
+    refused_at: Option<usize>,
+    wanted: Vec<Write>,
+    more: u64,
+}
+
+/// Notes a stage of the running sync, if it is of this key and a shadow runs it.
+pub(crate) fn decided(queue: &'static str, key: &Key, stage: impl FnOnce() -> Stage) {
+    // Where nobody watches there is nothing to note.
+    let _ = SYNC.try_with(|sync| {
+        let mut sync = sync.borrow_mut();
+        if (sync.queue, &sync.key) == (queue, &Some(key.clone())) {
+            sync.stages.push(stage());
+        }
+    });
+}
+
+/// Whether a shadow sends this request not, for it may change something. It is noted with the running sync.
+pub(crate) fn refuses(method: &Method, path: &str, content_type: Option<&HeaderValue>, body: &Bytes) -> bool {
+    if !write::is_write(method, path) {
+        return false;
+    }
+    // What no sync writes, such as an Event, is not about an object that a key stands for.
+    let _ = SYNC.try_with(|sync| sync.borrow_mut().refuse(Write::read(method, path, content_type, body)));
+    true
+}
+
+impl Watched {
+    /// What follows from a refusal is no wish: what a later stage decides, and a status where the object was meant.
+    fn refuse(&mut self, write: Write) {
+        let stage = *self.refused_at.get_or_insert(self.stages.len());
+        let of_object = |write: &Write| write.subresource.is_empty();
+        let follows = stage != self.stages.len()
+            || self.wanted.first().is_some_and(|first| of_object(first) && !of_object(&write));
+        if follows || self.wanted.iter().any(|wanted| wanted.target == write.target) {
+            return;
+        }
+        if self.wanted.len() < OF_SYNC_MAX { self.wanted.push(write) } else { self.more += 1 }
+    }
+}
+
+/// A list of objects with every field they have.
+#[derive(Deserialize)]
+struct Listed {
+    items: Vec<Value>,
+}
+
+/// What a process is that decides and never writes; cheap to clone.
+#[derive(Clone)]
+pub struct Shadow {
+    operator: &'static str,
+    client: Client,
+    clock: Clock,
+    metrics: ShadowMetrics,
+    wishes: Arc<Mutex<Wishes>>,
+}
+
+impl Shadow {
+    /// One where `--mode` says so, and the client for everything.
+    pub(crate) fn of_mode(
+        operator: &'static str,
+        mode: Mode,
+        client: Client,
+        clock: &Clock,
+        metrics: &Metrics,
+    ) -> (Option<Self>, Client) {
+        if mode == Mode::Operate {
+            return (None, client);
+        }
+        let (client, wishes) = (client.that_refuses_writes(), Arc::default());
+        let (clock, metrics) = (clock.clone(), ShadowMetrics::register(metrics, Arc::clone(&wishes)));
+        (Some(Self { operator, client: client.clone(), clock, metrics, wishes }), client)
+    }
+
+    fn wishes(&self) -> MutexGuard<'_, Wishes> {
+        lock(&self.wishes)
+    }
+
+    /// Remembers which keys there are to look at; once queues are filled.
+    pub(crate) fn started(&self, queues: &[Queue]) {
+        let keys = queues.iter().flat_map(|queue| queue.waiting().into_iter().map(|key| (queue.name(), key)));
+        self.wishes().start(keys);
+    }
+
+    /// The same controller, for which a sync that wanted to write something has done its part: its key is looked at again
+    /// once its object may have come to rest.
+    pub(crate) fn controller<C: Controller>(&self, controller: Arc<C>, queue: &Queue) -> Shadowed<C> {
+        Shadowed { controller, shadow: self.clone(), queue: queue.name() }
+    }
+
+    /// Keeps what a sync wanted, and gives when the key is to be looked at again.
+    async fn note(&self, queue: &'static str, key: &Key, watched: Watched) -> Option<Duration> {
+        let Watched { stages, refused_at, wanted, more, .. } = watched;
+        let subject = (queue, key.clone());
+        let targets: BTreeSet<_> = wanted.iter().map(|write| write.target.clone()).collect();
+        let synced = self.wishes().synced(&subject, (Instant::now(), self.clock.now()), &targets, more);
+        for (target, after) in &synced.fulfilled {
+            self.metrics.fulfilled(target, *after);
+        }
+        let stages: Vec<Stage> = stages.into_iter().take(refused_at.unwrap_or_default()).collect();
+        let mut live = BTreeMap::new();
+        for (target, since) in synced.resting {
+            let Some(write) = wanted.iter().find(|write| write.target == target) else { continue };
+            if write.changes_an_object() && !live.contains_key(&write.object_path) {
+                live.insert(write.object_path.clone(), self.read(&write.object_path).await);
+            }
+            let object = live.get(&write.object_path).unwrap_or(&Value::Null);
+            let difference = Difference {
+                queue: queue.to_owned(),
+                key: key.to_string(),
+                verb: target.verb.to_owned(),
+                resource: target.resource.clone(),
+                object: target.object.clone(),
+                stages: stages.clone(),
+                fields: fields::differences(write, object),
+                since,
+            };
+            self.wishes().found(&subject, &target, difference);
+        }
+        synced.look
+    }
+
+    /// The object as it is now; nothing where it cannot be read. A list of one, for roles often allow no more.
+    async fn read(&self, path: &str) -> Value {
+        let (collection, name) = path.rsplit_once('/').unwrap_or_default();
+        let path = format!("{collection}?fieldSelector=metadata.name%3D{name}");
+        match self.client.get::<Listed>(&path).await {
+            Ok(Listed { mut items }) => items.pop().unwrap_or_default(),
+            Err(error) => {
+                tracing::debug!(path, %error, "cannot read what a write would change");
+                Value::Null
+            }
+        }
+    }
+
+    /// All there is to tell.
+    pub fn report(&self) -> ShadowReport {
+        let wishes = self.wishes();
+        let looked_at = wishes.looked_at().into_iter().map(|(queue, keys)| (queue.to_owned(), keys));
+        ShadowReport {
+            operator: self.operator.to_owned(),
+            version: VERSION.to_owned(),
+            time: self.clock.now(),
+            complete: wishes.is_complete(),
+            looked_at: looked_at.collect(),
+            moving: wishes.moving().into_values().sum(),
+            differences: wishes.differences().cloned().collect(),
+            more_differences: wishes.counts().1,
+        }
+    }
+
+    /// The same as JSON.
+    pub(crate) fn to_json(&self) -> String {
+        // A report is made of texts, numbers and times: JSON has a form for each.
+        serde_json::to_string(&self.report()).unwrap_or_default()
+    }
+}
+
+/// A controller whose syncs are watched.
+pub(crate) struct Shadowed<C> {
+    controller: Arc<C>,
+    shadow: Shadow,
+    queue: &'static str,
+}
+
+impl<C: Controller> Controller for Shadowed<C> {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Self { controller, shadow, queue } = self;
+        let watched = Watched { queue, key: Some(key.clone()), ..Watched::default() };
+        let ends = async { (controller.sync(key).await, SYNC.with(RefCell::take)) };
+        let (outcome, watched) = SYNC.scope(RefCell::new(watched), ends).await;
+        let is_refused = watched.refused_at.is_some();
+        if !is_refused && outcome.is_err() {
+            // It failed before it came to any write: what it wants is not known.
+            return outcome;
+        }
+        let look = shadow.note(queue, key, watched).await;
+        if is_refused { Ok(look_again(outcome.ok(), look)) } else { outcome }
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        self.controller.key_of(object)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        self.controller.preview(key)
+    }
+
+    fn held(&self, resource: &str) {
+        self.controller.held(resource);
+    }
+}
+
+fn lock(wishes: &Mutex<Wishes>) -> MutexGuard<'_, Wishes> {
+    wishes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// When a key is looked at again that a shadow kept from writing. A refusal is no failure, so that nothing backs off.
+fn look_again(requeue: Option<Requeue>, look: Option<Duration>) -> Requeue {
+    let timer = match requeue {
+        Some(Requeue::After(delay, purpose)) => Some((delay, purpose)),
+        Some(Requeue::Done | Requeue::Rest(_) | Requeue::Partly(_) | Requeue::RateLimited) | None => None,
+    };
+    Requeue::earliest([timer, look.map(|delay| (delay, "what others write meanwhile"))])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,291 @@
+//! What keys want to write, from sync to sync, and what of it is a difference; a value, told the time.
+//!
+//! A key has come to rest when it was not synced for a while, and at the latest when it has wanted the same for a minute.
+//! Each key keeps what its last sync wanted. Left out: asking the cluster.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::write::Target;
+use crate::api::explain::Difference;
+use crate::api::object::Key;
+
+/// For so long nothing has happened to what has come to rest.
+pub(super) const REST: Duration = Duration::from_secs(10);
+/// After so long it does not matter any more what happens.
+const RESTLESS: Duration = Duration::from_mins(1);
+/// When a difference is looked at again: what it is about may be gone without an event for its key.
+const ONCE_MORE: Duration = Duration::from_mins(5);
+/// So many differences are kept with their stages and fields; of more it is known how many.
+const LISTED_MAX: usize = 1000;
+/// So many keys of a queue are told apart; 8 bytes each.
+const LOOKED_AT_MAX: usize = 1_000_000;
+
+/// Which key of which queue.
+pub(super) type Subject = (&'static str, Key);
+
+/// What all keys want.
+#[derive(Default)]
+pub(super) struct Wishes {
+    keys: BTreeMap<Subject, Wanting>,
+    /// Differences that are kept whole.
+    listed: usize,
+    /// The keys that were there at the start and have had no sync yet; none before the start.
+    unseen: Option<HashSet<Subject>>,
+    looked_at: BTreeMap<&'static str, HashSet<u64>>,
+    hashes: RandomState,
+}
+
+/// What one key wants.
+struct Wanting {
+    synced: Instant,
+    wishes: BTreeMap<Target, Wish>,
+    /// Writes of its last sync that were not noted.
+    more: u64,
+}
+
+struct Wish {
+    first: Instant,
+    since: Timestamp,
+    standing: Standing,
+}
+
+enum Standing {
+    Moving,
+    Listed(Box<Difference>),
+    Counted,
+}
+
+/// What a sync has come to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Synced {
+    /// What is not wanted any more, and after what time; none where only a look has shown it, for it may be so for long.
+    pub(super) fulfilled: Vec<(Target, Option<Duration>)>,
+    /// What is a difference, and since when.
+    pub(super) resting: Vec<(Target, Timestamp)>,
+    /// When the key is to be looked at once more, should nothing happen.
+    pub(super) look: Option<Duration>,
+}
+
+impl Wishes {
+    /// Work starts with these keys.
+    pub(super) fn start(&mut self, keys: impl Iterator<Item = Subject>) {
+        self.unseen = Some(keys.collect());
+    }
+
+    /// Whether every key that was there at the start had a sync.
+    pub(super) fn is_complete(&self) -> bool {
+        self.unseen.as_ref().is_some_and(HashSet::is_empty)
+    }
+
+    /// A sync of this key has ended and wants this, and `more` that was not noted.
+    pub(super) fn synced(
+        &mut self,
+        subject: &Subject,
+        (now, time): (Instant, Timestamp),
+        wanted: &BTreeSet<Target>,
+        more: u64,
+    ) -> Synced {
+        self.note_look(subject);
+        let before = self.keys.remove(subject);
+        let is_quiet = before.as_ref().is_some_and(|before| now.saturating_duration_since(before.synced) >= REST);
+        let mut old = before.map(|before| before.wishes).unwrap_or_default();
+        let mut synced = Synced::default();
+        let mut wishes = BTreeMap::new();
+        for target in wanted {
+            let known = old.remove(target);
+            let wish = known.unwrap_or(Wish { first: now, since: time, standing: Standing::Moving });
+            let waited = now.saturating_duration_since(wish.first);
+            if is_quiet && !waited.is_zero() || waited >= RESTLESS {
+                synced.resting.push((target.clone(), wish.since));
+            } else {
+                // What was found stays until a look at rest replaces it.
+                synced.look = Some(REST);
+            }
+            wishes.insert(target.clone(), wish);
+        }
+        for (target, wish) in old {
+            self.listed -= usize::from(matches!(wish.standing, Standing::Listed(_)));
+            synced.fulfilled.push((target, (!is_quiet).then(|| now.saturating_duration_since(wish.first))));
+        }
+        if !wishes.is_empty() {
+            synced.look.get_or_insert(ONCE_MORE);
+            self.keys.insert(subject.clone(), Wanting { synced: now, wishes, more });
+        }
+        synced
+    }
+
+    fn note_look(&mut self, subject: &Subject) {
+        if let Some(unseen) = &mut self.unseen {
+            unseen.remove(subject);
+        }
+        let looked_at = self.looked_at.entry(subject.0).or_default();
+        if looked_at.len() < LOOKED_AT_MAX {
+            looked_at.insert(self.hashes.hash_one(&subject.1));
+        }
+    }
+
+    /// What a key wanted at rest, with all that is to be told of it.
+    pub(super) fn found(&mut self, subject: &Subject, target: &Target, difference: Difference) {
+        let Some(wish) = self.keys.get_mut(subject).and_then(|wanting| wanting.wishes.get_mut(target)) else { return };
+        self.listed -= usize::from(matches!(wish.standing, Standing::Listed(_)));
+        let is_listed = self.listed < LISTED_MAX;
+        self.listed += usize::from(is_listed);
+        wish.standing = if is_listed { Standing::Listed(Box::new(difference)) } else { Standing::Counted };
+    }
+
+    /// How many keys of each queue had a sync.
+    pub(super) fn looked_at(&self) -> BTreeMap<&'static str, u64> {
+        let count = |keys: &HashSet<u64>| u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        self.looked_at.iter().map(|(queue, keys)| (*queue, count(keys))).collect()
+    }
+
+    /// The differences that are kept whole.
+    pub(super) fn differences(&self) -> impl Iterator<Item = &Difference> {
+        self.keys.values().flat_map(|wanting| wanting.wishes.values()).filter_map(|wish| match &wish.standing {
+            Standing::Listed(difference) => Some(&**difference),
+            Standing::Moving | Standing::Counted => None,
+        })
+    }
+
+    /// How many differences there are by queue and verb, and all that are not kept whole.
+    pub(super) fn counts(&self) -> (BTreeMap<(&'static str, &'static str), u64>, u64) {
+        let (mut counts, mut more) = (BTreeMap::new(), 0);
+        for ((queue, _), wanting) in &self.keys {
+            let mut is_at_rest = false;
+            for (target, wish) in &wanting.wishes {
+                let is_found = !matches!(wish.standing, Standing::Moving);
+                is_at_rest |= is_found;
+                more += u64::from(matches!(wish.standing, Standing::Counted));
+                if is_found {
+                    *counts.entry((*queue, target.verb)).or_default() += 1;
+                }
+            }
+            more += if is_at_rest { wanting.more } else { 0 };
+        }
+        (counts, more)
+    }
+
+    /// How many keys of each queue want something that is no difference yet.
+    pub(super) fn moving(&self) -> BTreeMap<&'static str, u64> {
+        let mut moving: BTreeMap<&str, u64> = self.looked_at.keys().map(|queue| (*queue, 0)).collect();
+        for ((queue, _), wanting) in &self.keys {
+            let is_moving = wanting.wishes.values().any(|wish| matches!(wish.standing, Standing::Moving));
+            *moving.entry(*queue).or_default() += u64::from(is_moving);
+        }
+        moving
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(name: &str) -> Subject {
+        ("test", Key::new("ns", name))
+    }
+
+    fn targets(names: &[&str]) -> BTreeSet<Target> {
+        let target = |name: &&str| Target { verb: "create", resource: "pods".to_owned(), object: (*name).to_owned() };
+        names.iter().map(target).collect()
+    }
+
+    fn difference(name: &str) -> Difference {
+        Difference {
+            queue: "test".to_owned(),
+            key: name.to_owned(),
+            verb: "create".to_owned(),
+            resource: "pods".to_owned(),
+            object: name.to_owned(),
+            stages: Vec::new(),
+            fields: Vec::new(),
+            since: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// One key whose syncs want this at these seconds; what the last one has come to.
+    #[track_caller]
+    fn check(syncs: &[(u64, &[&str])], resting: &[&str], fulfilled: &[(&str, Option<u64>)]) {
+        let (mut wishes, start, mut last) = (Wishes::default(), Instant::now(), Synced::default());
+        for (second, wanted) in syncs {
+            let now = start + Duration::from_secs(*second);
+            last = wishes.synced(&subject("a"), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 0);
+        }
+        let found: Vec<&str> = last.resting.iter().map(|(target, _)| &*target.object).collect();
+        assert_eq!(found, resting);
+        let gone: Vec<(&str, Option<u64>)> = last
+            .fulfilled
+            .iter()
+            .map(|(target, after)| (&*target.object, after.map(|after| after.as_secs())))
+            .collect();
+        assert_eq!(gone, fulfilled);
+        let wanted = syncs.last().map_or(0, |(_, wanted)| wanted.len());
+        let look = if wanted > resting.len() { REST } else { ONCE_MORE };
+        assert_eq!(last.look, (wanted > 0).then_some(look));
+    }
+
+    #[test]
+    fn what_is_wanted_after_a_quiet_time_is_at_rest() {
+        check(&[(0, &["x"])], &[], &[]);
+        check(&[(0, &["x"]), (9, &["x"])], &[], &[]);
+        check(&[(0, &["x"]), (10, &["x"])], &["x"], &[]);
+        check(&[(0, &["x"]), (9, &["x"]), (18, &["x"])], &[], &[]);
+        check(&[(0, &["x"]), (9, &["x"]), (19, &["x"])], &["x"], &[]);
+        check(&[(0, &["x"]), (10, &["x", "y"])], &["x"], &[]);
+        check(&[(0, &[]), (20, &["x"])], &[], &[]);
+    }
+
+    #[test]
+    fn what_is_wanted_for_a_minute_is_at_rest() {
+        let busy: Vec<(u64, &[&str])> = (0..=12).map(|n| (n * 5, &["x"] as &[&str])).collect();
+        check(&busy[..12], &[], &[]);
+        check(&busy, &["x"], &[]);
+    }
+
+    #[test]
+    fn how_long_something_was_wanted_is_known_where_an_event_has_shown_the_end() {
+        check(&[(0, &["x"]), (2, &["x"]), (3, &[])], &[], &[("x", Some(3))]);
+        check(&[(0, &["x"]), (10, &[])], &[], &[("x", None)]);
+        check(&[(0, &["x", "y"]), (1, &["y", "z"])], &[], &[("x", Some(1))]);
+    }
+
+    #[test]
+    fn only_so_many_differences_are_kept_whole() {
+        let (mut wishes, start) = (Wishes::default(), Instant::now());
+        let names: Vec<String> = (0..LISTED_MAX + 5).map(|n| n.to_string()).collect();
+        let sync = |wishes: &mut Wishes, name: &str, second, wanted: &[&str]| {
+            let now = start + Duration::from_secs(second);
+            wishes.synced(&subject(name), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 2)
+        };
+        for name in &names {
+            sync(&mut wishes, name, 0, &[name]);
+            for (target, _) in sync(&mut wishes, name, 10, &[name]).resting {
+                wishes.found(&subject(name), &target, difference(name));
+            }
+        }
+        let (counts, more) = wishes.counts();
+        assert_eq!(wishes.differences().count(), LISTED_MAX);
+        assert_eq!(counts, BTreeMap::from([(("test", "create"), 1005)]));
+        assert_eq!(more, 5 + 2 * 1005, "two writes of each sync were not noted");
+        for name in &names[..10] {
+            sync(&mut wishes, name, 20, &[]);
+        }
+        assert_eq!((wishes.differences().count(), wishes.listed), (LISTED_MAX - 10, LISTED_MAX - 10));
+        assert_eq!(wishes.looked_at(), BTreeMap::from([("test", 1005)]));
+    }
+
+    #[test]
+    fn the_start_is_complete_once_each_of_its_keys_had_a_sync() {
+        let mut wishes = Wishes::default();
+        assert!(!wishes.is_complete(), "nothing has started");
+        wishes.start([subject("a"), subject("b")].into_iter());
+        for (name, expected) in [("c", false), ("a", false), ("b", true)] {
+            wishes.synced(&subject(name), (Instant::now(), Timestamp::UNIX_EPOCH), &BTreeSet::new(), 0);
+            assert_eq!(wishes.is_complete(), expected, "{name}");
+        }
+    }
+}
