@@ -31,6 +31,9 @@ pub(crate) struct ClusterFlags {
     /// Another of its contexts.
     #[arg(long, global = true)]
     pub(crate) context: Option<String>,
+    /// The object's namespace; without it the context's.
+    #[arg(short, long, global = true)]
+    pub(crate) namespace: Option<String>,
     /// Where the operators' Leases and pods are.
     #[arg(long, global = true, default_value = "kube-system", value_name = "NAMESPACE")]
     pub(crate) operators_namespace: String,
@@ -59,9 +62,6 @@ pub(crate) enum Command {
         /// KIND/NAME or KIND NAME, with the names that kubectl takes: deployment/web, deploy/web, job.batch/x.
         #[arg(required = true, num_args = 1..=2, value_name = "KIND/NAME")]
         object: Vec<String>,
-        /// The object's namespace; without it the context's.
-        #[arg(short, long)]
-        namespace: Option<String>,
         /// Form of the answer.
         #[arg(short, long, value_enum, default_value_t = Output::Text)]
         output: Output,

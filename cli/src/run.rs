@@ -93,9 +93,8 @@ pub async fn run(cli: Cli) -> Result<Verdict> {
             print(&String::from_utf8_lossy(&script))?;
             Ok(Verdict::Well)
         }
-        Command::Why { object, namespace, output, watch } => {
-            let (session, default) = connect(cluster).await?;
-            let namespace = namespace.unwrap_or(default);
+        Command::Why { object, output, watch } => {
+            let (session, namespace) = connect(cluster).await?;
             let mut shown = String::new();
             loop {
                 let found = session.why(&object, &namespace).await?;
@@ -125,10 +124,10 @@ pub async fn run(cli: Cli) -> Result<Verdict> {
     }
 }
 
-/// The cluster that the flags name, and the namespace of its context.
+/// The cluster that the flags name, and the namespace that is asked about.
 async fn connect(flags: ClusterFlags) -> Result<(Session, String)> {
     let config = config(flags.kubeconfig.as_deref(), flags.context).await?;
-    let namespace = config.default_namespace.clone();
+    let namespace = flags.namespace.unwrap_or_else(|| config.default_namespace.clone());
     let mut servers = flags.servers.as_deref().map(read_servers).transpose()?.unwrap_or_default();
     servers.extend(flags.server);
     let options = ReachOptions { namespace: flags.operators_namespace, account: flags.as_service_account, servers };

@@ -2,6 +2,7 @@
 //!
 //! Left out: asking anybody.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -138,6 +139,15 @@ impl Status {
         !self.alarms.is_empty()
     }
 
+    /// Why operators were not asked, each reason once.
+    fn silences(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut silences: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for row in self.operators.iter().filter(|row| !row.silence.is_empty()) {
+            silences.entry(&row.silence).or_default().push(&row.operator);
+        }
+        silences
+    }
+
     fn run_by(&self, runner: Runner) -> Vec<&str> {
         self.controllers.iter().filter(|controller| controller.runner == runner).map(|c| c.name.as_str()).collect()
     }
@@ -178,7 +188,7 @@ impl Row {
         let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
         let said = |text: String| if self.version.is_empty() { "?".to_owned() } else { text };
         let last = if !self.silence.is_empty() {
-            format!("not asked: {}", self.silence)
+            "not asked".to_owned()
         } else if self.last_error.is_empty() {
             "-".to_owned()
         } else {
@@ -225,6 +235,9 @@ impl fmt::Display for Status {
             if !names.is_empty() && !self.run_by(runner).is_empty() {
                 writeln!(f, "{text}: {names}")?;
             }
+        }
+        for (why, operators) in self.silences() {
+            writeln!(f, "not asked: {}: {why}", list(&operators))?;
         }
         for alarm in &self.alarms {
             writeln!(f, "ALARM: {alarm}")?;

@@ -46,7 +46,8 @@ pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
     let ready = started.elapsed().as_secs_f32();
     progress.finish(&format!("ready after {ready:.1} s: {} nodes, {}", flags.nodes, names.join(", ")));
     roll_out(&cluster, &mut progress).await?;
-    crate::print(&help(&cluster)?)?;
+    let servers = write_servers(&cluster, &operators).await?;
+    crate::print(&help(&cluster, &servers)?)?;
     stay(&cluster, &mut operators).await
 }
 
@@ -79,6 +80,16 @@ async fn start(cluster: &Cluster, names: &[String], program: &Path) -> Result<Ve
         Ok(operator)
     }))
     .await
+}
+
+/// For `kubectl operators`, which finds operators in pods by itself: where these are, and the account that speaks to them.
+async fn write_servers(cluster: &Cluster, operators: &[Operator]) -> Result<PathBuf> {
+    cluster.install(&Path::new(MANIFESTS).join("viewer")).await?;
+    let line = |operator: &Operator| format!("{}=https://127.0.0.1:{}\n", operator.name(), operator.port());
+    let path = cluster.run_dir()?.join("operators.servers");
+    let lines: String = operators.iter().map(line).collect();
+    std::fs::write(&path, lines).with_context(|| format!("write {}", path.display()))?;
+    Ok(path)
 }
 
 /// Applies a Deployment and shows it rolling out.
@@ -148,7 +159,7 @@ fn path_to_kubectl() -> String {
     dir.map_or(String::new(), |dir| format!(" PATH=$PATH:{}", dir.display()))
 }
 
-fn help(cluster: &Cluster) -> Result<String> {
+fn help(cluster: &Cluster, servers: &Path) -> Result<String> {
     Ok(format!(
         "
 export KUBECONFIG={}{}
@@ -159,12 +170,14 @@ kubectl rollout undo deployment/nginx
 kubectl scale deployment/nginx --replicas=200
 kubectl create cronjob hello --image=busybox:1.37 --schedule='@every 10s' -- true && kubectl get jobs --watch
 kubectl get leases --namespace kube-system
+kubectl operators --servers={} why deployment/nginx    # `make plugin`, and dist/bin on the PATH
 
 Logs: {}
 Ctrl-C ends it all.
 ",
         cluster.kubeconfig().display(),
         path_to_kubectl(),
+        servers.display(),
         cluster.run_dir()?.join("logs").display()
     ))
 }

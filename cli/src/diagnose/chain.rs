@@ -286,6 +286,13 @@ fn summary(object: Object<'_>, trouble: Option<String>) -> String {
             object.count("/status/succeeded"),
             object.count("/status/failed")
         ),
+        "Service" => {
+            let selector = object.labels("/spec/selector");
+            let pairs: Vec<String> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let selects =
+                if pairs.is_empty() { "no selector".to_owned() } else { format!("selects {}", pairs.join(",")) };
+            format!("{}, {selects}", object.text("/spec/type"))
+        }
         "CronJob" => format!("schedule `{}`", object.text("/spec/schedule")),
         "EndpointSlice" => format!("{} endpoints ({})", object.list("/endpoints").count(), object.text("/addressType")),
         _ if object.has("/status/phase") => object.text("/status/phase").to_owned(),

@@ -9,6 +9,7 @@ use crate::cause::service::Services;
 use crate::diagnose::pods;
 use crate::evidence::Evidence;
 use crate::object::Object;
+use crate::words::nearest;
 
 /// Why the Service leads where it does.
 pub(crate) fn cause(evidence: &Evidence, service: Object<'_>) -> Cause {
@@ -49,16 +50,11 @@ fn similar(evidence: &Evidence, service: Object<'_>, selector: &Labels) -> Vec<S
         let wrong: Vec<&str> =
             selector.iter().filter(|(key, value)| labels.get(key) != Some(value)).map(|(key, _)| key).collect();
         let [key] = wrong[..] else { return None };
-        // One label of one says nothing, unless the pod has it with another value.
-        let value = labels.get(key);
-        let is_near = selector.iter().count() > 1 || value.is_some();
-        is_near.then(|| {
-            format!(
-                "pod/{} with {}",
-                pod.name(),
-                value.map_or_else(|| format!("no {key}"), |value| format!("{key}={value}"))
-            )
-        })
+        // Of only one label, most pods have another value: one that is nearly the same may be meant.
+        let (value, wanted) = (labels.get(key), selector.get(key).unwrap_or_default());
+        let is_near = selector.iter().count() > 1 || !nearest(wanted, value.into_iter(), 1).is_empty();
+        let has = value.map_or_else(|| format!("no {key}"), |value| format!("{key}={value}"));
+        is_near.then(|| format!("pod/{} with {has}", pod.name()))
     };
     let pods = evidence.of_kind("Pod").filter(|pod| pod.namespace() == service.namespace());
     pods.filter_map(near).take(3).collect()

@@ -97,6 +97,15 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     row("volumeattributesclass-protection-controller", &["vacprotection"]),
 ];
 
+/// The plugin has a list of its own, as it knows no test.
+#[test]
+fn the_plugin_knows_every_controller() {
+    let list = crate::tree::read("cli/src/controllers.rs");
+    let known: Vec<&str> = list.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split('"').next()).collect();
+    let names: Vec<&str> = CONTROLLERS.iter().map(|controller| controller.name).collect();
+    assert_eq!(known, names);
+}
+
 #[test]
 fn all_of_upstreams_controllers_are_here_once() {
     let names: std::collections::BTreeSet<&str> = CONTROLLERS.iter().map(|controller| controller.name).collect();

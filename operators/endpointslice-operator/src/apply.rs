@@ -28,7 +28,7 @@ use crate::objects::{
 use crate::observe::Observed;
 use crate::observe::tracker::Tracker;
 use crate::plan::utils::slice_labels;
-use crate::plan::{Creation, Deletion, Family, Notice, Plan, Skipped, Slices, Update};
+use crate::plan::{Creation, Deletion, Family, Plan, PlannedEvent, Skipped, Slices, Update};
 
 /// Writes slices.
 pub(crate) struct Writer {
@@ -83,7 +83,7 @@ impl Writer {
 
     async fn write_all(&self, service: &Service, slices: Slices) -> anyhow::Result<()> {
         self.metrics.decided(service, &slices);
-        let Slices { families, unsupported, hints, trigger } = slices;
+        let Slices { families, unsupported, pods: _, hints, trigger } = slices;
         self.tracker.remember_hints(&service.metadata.key, hints);
         let task = Task { service, trigger };
         let mut report = Report::default();
@@ -102,7 +102,7 @@ impl Writer {
             } = family;
             report.told.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
             report.note(self.write(&task, &address_type, &create, &update, &delete).await);
-            for Notice { kind, reason, message } in notices {
+            for PlannedEvent { kind, reason, message } in notices {
                 self.recorder.event(&service.reference(), kind, reason, message);
             }
         }

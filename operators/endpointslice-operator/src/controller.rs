@@ -8,10 +8,11 @@ mod zones;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::api::object::Key;
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::{Key, Kind};
 use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -19,6 +20,7 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::{EndpointSliceMetrics, results};
+use crate::objects::Service;
 use crate::observe::{Caches, Informers};
 use crate::plan::{Config, Plan, plan};
 use changes::{is_of_zones, service_changed, zones_changed};
@@ -132,6 +134,14 @@ impl Controller for EndpointSliceController {
         let requeue = requeue(&plan);
         let Outcome { error } = self.writer.apply(&observed, plan).await;
         error.map_or(Ok(requeue), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&Service::RESOURCE)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        self.caches.observe(key).iter().map(|observed| stage(&plan(observed, self.config))).collect()
     }
 
     fn held(&self, _resource: &str) {

@@ -5,6 +5,7 @@
 //! Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
 
 mod draft;
+mod reasons;
 pub mod reconciler;
 pub mod topologycache;
 pub mod trafficdist;
@@ -18,11 +19,13 @@ use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::{Key, ResourceVersion, Uid};
 use shared::api::time::Time;
+use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::events::EventType;
 
 use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice};
 use crate::observe::Observed;
 use draft::Draft;
+pub use reasons::{Counts, Gone, Reason};
 use topologycache::ServiceHints;
 
 /// What does not change while the process runs.
@@ -57,6 +60,8 @@ pub struct Slices {
     pub families: Vec<Family>,
     /// Slices of address types that the Service has not, or not any more.
     pub unsupported: Vec<Deletion>,
+    /// How many pods the Service selects that have an IP.
+    pub pods: usize,
     /// What is to be remembered of its hints.
     pub hints: ServiceHints,
     /// When what the writes answer to happened, if that is known.
@@ -68,7 +73,7 @@ impl Plan {
     pub fn writes(&self) -> bool {
         match self {
             Self::Ignore(_) => false,
-            Self::Write(Slices { families, unsupported, hints: _, trigger: _ }) => {
+            Self::Write(Slices { families, unsupported, pods: _, hints: _, trigger: _ }) => {
                 !unsupported.is_empty() || families.iter().any(|family| family.writes() > 0)
             }
         }
@@ -102,7 +107,7 @@ pub struct Family {
     /// Pods that are left out for now. The Service is looked at again, as after a failure.
     pub skipped: Vec<Skipped>,
     /// What people are told besides.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<PlannedEvent>,
     /// How many endpoints are new.
     pub added: usize,
     /// How many endpoints are gone.
@@ -161,19 +166,6 @@ pub struct Deletion {
     pub why: Gone,
 }
 
-/// Why a slice goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// Another Service owns it, one that had the same name before.
-    NotOwned,
-    /// None of its endpoints is there any more.
-    Emptied,
-    /// No pod serves on its ports any more.
-    PortsUnwanted,
-    /// The Service has no such addresses.
-    Unsupported,
-}
-
 /// A pod that is left out because its node is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
@@ -185,7 +177,7 @@ pub struct Skipped {
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct PlannedEvent {
     /// Normal or Warning.
     pub kind: EventType,
     /// Its reason.
@@ -222,7 +214,8 @@ pub fn plan(observed: &Observed, config: Config) -> Plan {
         types.iter().map(|address_type| reconciler::plan_address_type(observed, config, address_type, &mut hints));
     let families = families.collect();
     let unsupported = unsupported.into_iter().map(|slice| Deletion::of(slice, Gone::Unsupported)).collect();
-    Plan::Write(Slices { families, unsupported, hints, trigger: observed.trigger })
+    let pods = observed.pods.iter().filter(|pod| pod.is_listed()).count();
+    Plan::Write(Slices { families, unsupported, pods, hints, trigger: observed.trigger })
 }
 
 impl Family {
@@ -305,16 +298,32 @@ impl Deletion {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ignore(Ignored::ExternalName) => f.write_str("nothing (is an external name)"),
-            Self::Ignore(Ignored::NoSelector) => f.write_str("nothing (has no selector)"),
-            Self::Write(Slices { families, unsupported, hints: _, trigger: _ }) => {
+            Self::Ignore(_) => write!(f, "nothing ({})", self.why()),
+            Self::Write(Slices { families, unsupported, pods, hints: _, trigger: _ }) => {
                 for (at, family) in families.iter().enumerate() {
                     let separator = if at == 0 { "" } else { "; " };
                     write!(f, "{separator}{family}")?;
                 }
-                unsupported.iter().try_for_each(|deletion| write!(f, "; {deletion}"))
+                unsupported.iter().try_for_each(|deletion| write!(f, "; {deletion}"))?;
+                if *pods == 0 { write!(f, "; {}", self.why()) } else { Ok(()) }
             }
         }
+    }
+}
+
+impl Plan {
+    fn why(&self) -> Reason {
+        match self {
+            Self::Ignore(Ignored::ExternalName) => Reason::ExternalName,
+            Self::Ignore(Ignored::NoSelector) => Reason::NoSelector,
+            Self::Write(slices) => Reason::of(slices),
+        }
+    }
+}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
     }
 }
 
@@ -360,13 +369,7 @@ impl fmt::Display for Update {
 
 impl fmt::Display for Deletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self.why {
-            Gone::NotOwned => "another service's",
-            Gone::Emptied => "emptied",
-            Gone::PortsUnwanted => "ports unwanted",
-            Gone::Unsupported => "address type unwanted",
-        };
-        write!(f, "delete {} ({why})", self.key.name())
+        write!(f, "delete {} ({})", self.key.name(), self.why)
     }
 }
 
@@ -376,7 +379,7 @@ impl fmt::Display for Skipped {
     }
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for PlannedEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tell {}", self.reason)
     }

@@ -375,3 +375,38 @@ fn survives_a_kill_while_the_last_service_goes_and_the_next_comes() {
         assert_eq!(endpoints(&server), 3);
     });
 }
+
+#[test]
+fn it_says_why_a_services_slices_are_what_they_are() {
+    test(async {
+        let server = Server::new();
+        add_service(&server);
+        add_pod(&server, 1);
+        let other = object("v1", "Service", "other").set(&["spec"], json!({ "clusterIP": "10.0.0.2" }));
+        server.add(&other);
+        let running = Running::start::<EndpointSliceOperator>(&server, &FLAGS);
+        running.pass(SECONDS).await;
+        add_pod(&server, 2);
+        running.pass(SECONDS).await;
+
+        let path = |name: &str| format!("/api/v1/namespaces/default/services/{name}");
+        let requests = server.requests();
+        let [first, again] = [(); 2].map(|()| running.why(&path("web")));
+        assert_eq!((server.requests(), &first), (requests, &again), "who asks changes nothing");
+        assert_eq!(first.keys.len(), 1, "{first}");
+        let key = &first.keys[0];
+        let selected = |added: usize| {
+            let family = json!({ "endpoints": 2, "slices": 1, "added": added, "removed": 0, "withheld": 0 });
+            json!({ "selected": { "pods": 2, "families": { "IPv4": family }, "missingNodes": 0, "unsupported": 0 } })
+        };
+        assert_eq!(key.now.len(), 1, "{first}");
+        assert_eq!((key.now[0].text.as_str(), &key.now[0].reason), ("IPv4: nothing (2 in 1)", &selected(0)));
+        let last = &key.last[0];
+        assert_eq!(last.stages[0].reason, selected(1), "{first}");
+        assert_eq!(last.wrote[0].object, server.keys("endpointslices")[0]);
+        assert_eq!(last.cause.as_ref().map(|cause| cause.object.as_str()), Some("default/web-2"));
+        let ignored = running.why(&path("other"));
+        assert_eq!(ignored.keys[0].now[0].reason, json!("noSelector"));
+        assert_eq!(running.why("/api/v1/nodes/node").keys, []);
+    });
+}

@@ -5,6 +5,8 @@
 //! question open, and the object alone.
 
 mod caches;
+mod foresee;
+mod lookup;
 
 use std::sync::Arc;
 
@@ -51,6 +53,9 @@ pub struct Learned {
     pub looks: u32,
 }
 
+/// So many of the dependents that hold an object back are known by name.
+const FIRST: usize = 3;
+
 /// What matters of an object's dependents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependents {
@@ -58,8 +63,10 @@ pub struct Dependents {
     pub any: bool,
     /// Whether one of them deletes its own dependents first.
     pub any_deletes_dependents: bool,
-    /// Whether one of them holds this object's foreground deletion back.
-    pub any_blocks: bool,
+    /// How many of them hold this object's foreground deletion back.
+    pub blocks: usize,
+    /// The first of those, by uid.
+    pub first_blocking: Vec<Identity>,
     /// Those that hold it back and do not delete their own dependents yet.
     pub blocking: Vec<Uid>,
 }
@@ -72,7 +79,10 @@ impl Dependents {
             let blocks = dependent.blocks(owner);
             seen.any = true;
             seen.any_deletes_dependents |= deletes_dependents;
-            seen.any_blocks |= blocks;
+            seen.blocks += usize::from(blocks);
+            if blocks && seen.blocks <= FIRST {
+                seen.first_blocking.push(dependent.identity.clone());
+            }
             if blocks && !deletes_dependents {
                 seen.blocking.push(dependent.identity.object.uid);
             }
@@ -96,6 +106,11 @@ pub enum Live {
     InvalidName,
     /// There is no such object.
     Absent,
+    /// Nobody asked yet, and no monitor has seen it.
+    Unseen {
+        /// Why its kind cannot be listed or watched, where that is so.
+        failing: Option<String>,
+    },
     /// There is.
     Present(Box<Present>),
 }
@@ -126,6 +141,13 @@ pub enum Owners {
     Namespaced(Arc<OwnerReference>),
     /// One cannot be: no object can have its name.
     InvalidName(Arc<OwnerReference>),
+    /// Nobody asked for one yet, and no monitor has seen it.
+    Unseen {
+        /// Which.
+        reference: Arc<OwnerReference>,
+        /// Why its kind cannot be listed or watched, where that is so.
+        failing: Option<String>,
+    },
 }
 
 /// What an owner is like.
@@ -137,6 +159,21 @@ pub enum Owner {
     Waiting,
     /// It does not exist.
     Dangling,
+    /// As before, for where it is said to be; a monitor has seen it in another namespace.
+    Elsewhere,
+}
+
+/// What is known of an owner before anybody is asked.
+enum OwnerPlace {
+    /// There is none.
+    Absent(Identity),
+    /// It can be asked for.
+    At {
+        resource: Resource,
+        key: Key,
+        /// Whom that means.
+        identity: Identity,
+    },
 }
 
 impl Caches {
@@ -164,6 +201,57 @@ impl Caches {
     }
 }
 
+/// What has to be asked of whom: the same for a sync, which asks the apiserver, and for a look ahead, which asks the graph.
+impl Caches {
+    /// Where an object is; else what that says of it.
+    fn place_of(&self, identity: &Identity) -> Result<(Resource, Key), Live> {
+        let Some(resource) = self.resource_of(&identity.object.kind) else { return Err(Live::Unserved) };
+        if resource.namespaced && identity.namespace.is_empty() {
+            return Err(Live::NoNamespace);
+        }
+        if !is_segment(&identity.object.name) {
+            return Err(Live::InvalidName);
+        }
+        let key = key_in(&resource, &identity.namespace, &identity.object.name);
+        Ok((resource, key))
+    }
+
+    /// Where an owner is, if it is known; else what that says of all the owners.
+    fn place_of_owner(&self, dependent: &Identity, reference: &Arc<OwnerReference>) -> Result<OwnerPlace, Owners> {
+        if !is_segment(&reference.owner.name) {
+            return Err(Owners::InvalidName(Arc::clone(reference)));
+        }
+        let in_namespace =
+            |namespace: &Text| Identity { object: reference.owner.clone(), namespace: namespace.clone() };
+        let (anywhere, here) = (in_namespace(&Text::default()), in_namespace(&dependent.namespace));
+        let (anywhere_absent, here_absent) =
+            self.with_graph(|graph| (graph.is_absent(&anywhere), graph.is_absent(&here)));
+        if anywhere_absent || here_absent {
+            return Ok(OwnerPlace::Absent(if anywhere_absent { anywhere } else { here }));
+        }
+        let kind = &reference.owner.kind;
+        let Some(resource) = self.resource_of(kind) else { return Err(Owners::Unserved(Arc::clone(kind))) };
+        if resource.namespaced && dependent.namespace.is_empty() {
+            return Err(Owners::Namespaced(Arc::clone(reference)));
+        }
+        let key = key_in(&resource, &dependent.namespace, &reference.owner.name);
+        let identity = if resource.namespaced { here } else { anywhere };
+        Ok(OwnerPlace::At { resource, key, identity })
+    }
+
+    /// What an owner is like that does not exist where it is said to be.
+    fn absent_owner(&self, dependent: &Identity, reference: &OwnerReference) -> Owner {
+        let is_elsewhere = self.with_graph(|graph| {
+            let seen = graph.node(reference.owner.uid).filter(|node| node.stage != Stage::Virtual);
+            seen.is_some_and(|node| {
+                let namespace = &node.identity.namespace;
+                !namespace.is_empty() && *namespace != dependent.namespace
+            })
+        });
+        if is_elsewhere { Owner::Elsewhere } else { Owner::Dangling }
+    }
+}
+
 /// The reads of one attempt.
 struct Reads<'a> {
     caches: &'a Caches,
@@ -173,14 +261,10 @@ struct Reads<'a> {
 
 impl Reads<'_> {
     async fn live(&mut self, identity: &Identity, stage: Stage) -> anyhow::Result<Live> {
-        let Some(resource) = self.caches.resource_of(&identity.object.kind) else { return Ok(Live::Unserved) };
-        if resource.namespaced && identity.namespace.is_empty() {
-            return Ok(Live::NoNamespace);
-        }
-        if !is_segment(&identity.object.name) {
-            return Ok(Live::InvalidName);
-        }
-        let key = key_in(&resource, &identity.namespace, &identity.object.name);
+        let (resource, key) = match self.caches.place_of(identity) {
+            Ok(place) => place,
+            Err(nowhere) => return Ok(nowhere),
+        };
         let live = match self.get(&resource, &key).await {
             Got::Object(live) if live.uid() == identity.object.uid => live,
             Got::Object(_) | Got::Absent => return Ok(Live::Absent),
@@ -199,35 +283,25 @@ impl Reads<'_> {
     async fn owners(&mut self, dependent: &Identity, references: Vec<Arc<OwnerReference>>) -> Owners {
         let mut known = Vec::with_capacity(references.len());
         for reference in references {
-            if !is_segment(&reference.owner.name) {
-                return Owners::InvalidName(reference);
-            }
-            let in_namespace =
-                |namespace: &Text| Identity { object: reference.owner.clone(), namespace: namespace.clone() };
-            let (anywhere, here) = (in_namespace(&Text::default()), in_namespace(&dependent.namespace));
-            let (anywhere_absent, here_absent) =
-                self.caches.with_graph(|graph| (graph.is_absent(&anywhere), graph.is_absent(&here)));
-            if anywhere_absent || here_absent {
-                self.learned.absent.push(if anywhere_absent { anywhere } else { here });
-                known.push((reference, Owner::Dangling));
-                continue;
-            }
-            let kind = &reference.owner.kind;
-            let Some(resource) = self.caches.resource_of(kind) else { return Owners::Unserved(Arc::clone(kind)) };
-            if resource.namespaced && dependent.namespace.is_empty() {
-                return Owners::Namespaced(reference);
-            }
-            let key = key_in(&resource, &dependent.namespace, &reference.owner.name);
+            let (resource, key, identity) = match self.caches.place_of_owner(dependent, &reference) {
+                Ok(OwnerPlace::At { resource, key, identity }) => (resource, key, identity),
+                Ok(OwnerPlace::Absent(identity)) => {
+                    self.learned.absent.push(identity);
+                    known.push((Arc::clone(&reference), self.caches.absent_owner(dependent, &reference)));
+                    continue;
+                }
+                Err(open) => return open,
+            };
             let owner = match self.get(&resource, &key).await {
-                Got::Unserved => return Owners::Unserved(Arc::clone(kind)),
+                Got::Unserved => return Owners::Unserved(Arc::clone(&reference.owner.kind)),
                 Got::Failed(error) => return Owners::Unread(error),
                 Got::Object(live) if live.uid() == reference.owner.uid => {
                     let waits = live.is_being_deleted() && live.has_finalizer(FOREGROUND_DELETION);
                     if waits { Owner::Waiting } else { Owner::Solid }
                 }
                 Got::Object(_) | Got::Absent => {
-                    self.learned.absent.push(if resource.namespaced { here } else { anywhere });
-                    Owner::Dangling
+                    self.learned.absent.push(identity);
+                    self.caches.absent_owner(dependent, &reference)
                 }
             };
             known.push((reference, owner));

@@ -4,6 +4,8 @@
 
 pub mod orphan;
 pub mod patches;
+mod reasons;
+pub mod unseen;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +13,14 @@ use std::sync::Arc;
 use shared::api::object::Uid;
 use shared::api::resource::Resource;
 use shared::runtime::control::Propagation;
+use shared::runtime::decisions::{self, Reasoned};
 
 use crate::graph::Stage;
-use crate::objects::{FOREGROUND_DELETION, Identity, LiveMeta, LiveObject, ORPHAN, ObjectKind, OwnerReference};
+use crate::objects::{FOREGROUND_DELETION, Identity, LiveMeta, LiveObject, ORPHAN, OwnerReference};
 use crate::observe::{Dependents, Live, Observed, Owner, Owners, Present};
 use crate::plan::patches::{Patch, drop_owners, unblock_owners};
+pub use reasons::{Named, Reason};
+use reasons::{cut, owner_name};
 
 /// What to do, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,62 +76,27 @@ pub struct Delete {
     pub unblock: Option<Patch>,
 }
 
-/// Why something is done, or nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// It is being deleted already.
-    BeingDeleted,
-    /// Its kind is not served.
-    Unserved,
-    /// The apiserver left a question open.
-    Unread(String),
-    /// It names no namespace.
-    NoNamespace,
-    /// It does not exist.
-    Absent,
-    /// Dependents hold it back.
-    WaitsForDependents,
-    /// No dependent holds it back.
-    DependentsGone,
-    /// It has no owners.
-    NoOwners,
-    /// An owner's kind is not served.
-    OwnerUnserved(Arc<ObjectKind>),
-    /// No object can have its name.
-    InvalidName,
-    /// An owner lives in a namespace, and the object in none.
-    OwnerNamespaced(Arc<OwnerReference>),
-    /// No object can have the name of an owner.
-    OwnerInvalidName(Arc<OwnerReference>),
-    /// All its owners stay.
-    Owned,
-    /// Some of its owners stay, so many others do not.
-    OwnersGone(usize),
-    /// Its owners wait for it.
-    OwnersWait,
-    /// It has no owners any more.
-    AllOwnersGone,
-}
-
 /// Upstream: `attemptToDeleteItem`, `pkg/controller/garbagecollector/garbagecollector.go`.
 pub fn plan(observed: &Observed) -> Plan {
     let (action, reason) = decide(observed);
     let look_again = match &reason {
-        Reason::Unserved | Reason::OwnerUnserved(_) => LookAgain::WhenServed,
-        Reason::Unread(_) => LookAgain::Later,
+        Reason::Unserved | Reason::OwnerUnserved { .. } => LookAgain::WhenServed,
+        Reason::Unread { .. } => LookAgain::Later,
         Reason::NoNamespace
         | Reason::InvalidName
-        | Reason::OwnerNamespaced(_)
-        | Reason::OwnerInvalidName(_)
-        | Reason::Absent => LookAgain::No,
+        | Reason::OwnerNamespaced { .. }
+        | Reason::OwnerInvalidName { .. }
+        | Reason::Absent
+        | Reason::Unseen { .. }
+        | Reason::OwnerUnseen { .. } => LookAgain::No,
         Reason::BeingDeleted
-        | Reason::WaitsForDependents
+        | Reason::WaitsForDependents { .. }
         | Reason::DependentsGone
         | Reason::NoOwners
-        | Reason::Owned
-        | Reason::OwnersGone(_)
-        | Reason::OwnersWait
-        | Reason::AllOwnersGone => {
+        | Reason::Owned { .. }
+        | Reason::OwnersGone { .. }
+        | Reason::OwnersWait { .. }
+        | Reason::AllOwnersGone { .. } => {
             // Until a monitor has seen it, or it is known to be absent.
             if observed.stage == Stage::Virtual { LookAgain::Later } else { LookAgain::No }
         }
@@ -139,28 +109,39 @@ fn decide(observed: &Observed) -> (Action, Reason) {
     let Present { resource, live, owners } = match &observed.live {
         Live::NotAsked => return (Action::Nothing, Reason::BeingDeleted),
         Live::Unserved => return (Action::Nothing, Reason::Unserved),
-        Live::Unread(error) => return (Action::Nothing, Reason::Unread(error.clone())),
+        Live::Unread(error) => return (Action::Nothing, Reason::Unread { error: cut(error) }),
         Live::NoNamespace => return (Action::Nothing, Reason::NoNamespace),
         Live::InvalidName => return (Action::Nothing, Reason::InvalidName),
         Live::Absent => return (Action::TellAbsent, Reason::Absent),
+        Live::Unseen { failing } => return (Action::Nothing, Reason::Unseen { failing: failing.as_deref().map(cut) }),
         Live::Present(present) => present.as_ref(),
     };
     if observed.stage == Stage::DeletingDependents {
-        return if dependents.any_blocks {
-            (Action::Attempt(dependents.blocking.clone()), Reason::WaitsForDependents)
+        return if dependents.blocks > 0 {
+            let named = Named::identities(dependents.blocks, &dependents.first_blocking);
+            (Action::Attempt(dependents.blocking.clone()), Reason::WaitsForDependents { dependents: named })
         } else {
             (Action::RemoveFinalizer(resource.clone(), FOREGROUND_DELETION), Reason::DependentsGone)
         };
     }
-    match owners {
-        Owners::NotAsked => (Action::Nothing, Reason::NoOwners),
-        Owners::Unserved(kind) => (Action::Nothing, Reason::OwnerUnserved(Arc::clone(kind))),
-        Owners::Unread(error) => (Action::Nothing, Reason::Unread(error.clone())),
-        Owners::Namespaced(reference) => (Action::Nothing, Reason::OwnerNamespaced(Arc::clone(reference))),
-        Owners::InvalidName(reference) => (Action::Nothing, Reason::OwnerInvalidName(Arc::clone(reference))),
-        Owners::Known(owners) if owners.is_empty() => (Action::Nothing, Reason::NoOwners),
-        Owners::Known(owners) => by_owners(resource, live, owners, dependents),
-    }
+    let reason = match owners {
+        Owners::NotAsked => Reason::NoOwners,
+        Owners::Unserved(kind) => {
+            Reason::OwnerUnserved { api_version: kind.api_version.to_string(), kind: kind.kind.to_string() }
+        }
+        Owners::Unread(error) => Reason::Unread { error: cut(error) },
+        Owners::Namespaced(reference) => Reason::OwnerNamespaced { owner: owner_name(reference) },
+        Owners::InvalidName(reference) => {
+            let owner = &reference.owner;
+            Reason::OwnerInvalidName { kind: owner.kind.kind.to_string(), name: cut(&owner.name) }
+        }
+        Owners::Unseen { reference, failing } => {
+            Reason::OwnerUnseen { owner: owner_name(reference), failing: failing.as_deref().map(cut) }
+        }
+        Owners::Known(owners) if owners.is_empty() => Reason::NoOwners,
+        Owners::Known(owners) => return by_owners(resource, live, owners, dependents),
+    };
+    (Action::Nothing, reason)
 }
 
 fn by_owners(
@@ -169,23 +150,30 @@ fn by_owners(
     owners: &[(Arc<OwnerReference>, Owner)],
     dependents: &Dependents,
 ) -> (Action, Reason) {
+    let named = |wanted: Owner| -> Named {
+        owners.iter().filter(|(_, owner)| *owner == wanted).map(|(reference, _)| owner_name(reference)).collect()
+    };
     let is = |wanted: Owner| owners.iter().any(|(_, owner)| *owner == wanted);
+    let (absent, elsewhere) = (named(Owner::Dangling), named(Owner::Elsewhere));
     if is(Owner::Solid) {
         let gone = owners.iter().filter(|(_, owner)| *owner != Owner::Solid);
         let gone: Vec<String> = gone.map(|(reference, _)| reference.uid_text().into_owned()).collect();
+        let stay = named(Owner::Solid);
         return if gone.is_empty() {
-            (Action::Nothing, Reason::Owned)
+            (Action::Nothing, Reason::Owned { owners: stay })
         } else {
-            (Action::Patch(resource.clone(), drop_owners(&live.metadata, &gone)), Reason::OwnersGone(gone.len()))
+            let reason = Reason::OwnersGone { stay, absent, elsewhere, waiting: named(Owner::Waiting) };
+            (Action::Patch(resource.clone(), drop_owners(&live.metadata, &gone)), reason)
         };
     }
     let delete = |policy, unblock| {
         Action::Delete(Box::new(Delete { resource: resource.clone(), live: live.metadata.clone(), policy, unblock }))
     };
+    let owners_wait = || Reason::OwnersWait { owners: named(Owner::Waiting) };
     if is(Owner::Waiting) && dependents.any {
         // A dependent that waits for its own dependents may, in a circle, be waiting for this object.
         let unblock = dependents.any_deletes_dependents.then(|| unblock_owners(&live.metadata));
-        return (delete(Propagation::Foreground, unblock), Reason::OwnersWait);
+        return (delete(Propagation::Foreground, unblock), owners_wait());
     }
     // What was asked for when the object was deleted before stays as it was.
     let policy = if live.has_finalizer(ORPHAN) {
@@ -195,7 +183,8 @@ fn by_owners(
     } else {
         Propagation::Background
     };
-    (delete(policy, None), if is(Owner::Waiting) { Reason::OwnersWait } else { Reason::AllOwnersGone })
+    let reason = if is(Owner::Waiting) { owners_wait() } else { Reason::AllOwnersGone { absent, elsewhere } };
+    (delete(policy, None), reason)
 }
 
 /// What a delete that met another state has met.
@@ -245,35 +234,31 @@ impl fmt::Display for Plan {
     }
 }
 
-impl fmt::Display for Reason {
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+/// What the graph alone would decide; a sync asks the apiserver before it writes anything.
+pub struct Foreseen(pub Plan);
+
+impl fmt::Display for Foreseen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BeingDeleted => f.write_str("is being deleted"),
-            Self::Unserved => f.write_str("its kind is not served"),
-            Self::Unread(error) => f.write_str(error),
-            Self::NoNamespace => f.write_str("nobody says in which namespace it is"),
-            Self::InvalidName => f.write_str("no object can have its name"),
-            Self::Absent => f.write_str("does not exist"),
-            Self::WaitsForDependents => f.write_str("waits for dependents"),
-            Self::DependentsGone => f.write_str("no dependent holds it back"),
-            Self::NoOwners => f.write_str("has no owners"),
-            Self::OwnerUnserved(kind) => write!(f, "{} {} of an owner is not served", kind.api_version, kind.kind),
-            Self::OwnerNamespaced(reference) => {
-                let owner = &reference.owner;
-                write!(
-                    f,
-                    "cluster-scoped objects cannot refer to namespaced owners: {} {}",
-                    owner.kind.kind, owner.name
-                )
+        let Self(plan) = self;
+        plan.fmt(f)?;
+        match plan.action {
+            Action::Nothing | Action::TellAbsent | Action::Attempt(_) => Ok(()),
+            Action::RemoveFinalizer(..) | Action::Patch(..) | Action::Delete(_) => {
+                f.write_str(", if the apiserver says the same")
             }
-            Self::OwnerInvalidName(reference) => {
-                let owner = &reference.owner;
-                write!(f, "no owner can have this name: {} {:?}", owner.kind.kind, owner.name)
-            }
-            Self::Owned => f.write_str("is owned"),
-            Self::OwnersGone(count) => write!(f, "{count} of its owners are gone"),
-            Self::OwnersWait => f.write_str("its owners wait for it"),
-            Self::AllOwnersGone => f.write_str("all its owners are gone"),
         }
+    }
+}
+
+impl Reasoned for Foreseen {
+    fn reason(&self) -> impl decisions::Reason {
+        let Self(plan) = self;
+        plan.reason()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use garbage_collector_operator::controller::GarbageCollectorOperator;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
@@ -152,5 +152,123 @@ fn the_lease_of_a_node_that_went_while_nobody_looked_goes_at_the_start() {
         let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
         running.pass(SECONDS).await;
         assert_eq!(leases(&server), [""; 0]);
+    });
+}
+
+/// What is decided about an object now, and why; who asks changes nothing.
+#[track_caller]
+fn now(server: &Server, running: &Running, path: &str) -> (String, Value) {
+    let requests = server.requests();
+    let [first, again] = [(); 2].map(|()| running.why(path));
+    assert_eq!((server.requests(), &first), (requests, &again));
+    assert_eq!(first.keys[0].queue, "garbage_collector_attempt_to_delete");
+    assert_eq!(first.keys[0].now.len(), 1, "{first}");
+    let now = &first.keys[0].now[0];
+    (now.text.clone(), now.reason.clone())
+}
+
+fn named(name: &str) -> Value {
+    json!({ "names": [name], "more": 0 })
+}
+
+#[test]
+fn it_says_of_any_object_why_it_stays() {
+    test(async {
+        let server = Server::new();
+        add_owner(&server);
+        add_dependents(&server);
+        let elsewhere = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "owner",
+                                 "uid": uid("owner").to_string() }]);
+        let stuck = object("v1", "Secret", "elsewhere").namespace("a");
+        server.add(&stuck.set(&["metadata", "ownerReferences"], elsewhere));
+        let refused = server.on("delete", "secrets").answer(403, "Forbidden", "no");
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        assert!(refused.count() > 0);
+
+        let now = |path: &str| now(&server, &running, path);
+        let owner = "ReplicaSet owner";
+        let path = "/api/v1/namespaces/default/configmaps";
+        let expected = ("ConfigMap default/free: nothing (has no owners)".to_owned(), json!("noOwners"));
+        assert_eq!(now(&format!("{path}/free")), expected);
+        let text = format!("ConfigMap default/c: nothing (is owned by {owner})");
+        assert_eq!(now(&format!("{path}/c")), (text, json!({ "owned": { "owners": named(owner) } })));
+        let (text, reason) = now("/api/v1/namespaces/a/secrets/elsewhere");
+        let expected = "Secret a/elsewhere: delete Background (all its owners are gone: ReplicaSet owner is in another \
+                        namespace), if the apiserver says the same";
+        assert_eq!(text, expected);
+        assert_eq!(reason["allOwnersGone"]["elsewhere"], named(owner));
+        for (path, expected) in [
+            ("/apis/example.com/v1/namespaces/default/gadgets/g", json!("unserved")),
+            ("/api/v1/namespaces/default/events/e", json!("notFollowed")),
+            ("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n", json!("leaseOfNode")),
+            ("/api/v1/namespaces/default/configmaps/none", json!("notSeen")),
+        ] {
+            assert_eq!(now(path).1, expected, "{path}");
+        }
+    });
+}
+
+#[test]
+fn it_says_which_dependents_hold_a_deletion_back_and_what_became_of_it() {
+    test(async {
+        let server = Server::new();
+        add_owner(&server);
+        server.add(&owned("Pod", "p").set(&["metadata", "finalizers"], json!(["test"])));
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        delete_with(&server, "foregroundDeletion");
+        running.pass(SECONDS).await;
+
+        let path = "/apis/apps/v1/namespaces/default/replicasets/owner";
+        let waits = json!({ "waitsForDependents": { "dependents": named("Pod default/p") } });
+        let (text, reason) = now(&server, &running, path);
+        assert!(text.ends_with("(waits for dependents that block its deletion: Pod default/p)"), "{text}");
+        assert_eq!(reason, waits);
+        let why = running.why(path);
+        assert_eq!(why.keys.len(), 1, "{why}");
+        assert_eq!(why.keys[0].last[0].stages[0].reason, waits);
+
+        let pod = "/api/v1/namespaces/default/pods/p";
+        assert_eq!(now(&server, &running, pod).1, json!("beingDeleted"));
+        let last = &running.why(pod).keys[0].last;
+        let wait = json!({ "ownersWait": { "owners": named("ReplicaSet owner") } });
+        assert!(last.iter().any(|decision| decision.stages[0].reason == wait), "{last:?}");
+    });
+}
+
+#[test]
+fn it_says_whose_dependents_are_to_be_orphaned() {
+    test(async {
+        let server = Server::new();
+        add_owner(&server);
+        add_dependents(&server);
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        server.on("patch", "configmaps").answer(403, "Forbidden", "no");
+        delete_with(&server, "orphan");
+        running.pass(SECONDS).await;
+        let why = running.why("/apis/apps/v1/namespaces/default/replicasets/owner");
+        let [delete, orphan] = &why.keys[..] else { panic!("{why}") };
+        assert_eq!(delete.now[0].reason, json!("beingDeleted"));
+        assert_eq!(orphan.queue, "garbage_collector_attempt_to_orphan");
+        assert_eq!(orphan.now[0].reason, json!({ "orphan": { "dependents": 1 } }));
+        assert!(orphan.standing.failures > 0 && orphan.last[0].error.is_some(), "{why}");
+    });
+}
+
+#[test]
+fn it_says_which_owner_nobody_can_look_for() {
+    test(async {
+        let server = Server::new();
+        add_dependents(&server);
+        server.on("watch", "replicasets").answer(500, "InternalError", "the conversion webhook is down");
+        server.on("get", "replicasets").answer(500, "InternalError", "the conversion webhook is down");
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(Duration::from_secs(60)).await;
+        let (_, reason) = now(&server, &running, "/api/v1/namespaces/default/configmaps/c");
+        assert_eq!(reason["ownerUnseen"]["owner"], "ReplicaSet owner");
+        let failing = reason["ownerUnseen"]["failing"].as_str().unwrap();
+        assert!(failing.contains("the conversion webhook is down"), "{failing}");
     });
 }

@@ -24,6 +24,8 @@ use crate::status::failed_status;
 const AT_ONCE: usize = 16;
 /// How long a node may be missing. Upstream: `quarantineTime`, `pkg/controller/podgc/gc_controller.go`.
 pub(crate) const QUARANTINE: Duration = Duration::from_secs(40);
+/// What is waited for until then.
+pub(crate) const QUARANTINE_PURPOSE: &str = "the end of its quarantine";
 
 /// Deletes pods.
 #[derive(Clone)]
@@ -54,7 +56,7 @@ impl Writer {
     pub(crate) fn apply_bindings(&self, plan: BindingsPlan) {
         let BindingsPlan { missing } = plan;
         for node in &missing {
-            self.missing.add_after(&Key::new("", node), QUARANTINE);
+            self.missing.add_after(&Key::new("", node), QUARANTINE, QUARANTINE_PURPOSE);
         }
     }
 

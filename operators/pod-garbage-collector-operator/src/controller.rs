@@ -10,9 +10,11 @@ mod missing_node;
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::PODS;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -21,7 +23,7 @@ use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
 use crate::observe::{Caches, Informers, Scope, live_round};
-use crate::plan::plan;
+use crate::plan::{plan, pod_outlook};
 use bindings::BindingsController;
 use missing_node::MissingNodeController;
 
@@ -87,7 +89,7 @@ fn begin(setup: &mut Setup, rounds: &Queue, bindings: &Queue) {
     setup.at_start(move || {
         rounds.add(&round_key(), Cause::Event);
         searches.add(&Scope::All.key(), Cause::Event);
-        searches.add_after(&Scope::Pending.key(), bindings::PERIOD);
+        searches.add_after(&Scope::Pending.key(), bindings::PERIOD, bindings::PURPOSE);
     });
     setup.on_restore(move || restored.add(&Scope::All.key(), Cause::Event));
 }
@@ -112,6 +114,16 @@ impl Controller for RoundController {
         let plan = plan(&observed, self.threshold);
         self.decisions.record(self.clock.now(), key, &plan);
         let Outcome { error: _ } = self.writer.apply(&observed, plan).await;
-        Ok(Requeue::After(PERIOD))
+        Ok(Requeue::After(PERIOD, "the next round"))
+    }
+
+    /// A round has no object; under a pod's key is what was decided about that pod alone.
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&PODS)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let pods = &self.caches.pods;
+        vec![stage(&pod_outlook(pods.get(key).is_some(), pods.len(), self.threshold))]
     }
 }

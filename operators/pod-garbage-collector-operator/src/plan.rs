@@ -6,6 +6,8 @@
 //!
 //! Upstream: `pkg/controller/podgc/gc_controller.go`.
 
+mod reasons;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -13,9 +15,16 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, Uid};
 use shared::api::time::Time;
+use shared::runtime::decisions::{self, Reasoned};
 
 use crate::objects::{Pod, PodMetadata};
 use crate::observe::{Bindings, MissingNode, Observed, Unread};
+pub use reasons::{
+    BindingsReason, KeepReason, MissingReason, NodeOutlook, PodOutlook, Reason, RoundReason, pod_outlook,
+};
+
+/// So many nodes, and so many failures, are named in a reason.
+const LISTED: usize = 5;
 
 /// What becomes of the pods that have ended or are stuck.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,31 +42,6 @@ pub struct Deletion {
     pub pod: Arc<Pod>,
     /// Why.
     pub reason: Reason,
-}
-
-/// Why a pod goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// It has ended, and too many others have ended after it.
-    Terminated,
-    /// It is being deleted, and its node is out of service.
-    OutOfService,
-    /// Its node is gone.
-    Orphaned,
-    /// It is being deleted, and no node ever had it.
-    Unscheduled,
-}
-
-impl Reason {
-    /// As in upstream's metrics (`pkg/controller/podgc/metrics`).
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Terminated => "terminated",
-            Self::OutOfService => "out-of-service",
-            Self::Orphaned => "orphaned",
-            Self::Unscheduled => "unscheduled",
-        }
-    }
 }
 
 /// Decides on the pods that have ended or are stuck; `threshold` ended ones may stay, any number if it is not positive.
@@ -133,17 +117,6 @@ pub enum MissingPlan {
     Delete(Vec<Deletion>),
 }
 
-/// Why the pods of a node that was missing stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeepReason {
-    /// The node is there again.
-    IsBack,
-    /// There are none.
-    NoPods,
-    /// The cache does not have the node, and the apiserver does.
-    Exists,
-}
-
 /// Decides on the pods of a node that was missing.
 ///
 /// Upstream: `gcOrphaned` and `discoverDeletedNodes`.
@@ -164,7 +137,7 @@ pub fn plan_missing(observed: &MissingNode) -> MissingPlan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.delete.is_empty() && self.unread.is_empty() {
-            return f.write_str("nothing (nothing is stuck, not too much has ended)");
+            return write!(f, "nothing ({})", self.why());
         }
         let mut separator = "";
         for reason in [Reason::Terminated, Reason::OutOfService, Reason::Unscheduled] {
@@ -186,33 +159,87 @@ impl fmt::Display for Plan {
 
 impl fmt::Display for BindingsPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.missing.is_empty() {
-            return f.write_str("nothing (all nodes are there)");
-        }
-        f.write_str("wait for")?;
+        f.write_str(if self.missing.is_empty() { "nothing" } else { "wait for" })?;
         self.missing.iter().try_for_each(|node| write!(f, " {node}"))?;
-        f.write_str(" (missing)")
+        write!(f, " ({})", self.why())
     }
 }
 
 impl fmt::Display for MissingPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Keep(KeepReason::IsBack) => f.write_str("keep the pods (the node is back)"),
-            Self::Keep(KeepReason::NoPods) => f.write_str("nothing (no pods)"),
-            Self::Keep(KeepReason::Exists) => f.write_str("keep the pods (the node exists)"),
+            Self::Keep(KeepReason::NoPods) => f.write_str("nothing")?,
+            Self::Keep(KeepReason::IsBack | KeepReason::Exists) => f.write_str("keep the pods")?,
             Self::Delete(pods) => {
                 f.write_str("delete")?;
                 pods.iter().try_for_each(|deletion| write!(f, " {}", deletion.pod.metadata.key))?;
-                f.write_str(" (the node is gone)")
             }
         }
+        write!(f, " ({})", self.why())
     }
 }
 
 /// As the decision for the pod alone.
 impl fmt::Display for Deletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "delete ({})", self.reason.as_str())
+        write!(f, "delete ({})", self.reason)
+    }
+}
+
+impl Plan {
+    fn why(&self) -> RoundReason {
+        let Self { delete, unread } = self;
+        if !unread.is_empty() {
+            return RoundReason::Unread { reasons: unread.iter().map(|unread| unread.reason).take(LISTED).collect() };
+        }
+        let count = |reason: Reason| delete.iter().filter(|deletion| deletion.reason == reason).count();
+        RoundReason::Found {
+            terminated: count(Reason::Terminated),
+            out_of_service: count(Reason::OutOfService),
+            unscheduled: count(Reason::Unscheduled),
+        }
+    }
+}
+
+impl BindingsPlan {
+    fn why(&self) -> BindingsReason {
+        if self.missing.is_empty() {
+            return BindingsReason::AllThere;
+        }
+        let first = self.missing.iter().take(LISTED).map(ToString::to_string).collect();
+        BindingsReason::Missing { nodes: self.missing.len(), first }
+    }
+}
+
+impl MissingPlan {
+    fn why(&self) -> MissingReason {
+        match self {
+            Self::Keep(reason) => (*reason).into(),
+            Self::Delete(pods) => MissingReason::Gone { pods: pods.len() },
+        }
+    }
+}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
+    }
+}
+
+impl Reasoned for BindingsPlan {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
+    }
+}
+
+impl Reasoned for MissingPlan {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
+    }
+}
+
+impl Reasoned for Deletion {
+    fn reason(&self) -> impl decisions::Reason {
+        self.reason
     }
 }

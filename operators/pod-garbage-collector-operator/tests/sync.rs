@@ -254,3 +254,36 @@ fn pods_that_come_and_run_cost_nothing() {
         assert_eq!(server.requests().len() - before, 4, "and whether a binding is to nowhere");
     });
 }
+
+#[test]
+fn it_says_why_a_pod_stays_or_went_and_what_a_node_is_waited_for() {
+    test(async {
+        let server = Server::new();
+        add_node(&server);
+        server.add(&node("gone"));
+        server.add(&pod("orphan").node("gone"));
+        server.add(&pod("old").phase("Succeeded"));
+        let running = start(&server, &FLAGS).await;
+        server.delete("nodes", "gone");
+        running.pass(Duration::from_secs(10)).await;
+
+        let pod = |name: &str| running.why(&format!("/api/v1/namespaces/default/pods/{name}"));
+        let requests = server.requests();
+        let [first, again] = [(); 2].map(|()| pod("old"));
+        let gone = running.why("/api/v1/nodes/gone");
+        assert_eq!((server.requests(), &first), (requests, &again), "who asks changes nothing");
+        assert_eq!(first.keys[0].now[0].reason, json!({ "stays": { "ended": 1, "threshold": 1 } }));
+        assert_eq!(first.keys[0].last, []);
+        let [key] = &gone.keys[..] else { panic!("{gone}") };
+        assert_eq!((key.queue.as_str(), &key.now[0].reason), ("orphaned_pods_nodes", &json!("notSeen")));
+        assert_eq!(key.standing.timer.as_ref().unwrap().purpose, "the end of its quarantine");
+        assert_eq!(running.why("/api/v1/nodes/node").keys[0].now[0].reason, json!("exists"));
+
+        running.pass(FOUND).await;
+        let orphan = pod("orphan");
+        assert_eq!(orphan.keys[0].last[0].stages[0].reason, json!("orphaned"), "{orphan}");
+        let gone = running.why("/api/v1/nodes/gone");
+        let last = &gone.keys[0].last[0];
+        assert_eq!((&last.stages[0].reason, last.wrote.len()), (&json!({ "gone": { "pods": 1 } }), 2), "{gone}");
+    });
+}

@@ -198,9 +198,10 @@ impl Decisions {
         }
     }
 
-    /// Notes how the sync of a key has ended. If it has decided the same as the one before, that is counted, not listed
+    /// Notes how the sync of a key has ended; the queue's workers do that, but for what a sync decides about other keys than
+    /// its own. If it has decided the same as the one before, that is counted, not listed
     /// twice.
-    pub(crate) fn finish(&self, key: &Key, outcome: Result<(), &dyn Display>) {
+    pub fn finish(&self, key: &Key, outcome: Result<(), &dyn Display>) {
         let subject = (self.queue, key.clone());
         let mut records = self.records();
         let Some(mut record) = records.open.remove(&subject) else { return };

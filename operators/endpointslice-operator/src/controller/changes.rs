@@ -17,6 +17,10 @@ use crate::controller::zones::zones_key;
 use crate::objects::{EndpointSlice, Node, Pod, Service};
 use crate::observe::Caches;
 
+/// What is waited for, in words.
+const POD_CHANGES: &str = "changes of its pods, to be written together";
+const SLICE_CHANGES: &str = "changes of its slices by others";
+
 /// A Service is synced unless it asks for the same as before.
 pub(super) fn service_changed(change: Change<'_, Service>) -> Vec<Effect> {
     let key = || change.latest().metadata.key.clone();
@@ -52,7 +56,7 @@ impl Caches {
             }
             Change::Added(_) | Change::Deleted(_) | Change::Updated { .. } => BTreeSet::new(),
         };
-        services.into_iter().map(|service| Effect::EnqueueAfter(service, delay)).collect()
+        services.into_iter().map(|service| Effect::EnqueueAfter(service, delay, POD_CHANGES)).collect()
     }
 
     fn keys(&self, pod: &Pod, labels: &Labels) -> BTreeSet<Key> {
@@ -93,7 +97,7 @@ impl Caches {
             Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
         };
         let known = services.into_iter().flatten().filter(|service| self.tracker.knows(service));
-        known.map(|service| Effect::EnqueueAfter(service, delay)).collect()
+        known.map(|service| Effect::EnqueueAfter(service, delay, SLICE_CHANGES)).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::runtime::queue::{Cause, Queue};
 use shared::runtime::worker::{Controller, Requeue};
@@ -32,5 +33,14 @@ impl Controller for ZonesController {
             self.services.add(&service, Cause::Event);
         }
         Ok(Requeue::Done)
+    }
+
+    /// It acts on no object.
+    fn key_of(&self, _object: &Subject) -> Option<Key> {
+        None
+    }
+
+    fn preview(&self, _key: &Key) -> Vec<Stage> {
+        Vec::new()
     }
 }

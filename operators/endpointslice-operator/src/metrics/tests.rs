@@ -20,7 +20,7 @@ fn slices(families: &[&[(usize, usize)]]) -> Slices {
         }
     };
     let families = families.iter().map(family).collect();
-    Slices { families, unsupported: Vec::new(), hints: ServiceHints::default(), trigger: None }
+    Slices { families, unsupported: Vec::new(), pods: 0, hints: ServiceHints::default(), trigger: None }
 }
 
 /// What is shown of these, without help texts and buckets.

@@ -15,7 +15,7 @@ use super::draft::{Draft, Drafts};
 use super::topologycache::{self, ServiceHints};
 use super::trafficdist::{self, TrafficDistribution};
 use super::utils::{endpoint_ports, labels_differ, pod_to_endpoint, slice_labels};
-use super::{Config, Creation, Deletion, Family, Gone, Notice, Size, Skipped, Update};
+use super::{Config, Creation, Deletion, Family, Gone, PlannedEvent, Size, Skipped, Update};
 use crate::objects::pod::PodPorts;
 use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice, Service};
 use crate::observe::Observed;
@@ -249,7 +249,7 @@ fn set_hints(
     address_type: &AddressType,
     drafts: &mut Drafts<'_>,
     hints: &mut ServiceHints,
-) -> Option<Notice> {
+) -> Option<PlannedEvent> {
     let service = &*observed.service;
     if service.metadata.annotations.is_auto {
         return topologycache::add_hints(observed.zones.as_deref(), address_type, drafts, hints);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use shared::api::intern::Text;
 use shared::runtime::events::EventType;
 
-use super::Notice;
+use super::PlannedEvent;
 use super::draft::{Draft, Drafts};
 use crate::objects::{AddressType, Endpoint, Hints, Node, reasons};
 
@@ -136,13 +136,13 @@ pub(super) fn add_hints(
     address_type: &AddressType,
     drafts: &mut Drafts<'_>,
     service: &mut ServiceHints,
-) -> Option<Notice> {
+) -> Option<PlannedEvent> {
     match allocate(ratios, drafts) {
         Ok(counts) => {
             service.allocated.insert(address_type.clone(), counts);
             let was_enabled = std::mem::replace(&mut service.is_enabled, true);
             let message = format!("Topology Aware Hints has been enabled, addressType: {address_type}");
-            (!was_enabled).then_some(Notice { kind: EventType::Normal, reason: reasons::HINTS_ENABLED, message })
+            (!was_enabled).then_some(PlannedEvent { kind: EventType::Normal, reason: reasons::HINTS_ENABLED, message })
         }
         Err(why) => {
             service.remove(address_type);
@@ -155,15 +155,15 @@ pub(super) fn add_hints(
 /// Notes that a Service wants no hints of this kind any more, and tells so if it had some.
 ///
 /// Upstream: `reconcileByAddressType`, `staging/src/k8s.io/endpointslice/reconciler.go`.
-pub(super) fn disable(address_type: &AddressType, service: &mut ServiceHints) -> Option<Notice> {
+pub(super) fn disable(address_type: &AddressType, service: &mut ServiceHints) -> Option<PlannedEvent> {
     let was_enabled = service.is_enabled;
     service.remove(address_type);
     was_enabled.then(|| disabled("Topology Aware Hints has been disabled", address_type))
 }
 
-fn disabled(why: &str, address_type: &AddressType) -> Notice {
+fn disabled(why: &str, address_type: &AddressType) -> PlannedEvent {
     let message = format!("{why}, addressType: {address_type}");
-    Notice { kind: EventType::Warning, reason: reasons::HINTS_DISABLED, message }
+    PlannedEvent { kind: EventType::Warning, reason: reasons::HINTS_DISABLED, message }
 }
 
 /// The error is the message for people.

@@ -4,6 +4,7 @@
 use endpointslice_operator::objects::Endpoint;
 use endpointslice_operator::plan::Plan;
 use serde_json::{Value, json};
+use shared::runtime::decisions::stage;
 use shared::testing::ObjectBuilder;
 
 use crate::world::{World, foreign, ips, new_pod, node, own_labels, pods, service};
@@ -21,10 +22,30 @@ fn check(mut world: World, expected: &str, lengths: &[usize]) -> World {
     world
 }
 
+/// As [`check`], of a Service that selects no pod.
+#[track_caller]
+fn check_without_pods(world: World, expected: &str, lengths: &[usize]) -> World {
+    check(world, &format!("{expected}; it selects no pod that has an IP"), lengths)
+}
+
+/// What programs read of a plan.
+#[test]
+fn a_reason_counts_pods_and_endpoints() {
+    let reason = |world: &World| stage(&world.plan()).reason;
+    let world = World::new(vec![new_pod(1, true), new_pod(2, true)]).with_slice("foo-1", &[new_pod(1, true)]);
+    let families = json!({ "IPv4": { "endpoints": 2, "slices": 1, "added": 1, "removed": 0, "withheld": 0 } });
+    let selected = json!({ "pods": 2, "families": families, "missingNodes": 0, "unsupported": 0 });
+    assert_eq!(reason(&world), json!({ "selected": selected }));
+    let nowhere = World { nodes: Vec::new(), ..World::new(vec![new_pod(1, true)]) };
+    assert_eq!(reason(&nowhere)["selected"]["missingNodes"], 1);
+    let named = World::new(pods(1)).with_service(service("foo").set(&["spec", "type"], "ExternalName"));
+    assert_eq!(reason(&named), json!("externalName"));
+}
+
 /// Upstream: `TestReconcileEmpty`, `TestSyncServiceWithSelector`.
 #[test]
 fn a_service_without_pods_gets_a_placeholder() {
-    let world = check(World::new(Vec::new()), "IPv4: create 0", &[0]);
+    let world = check_without_pods(World::new(Vec::new()), "IPv4: create 0", &[0]);
     let slice = &world.slices["new-1"];
     assert_eq!(slice["metadata"]["labels"], own_labels());
     assert_eq!((&slice["ports"], &slice["endpoints"]), (&Value::Null, &json!([])));
@@ -99,17 +120,21 @@ fn a_placeholder_that_is_right_stays() {
         change(world.slices.get_mut("new-1").unwrap());
         world
     };
-    check(with(|_| {}), "IPv4: nothing (0 in 1)", &[0]);
-    check(
+    check_without_pods(with(|_| {}), "IPv4: nothing (0 in 1)", &[0]);
+    check_without_pods(
         with(|slice| slice["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z".into()),
         "IPv4: nothing (0 in 1)",
         &[0],
     );
-    check(with(|slice| slice["metadata"]["labels"]["bar"] = "baz".into()), "IPv4: update new-1 (labels)", &[0]);
+    check_without_pods(
+        with(|slice| slice["metadata"]["labels"]["bar"] = "baz".into()),
+        "IPv4: update new-1 (labels)",
+        &[0],
+    );
     // Upstream takes a missing label for an empty one.
-    check(with(|slice| slice["metadata"]["labels"]["bar"] = "".into()), "IPv4: nothing (0 in 1)", &[0]);
+    check_without_pods(with(|slice| slice["metadata"]["labels"]["bar"] = "".into()), "IPv4: nothing (0 in 1)", &[0]);
     let other_ports = with(|slice| slice["ports"] = json!([{ "port": 80 }]));
-    check(other_ports, "IPv4: update new-1 (ports)", &[0]);
+    check_without_pods(other_ports, "IPv4: update new-1 (ports)", &[0]);
 }
 
 /// Upstream: `TestReconcile1EndpointSlicePublishNotReadyAddresses`.
@@ -235,7 +260,7 @@ fn a_slice_of_a_service_that_was_recreated_is_replaced() {
     let mut recreated = World::new(Vec::new());
     recreated.sync();
     recreated.slices.values_mut().for_each(|slice| *slice = foreign(slice.clone()));
-    check(recreated, "IPv4: create 0, delete new-1 (another service's)", &[0]);
+    check_without_pods(recreated, "IPv4: create 0, delete new-1 (another service's)", &[0]);
 }
 
 /// Upstream: `TestReconcileEndpointSlicesNamedPorts`.
@@ -313,10 +338,10 @@ fn a_pod_on_an_unknown_node_is_left_out_unless_not_ready_ones_are_published() {
 #[test]
 fn a_headless_service_without_ports_has_endpoints_without_ports() {
     let service = service("foo").set(&["spec", "ports"], Value::Null).set(&["spec", "clusterIP"], "None");
-    let world = check(World::new(Vec::new()).with_service(service), "IPv4: create 0", &[0]);
+    let world = check_without_pods(World::new(Vec::new()).with_service(service), "IPv4: create 0", &[0]);
     let world = check(World { pods: pods(2), ..world }, "IPv4: update new-1 to 2 (2 new)", &[2]);
     let expected = "IPv4: update new-1 to 0 (2 gone)";
-    check(World { pods: Vec::new(), ..world }, expected, &[0]);
+    check_without_pods(World { pods: Vec::new(), ..world }, expected, &[0]);
 }
 
 /// Upstream: `TestSyncService`, `TestShouldPodBeInEndpoints`.
@@ -365,7 +390,7 @@ fn only_selected_pods_count_and_one_of_several_placeholders_stays() {
     let mut second = world.slices["new-1"].clone();
     second["metadata"]["name"] = "new-2".into();
     world.slices.insert("new-2".to_owned(), second);
-    check(world, "IPv4: delete new-2 (ports unwanted)", &[0]);
+    check_without_pods(world, "IPv4: delete new-2 (ports unwanted)", &[0]);
 }
 
 #[test]

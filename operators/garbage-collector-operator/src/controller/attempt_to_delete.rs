@@ -4,14 +4,15 @@
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Uid};
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::observe::{Caches, Learned, Observed, uid_of};
-use crate::plan::{LookAgain, plan};
+use crate::plan::{Foreseen, LookAgain, plan};
 
 /// Deletes what nobody owns any more.
 pub(super) struct AttemptToDelete {
@@ -33,6 +34,19 @@ impl Controller for AttemptToDelete {
         let Outcome { look_again, error } = self.writer.apply(key, &observed, plan).await;
         error.map_or_else(|| Ok(self.requeue(&observed, look_again)), Err)
     }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        Some(self.caches.key_of(object))
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        if let Some(unseen) = self.caches.unseen(key) {
+            return vec![stage(&unseen)];
+        }
+        let uid = self.caches.with_graph(|graph| uid_of(graph, key));
+        let observed = uid.and_then(|uid| self.caches.foresee(uid));
+        observed.iter().map(|observed| stage(&Foreseen(plan(observed)))).collect()
+    }
 }
 
 impl AttemptToDelete {
@@ -47,7 +61,8 @@ impl AttemptToDelete {
             LookAgain::No => Requeue::Done,
             LookAgain::Later => Requeue::RateLimited,
             LookAgain::WhenServed => {
-                Requeue::After(self.caches.wait_for_kinds(observed.identity.object.uid, looks + 1, served))
+                let delay = self.caches.wait_for_kinds(observed.identity.object.uid, looks + 1, served);
+                Requeue::After(delay, "another look at which kinds are served")
             }
         }
     }

@@ -107,10 +107,13 @@ impl Monitors {
         for resource in &stop {
             tracing::info!(%resource, version = &*resource.version, "monitor stops");
             self.running.remove(resource);
+            self.caches.monitor_stopped(resource);
         }
         for resource in &start {
             tracing::debug!(%resource, version = &*resource.version, "monitor starts");
-            self.running.insert(resource.clone(), self.start(resource));
+            let monitor = self.start(resource);
+            self.caches.monitor_started(resource, monitor.health());
+            self.running.insert(resource.clone(), monitor);
         }
         start
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use shared::api::object::{ResourceVersion, Uid};
 
-use crate::objects::{Identity, OwnerReference, PartialObject};
+use crate::objects::{FOREGROUND_DELETION, Identity, ORPHAN, OwnerReference, PartialObject};
 
 /// How far an object's life has come; it never goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,17 @@ impl Node {
             self.references_to(owner).map(|reference| reference.uid_text().into_owned()).collect();
         names.dedup();
         names
+    }
+
+    /// Whether it is being deleted without its dependents.
+    pub fn is_orphaning(&self) -> bool {
+        self.was.orphan
+    }
+
+    /// By which of the collector's own finalizers its deletion waits.
+    pub fn finalizers(&self) -> impl Iterator<Item = &'static str> {
+        let Deleting { orphan, foreground } = self.was;
+        [(orphan, ORPHAN), (foreground, FOREGROUND_DELETION)].into_iter().filter(|(is, _)| *is).map(|(_, name)| name)
     }
 
     /// Whether it holds a foreground deletion of this owner back.

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::graph::{Attempts, Event, Graph, Stage};
 use crate::objects::{Coordinates, Identity, ObjectKind};
 use crate::observe::Learned;
+use crate::observe::lookup::Monitored;
 
 /// The reason of the event about a reference to an owner in another namespace.
 const OWNER_REF_INVALID_NAMESPACE: &str = "OwnerRefInvalidNamespace";
@@ -36,6 +37,7 @@ pub struct Caches {
     unreadable: Mutex<BTreeSet<Resource>>,
     /// Objects that wait for a kind to be served, and how often they were looked at in vain.
     unserved: Mutex<BTreeMap<Uid, u32>>,
+    pub(super) monitored: Monitored,
 }
 
 /// How often an object is looked at while nothing new is served. Upstream: `AttemptToDelete`'s rate limiter, which
@@ -56,7 +58,8 @@ impl Caches {
     pub(crate) fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
         let (graph, served) = (Mutex::default(), watch::Sender::default());
         let (unreadable, unserved) = (Mutex::default(), Mutex::default());
-        Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder, unreadable, unserved }
+        let monitored = Monitored::default();
+        Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder, unreadable, unserved, monitored }
     }
 
     /// Reads or changes the graph. What it gives is a copy: nothing can wait in here.
@@ -206,7 +209,8 @@ fn invalid_namespace(dependent: &Identity, owner: &Coordinates) -> String {
     )
 }
 
-fn key_of(graph: &Graph, uid: Uid) -> Key {
+/// The key of the attempts to delete the object of this uid.
+pub(super) fn key_of(graph: &Graph, uid: Uid) -> Key {
     let is_virtual = graph.node(uid).is_some_and(|node| node.stage == Stage::Virtual);
     Key::new(if is_virtual { VIRTUAL } else { "" }, &uid.to_string())
 }
@@ -227,6 +231,7 @@ pub(crate) mod tests {
     use shared::runtime::clock::Clock;
     use shared::runtime::consistency::{Consistency, Watched};
     use shared::runtime::control::Control;
+    use shared::runtime::decisions::Decisions;
     use shared::runtime::discovery::Served;
     use shared::runtime::events::Events;
     use shared::runtime::metrics::Metrics;
@@ -248,7 +253,7 @@ pub(crate) mod tests {
             }
         });
         let consistency = Consistency::new(client.clone(), Watched::default());
-        (caches, Control::new(client, Arc::new(consistency)))
+        (caches, Control::new(client, Arc::new(consistency), Decisions::default()))
     }
 
     /// Of these resources alone.

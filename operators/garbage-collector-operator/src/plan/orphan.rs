@@ -4,7 +4,9 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use shared::api::object::Uid;
+use shared::runtime::decisions::{self, Reasoned};
 
 use crate::graph::Graph;
 use crate::objects::{Identity, ORPHAN};
@@ -27,6 +29,17 @@ pub struct Release {
     pub owners: Vec<String>,
 }
 
+/// Why dependents are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// Their owner has the finalizer that asks for it.
+    Orphan {
+        /// How many there are.
+        dependents: usize,
+    },
+}
+
 /// Decides for the owner of this uid; nothing if the graph does not know it any more.
 ///
 /// Upstream: `processAttemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
@@ -45,6 +58,27 @@ impl fmt::Display for Plan {
             0 => {}
             count => write!(f, "orphan {count} dependents, ")?,
         }
-        write!(f, "remove finalizer {ORPHAN} (is deleted without its dependents)")
+        write!(f, "remove finalizer {ORPHAN} ({})", self.why())
+    }
+}
+
+impl Plan {
+    fn why(&self) -> Reason {
+        Reason::Orphan { dependents: self.releases.len() }
+    }
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        self.why()
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Orphan { dependents: _ } = self;
+        f.write_str("is deleted without its dependents")
     }
 }

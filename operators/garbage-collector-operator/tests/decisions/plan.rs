@@ -8,10 +8,11 @@ use garbage_collector_operator::observe::{Dependents, Learned, Live, Observed, O
 use garbage_collector_operator::plan::{Action, Conflict, Plan, judge_conflict, plan};
 use serde_json::json;
 use shared::api::resource::PODS;
+use shared::runtime::decisions::stage;
 
 use crate::fixtures::{Thing, thing, uid};
 
-/// A pod and its owners, which are named by letters: Solid, Waiting, Dangling.
+/// A pod and its owners, which are named by letters: Solid, Waiting, Dangling, Elsewhere.
 struct Case {
     observed: Observed,
 }
@@ -36,6 +37,7 @@ fn pod(owners: &str) -> Case {
         'S' => Owner::Solid,
         'W' => Owner::Waiting,
         'D' => Owner::Dangling,
+        'E' => Owner::Elsewhere,
         other => panic!("{other}"),
     });
     let owners: Vec<(Arc<OwnerReference>, Owner)> =
@@ -97,15 +99,18 @@ impl Case {
 #[test]
 fn an_object_is_deleted_when_its_last_owner_is_gone() {
     pod("").check("nothing (has no owners)");
-    pod("S").check("nothing (is owned)");
-    pod("SS").check("nothing (is owned)");
-    pod("D").check("delete Background (all its owners are gone)");
-    pod("DD").check("delete Background (all its owners are gone)");
+    pod("S").check("nothing (is owned by ReplicaSet owner-0)");
+    pod("SS").check("nothing (is owned by ReplicaSet owner-0, ReplicaSet owner-1)");
+    pod("SSSSS").check("nothing (is owned by ReplicaSet owner-0, ReplicaSet owner-1, ReplicaSet owner-2 and 2 more)");
+    pod("D").check("delete Background (all its owners are gone: ReplicaSet owner-0 is absent)");
+    let gone = "all its owners are gone: ReplicaSet owner-0 is absent, ReplicaSet owner-1 is in another namespace";
+    pod("DE").check(&format!("delete Background ({gone})"));
 }
 
 #[test]
 fn owners_that_are_gone_or_wait_are_dropped_while_another_stays() {
-    let plan = pod("SDW").check("drop owners (2 of its owners are gone)");
+    let plan = pod("SDW")
+        .check("drop owners (ReplicaSet owner-1 is absent, ReplicaSet owner-2 is going; ReplicaSet owner-0 stays)");
     let Action::Patch(_, patch) = plan.action else { panic!("{plan}") };
     let (first, second) = (uid("owner-1").to_string(), uid("owner-2").to_string());
     let dropped = json!([{ "$patch": "delete", "uid": first }, { "$patch": "delete", "uid": second }]);
@@ -117,24 +122,35 @@ fn owners_that_are_gone_or_wait_are_dropped_while_another_stays() {
 
 #[test]
 fn what_was_asked_for_by_finalizer_stays() {
-    pod("D").finalizer("orphan").check("delete Orphan (all its owners are gone)");
-    pod("D").finalizer("foregroundDeletion").check("delete Foreground (all its owners are gone)");
-    pod("D").finalizer("foregroundDeletion").finalizer("orphan").check("delete Orphan (all its owners are gone)");
+    pod("D").finalizer("orphan").check("delete Orphan (all its owners are gone: ReplicaSet owner-0 is absent)");
+    pod("D")
+        .finalizer("foregroundDeletion")
+        .check("delete Foreground (all its owners are gone: ReplicaSet owner-0 is absent)");
+    pod("D")
+        .finalizer("foregroundDeletion")
+        .finalizer("orphan")
+        .check("delete Orphan (all its owners are gone: ReplicaSet owner-0 is absent)");
 }
 
 #[test]
 fn a_waiting_owner_deletes_its_dependents_with_theirs() {
     let me = thing("Pod", "ns/pod");
-    pod("W").check("delete Background (its owners wait for it)");
-    pod("W").dependents(&[thing("Pod", "ns/a").owned_by(&me)]).check("delete Foreground (its owners wait for it)");
-    pod("D").dependents(&[thing("Pod", "ns/a").owned_by(&me)]).check("delete Background (all its owners are gone)");
+    pod("W").check("delete Background (its owners wait for it: ReplicaSet owner-0)");
+    pod("W")
+        .dependents(&[thing("Pod", "ns/a").owned_by(&me)])
+        .check("delete Foreground (its owners wait for it: ReplicaSet owner-0)");
+    pod("D")
+        .dependents(&[thing("Pod", "ns/a").owned_by(&me)])
+        .check("delete Background (all its owners are gone: ReplicaSet owner-0 is absent)");
 }
 
 #[test]
 fn a_circle_of_waiting_objects_is_broken() {
     let me = thing("Pod", "ns/pod");
     let waiting = thing("Pod", "ns/a").blocking(&me).deleting(&["foregroundDeletion"]);
-    let plan = pod("W").dependents(&[waiting]).check("unblock owners, delete Foreground (its owners wait for it)");
+    let plan = pod("W")
+        .dependents(&[waiting])
+        .check("unblock owners, delete Foreground (its owners wait for it: ReplicaSet owner-0)");
     let Action::Delete(delete) = plan.action else { panic!("{plan}") };
     let unblock = delete.unblock.unwrap();
     assert_eq!(unblock.strategic["metadata"]["ownerReferences"][0]["blockOwnerDeletion"], false);
@@ -150,10 +166,12 @@ fn a_foreground_deletion_waits_for_what_blocks_it_and_nothing_else() {
     case().dependents(&[thing("Pod", "ns/a").reference(&me.kind, "pod", me.uid, Some(false))]).check(gone);
     let blocking = thing("Pod", "ns/a").blocking(&me);
     let plan = case().dependents(&[blocking, thing("Pod", "ns/b").owned_by(&me)]);
-    let plan = plan.check("attempt 1 dependents (waits for dependents)");
+    let plan = plan.check("attempt 1 dependents (waits for dependents that block its deletion: Pod ns/a)");
     assert_eq!(plan.action, Action::Attempt(vec![uid("a")]));
     let deleting = thing("Pod", "ns/a").blocking(&me).deleting(&["foregroundDeletion"]);
-    case().dependents(&[deleting]).check("attempt 0 dependents (waits for dependents)");
+    case()
+        .dependents(&[deleting])
+        .check("attempt 0 dependents (waits for dependents that block its deletion: Pod ns/a)");
 }
 
 #[test]
@@ -183,6 +201,34 @@ fn an_open_question_leaves_the_object_alone() {
 }
 
 #[test]
+fn what_no_monitor_has_seen_is_asked_for() {
+    let no = || Some("no".to_owned());
+    let unseen = "nothing (no monitor has seen it, and the apiserver is asked for it";
+    pod("").live(Live::Unseen { failing: None }).check(&format!("{unseen})"));
+    pod("").live(Live::Unseen { failing: no() }).check(&format!("{unseen}; its kind cannot be followed: no)"));
+    let Live::Present(present) = pod("D").observed.live else { panic!("it is there") };
+    let Owners::Known(owners) = present.owners else { panic!("they are known") };
+    let owner = |failing| Owners::Unseen { reference: Arc::clone(&owners[0].0), failing };
+    let unseen = "nothing (no monitor has seen its owner ReplicaSet owner-0, and the apiserver is asked for it";
+    pod("D").owners(owner(None)).check(&format!("{unseen})"));
+    pod("D").owners(owner(no())).check(&format!("{unseen}; that kind cannot be followed: no)"));
+}
+
+/// A case and its fields, as programs read them.
+#[test]
+fn a_reason_names_owners_and_dependents() {
+    let reason = |case: Case| stage(&plan(&case.observed)).reason;
+    let named = |names: &[&str]| json!({ "names": names, "more": 0 });
+    assert_eq!(reason(pod("")), json!("noOwners"));
+    assert_eq!(reason(pod("S")), json!({ "owned": { "owners": named(&["ReplicaSet owner-0"]) } }));
+    let gone = json!({ "absent": named(&["ReplicaSet owner-0"]), "elsewhere": named(&["ReplicaSet owner-1"]) });
+    assert_eq!(reason(pod("DE")), json!({ "allOwnersGone": gone }));
+    let blocking = thing("Pod", "ns/a").blocking(&thing("Pod", "ns/pod"));
+    let waits = pod("S").stage(Stage::DeletingDependents).dependents(&[blocking]);
+    assert_eq!(reason(waits), json!({ "waitsForDependents": { "dependents": named(&["Pod ns/a"]) } }));
+}
+
+#[test]
 fn what_is_absent_is_forgotten_and_what_is_being_deleted_is_left() {
     pod("").live(Live::Absent).check("forget (does not exist)");
     pod("").live(Live::Absent).stage(Stage::Virtual).check("forget (does not exist)");
@@ -192,12 +238,14 @@ fn what_is_absent_is_forgotten_and_what_is_being_deleted_is_left() {
 #[test]
 fn a_virtual_object_is_looked_at_until_a_monitor_has_seen_it() {
     pod("").stage(Stage::Virtual).check("nothing (has no owners), look again");
-    pod("D").stage(Stage::Virtual).check("delete Background (all its owners are gone), look again");
+    pod("D")
+        .stage(Stage::Virtual)
+        .check("delete Background (all its owners are gone: ReplicaSet owner-0 is absent), look again");
 }
 
 #[test]
 fn a_delete_names_what_was_read() {
-    let plan = pod("D").check("delete Background (all its owners are gone)");
+    let plan = pod("D").check("delete Background (all its owners are gone: ReplicaSet owner-0 is absent)");
     let Action::Delete(delete) = plan.action else { panic!("{plan}") };
     assert_eq!((delete.live.uid.as_str(), delete.live.resource_version.as_str()), (&*uid("pod").to_string(), "42"));
 }

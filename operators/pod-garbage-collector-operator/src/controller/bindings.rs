@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::Decisions;
@@ -17,6 +18,9 @@ use crate::plan::plan_bindings;
 
 /// How often the pods that nothing has started are searched.
 pub(super) const PERIOD: Duration = Duration::from_mins(1);
+
+/// What is waited for until then.
+pub(super) const PURPOSE: &str = "the next search";
 
 /// Looks for nodes that are missing.
 pub(super) struct BindingsController {
@@ -35,7 +39,17 @@ impl Controller for BindingsController {
         self.writer.apply_bindings(plan);
         Ok(match Scope::of(key) {
             Scope::All => Requeue::Done,
-            Scope::Pending => Requeue::After(PERIOD),
+            Scope::Pending => Requeue::After(PERIOD, PURPOSE),
         })
+    }
+
+    /// It acts on no object.
+    fn key_of(&self, _object: &Subject) -> Option<Key> {
+        None
+    }
+
+    /// All of it is read live.
+    fn preview(&self, _key: &Key) -> Vec<Stage> {
+        Vec::new()
     }
 }

@@ -9,7 +9,7 @@ use shared::runtime::effect::Effect;
 
 use super::missing_node::late_key;
 use super::round_key;
-use crate::apply::QUARANTINE;
+use crate::apply::{QUARANTINE, QUARANTINE_PURPOSE};
 use crate::objects::Node;
 use crate::observe::Caches;
 
@@ -26,7 +26,11 @@ impl Caches {
             Change::Updated { old, new } => new.is_out_of_service() && !old.is_out_of_service(),
             Change::Deleted(_) => false,
         };
-        if is_due { vec![Effect::EnqueueAfter(round_key(), SETTLE)] } else { Vec::new() }
+        if is_due {
+            vec![Effect::EnqueueAfter(round_key(), SETTLE, "other nodes that go out of service")]
+        } else {
+            Vec::new()
+        }
     }
 
     /// A node is gone. The second look is for pods that a scheduler which did not know has bound to it since.
@@ -34,7 +38,10 @@ impl Caches {
         match change {
             Change::Deleted(node) => {
                 let key = &node.metadata.key;
-                vec![Effect::EnqueueAfter(key.clone(), QUARANTINE), Effect::EnqueueAfter(late_key(key), LATE)]
+                vec![
+                    Effect::EnqueueAfter(key.clone(), QUARANTINE, QUARANTINE_PURPOSE),
+                    Effect::EnqueueAfter(late_key(key), LATE, "pods that are bound to it late"),
+                ]
             }
             Change::Added(_) | Change::Updated { .. } => Vec::new(),
         }

@@ -4,14 +4,16 @@
 
 use std::sync::Arc;
 
+use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::api::resource::NODES;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::observe::{Caches, live_missing_node};
-use crate::plan::plan_missing;
+use crate::plan::{NodeOutlook, plan_missing};
 
 /// The key of the second look at the node of this key, which has a time of its own.
 pub(super) fn late_key(node: &Key) -> Key {
@@ -34,5 +36,14 @@ impl Controller for MissingNodeController {
         self.decisions.record(self.clock.now(), key, &plan);
         let Outcome { error } = self.writer.apply_missing(&observed, plan).await;
         error.map_or(Ok(Requeue::Done), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&NODES)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let is_cached = self.caches.observe_missing(key).is_cached;
+        vec![stage(if is_cached { &NodeOutlook::Exists } else { &NodeOutlook::NotSeen })]
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use jiff::{Span, Timestamp};
 use pod_garbage_collector_operator::objects::{Pod, PodMetadata};
 use pod_garbage_collector_operator::observe::{MissingNode, Observed, Unread};
-use pod_garbage_collector_operator::plan::{Reason, plan, plan_bindings, plan_missing};
+use pod_garbage_collector_operator::plan::{Reason, plan, plan_bindings, plan_missing, pod_outlook};
+use serde_json::json;
 use shared::api::object::Key;
+use shared::runtime::decisions::stage;
 use shared::testing::{ObjectBuilder, ago};
 
 use crate::fixtures::{bindings, evicted, node, not_ready, observed, pod, tainted};
@@ -232,6 +234,37 @@ fn what_could_not_be_read_is_left_out_and_said() {
     let unread = vec![Unread { reason: Reason::Terminated, error: "list pods: no".to_owned() }];
     let partly = Observed { unsuccessful: None, unread, ..observed(&pods, &[]) };
     check(&partly, 1, "delete default/c (unscheduled), leave out terminated (list pods: no)");
+}
+
+#[test]
+fn what_the_cache_alone_says_of_a_pod_comes_from_the_ended_ones() {
+    let check = |is_ended, threshold, expected: &str| {
+        assert_eq!(pod_outlook(is_ended, 3, threshold).to_string(), expected);
+    };
+    check(true, 3, "keep (has ended, as 3 have, and 3 may stay)");
+    check(true, 2, "the oldest go with the next round, evicted ones first (has ended, as 3 have, and 2 may stay)");
+    check(false, 2, "each round reads which pods are stuck (has not ended, as far as is followed)");
+    check(true, 0, "each round reads which pods are stuck (any number of ended ones may stay)");
+}
+
+/// What programs read.
+#[test]
+fn reasons_count_pods_and_name_nodes() {
+    let pods = [pod("a", "node", "Failed"), pod("b", "gone", "Failed"), pod("c", "", "Pending").terminating()];
+    let seen = observed(&pods, &[]);
+    let found = json!({ "terminated": 1, "outOfService": 0, "unscheduled": 1 });
+    assert_eq!(stage(&plan(&seen, 1)).reason, json!({ "found": found }));
+    let unread = vec![Unread { reason: Reason::OutOfService, error: "no".to_owned() }];
+    let partly = Observed { unread, ..seen };
+    assert_eq!(stage(&plan(&partly, 1)).reason, json!({ "unread": { "reasons": ["outOfService"] } }));
+    let search = stage(&plan_bindings(&bindings(&pods, &[node("node")]))).reason;
+    assert_eq!(search, json!({ "missing": { "nodes": 1, "first": ["gone"] } }));
+    let missing = |pods: &[ObjectBuilder], exists| {
+        let pods = pods.iter().map(ObjectBuilder::build).collect();
+        stage(&plan_missing(&MissingNode { key: Key::new("", "gone"), is_cached: false, exists, pods })).reason
+    };
+    assert_eq!(missing(&pods[1..2], false), json!({ "gone": { "pods": 1 } }));
+    assert_eq!((missing(&pods[1..2], true), missing(&[], false)), (json!("exists"), json!("noPods")));
 }
 
 #[test]

@@ -38,7 +38,7 @@ const DELAY: Duration = Duration::from_secs(3);
 /// The Services that are enqueued.
 fn services(effects: Vec<Effect>) -> Vec<String> {
     names(effects.into_iter().map(|effect| {
-        let (Effect::Enqueue(service, Cause::Event) | Effect::EnqueueAfter(service, DELAY)) = effect else {
+        let (Effect::Enqueue(service, Cause::Event) | Effect::EnqueueAfter(service, DELAY, _)) = effect else {
             panic!("{effect:?}")
         };
         service

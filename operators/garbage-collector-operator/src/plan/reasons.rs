@@ -1,0 +1,250 @@
+//! Why an object stays, goes, or waits: as values for programs, and in words.
+//!
+//! Left out: deciding. Of many owners or dependents only the first are named, as many as a reason has room for.
+
+use std::fmt;
+
+use serde::Serialize;
+use shared::runtime::decisions;
+
+use crate::objects::{Identity, OwnerReference};
+
+/// So many are named.
+const NAMED: usize = 3;
+/// So many bytes their names have, all together.
+const NAMES: usize = 110;
+/// A text that may be of any length is cut after so many bytes.
+const TEXT: usize = 400;
+
+/// Some owners, or some dependents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Named {
+    /// Kinds and names of the first.
+    pub names: Vec<String>,
+    /// How many there are besides.
+    pub more: usize,
+}
+
+/// Why something is done, or nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Reason {
+    /// It is being deleted already.
+    BeingDeleted,
+    /// Its kind is not served.
+    Unserved,
+    /// The apiserver left a question open.
+    Unread {
+        /// What it said instead.
+        error: String,
+    },
+    /// It names no namespace.
+    NoNamespace,
+    /// It does not exist.
+    Absent,
+    /// Dependents hold it back, whose references block its deletion.
+    WaitsForDependents {
+        /// They.
+        dependents: Named,
+    },
+    /// No dependent holds it back.
+    DependentsGone,
+    /// It has no owners.
+    NoOwners,
+    /// An owner's kind is not served.
+    OwnerUnserved {
+        /// As the reference has it.
+        api_version: String,
+        /// As the reference has it.
+        kind: String,
+    },
+    /// No object can have its name.
+    InvalidName,
+    /// An owner lives in a namespace, and the object in none.
+    OwnerNamespaced {
+        /// Its kind and name.
+        owner: String,
+    },
+    /// No object can have the name of an owner.
+    OwnerInvalidName {
+        /// As the reference has it.
+        kind: String,
+        /// As the reference has it.
+        name: String,
+    },
+    /// All its owners stay.
+    Owned {
+        /// They.
+        owners: Named,
+    },
+    /// Some of its owners stay, others do not.
+    OwnersGone {
+        /// These do.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        stay: Named,
+        /// These do not exist.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        absent: Named,
+        /// These exist in other namespaces, where they own nothing of its.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        elsewhere: Named,
+        /// These are being deleted, and wait for their dependents.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        waiting: Named,
+    },
+    /// Its owners wait for it.
+    OwnersWait {
+        /// Those that do; there may be others that are gone.
+        owners: Named,
+    },
+    /// It has no owners any more.
+    AllOwnersGone {
+        /// These do not exist.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        absent: Named,
+        /// These exist in other namespaces, where they own nothing of its.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        elsewhere: Named,
+    },
+    /// No monitor has seen it: a sync asks the apiserver whether it exists.
+    Unseen {
+        /// Why its kind cannot be listed or watched, where that is so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failing: Option<String>,
+    },
+    /// No monitor has seen an owner: a sync asks the apiserver whether it exists.
+    OwnerUnseen {
+        /// Its kind and name.
+        owner: String,
+        /// Why its kind cannot be listed or watched, where that is so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failing: Option<String>,
+    },
+}
+
+/// As a person calls an owner.
+pub(super) fn owner_name(reference: &OwnerReference) -> String {
+    let owner = &reference.owner;
+    format!("{} {}", owner.kind.kind, &*owner.name)
+}
+
+/// A text as far as there is room for it.
+pub(super) fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(TEXT)].to_owned()
+}
+
+impl Named {
+    /// So many, of which these are the first.
+    pub(super) fn of(count: usize, first: impl IntoIterator<Item = String>) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let mut room = NAMES;
+        for name in first.into_iter().take(NAMED) {
+            let Some(left) = room.checked_sub(name.len()) else { break };
+            room = left;
+            names.push(name);
+        }
+        Self { more: count - names.len(), names }
+    }
+
+    /// The dependents of these identities; there are `count` of them.
+    pub(super) fn identities(count: usize, first: &[Identity]) -> Self {
+        Self::of(count, first.iter().map(ToString::to_string))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.more == 0
+    }
+}
+
+impl FromIterator<String> for Named {
+    fn from_iter<I: IntoIterator<Item = String>>(all: I) -> Self {
+        let all: Vec<String> = all.into_iter().collect();
+        Self::of(all.len(), all)
+    }
+}
+
+/// `ReplicaSet web, Job a and 7 more`.
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { names, more } = self;
+        f.write_str(&names.join(", "))?;
+        match (names.len(), more) {
+            (_, 0) => Ok(()),
+            (0, more) => write!(f, "{more}"),
+            (_, more) => write!(f, " and {more} more"),
+        }
+    }
+}
+
+impl decisions::Reason for Reason {}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeingDeleted => f.write_str("is being deleted"),
+            Self::Unserved => f.write_str("its kind is not served"),
+            Self::Unread { error } => f.write_str(error),
+            Self::NoNamespace => f.write_str("nobody says in which namespace it is"),
+            Self::InvalidName => f.write_str("no object can have its name"),
+            Self::Absent => f.write_str("does not exist"),
+            Self::WaitsForDependents { dependents } => {
+                write!(f, "waits for dependents that block its deletion: {dependents}")
+            }
+            Self::DependentsGone => f.write_str("no dependent holds it back"),
+            Self::NoOwners => f.write_str("has no owners"),
+            Self::OwnerUnserved { api_version, kind } => write!(f, "{api_version} {kind} of an owner is not served"),
+            Self::OwnerNamespaced { owner } => {
+                write!(f, "cluster-scoped objects cannot refer to namespaced owners: {owner}")
+            }
+            Self::OwnerInvalidName { kind, name } => write!(f, "no owner can have this name: {kind} {name:?}"),
+            Self::Owned { owners } => write!(f, "is owned by {owners}"),
+            Self::OwnersGone { stay, absent, elsewhere, waiting } => {
+                let owners = [("is absent", absent), ("is in another namespace", elsewhere), ("is going", waiting)];
+                f.write_str(&gone(&owners))?;
+                write!(f, "; {stay} stays")
+            }
+            Self::OwnersWait { owners } => write!(f, "its owners wait for it: {owners}"),
+            Self::AllOwnersGone { absent, elsewhere } => {
+                let owners = gone(&[("is absent", absent), ("is in another namespace", elsewhere)]);
+                write!(f, "all its owners are gone: {owners}")
+            }
+            Self::Unseen { failing } => {
+                f.write_str("no monitor has seen it, and the apiserver is asked for it")?;
+                failing.iter().try_for_each(|error| write!(f, "; its kind cannot be followed: {error}"))
+            }
+            Self::OwnerUnseen { owner, failing } => {
+                write!(f, "no monitor has seen its owner {owner}, and the apiserver is asked for it")?;
+                failing.iter().try_for_each(|error| write!(f, "; that kind cannot be followed: {error}"))
+            }
+        }
+    }
+}
+
+/// `ReplicaSet web is absent, Job a is in another namespace`.
+fn gone(owners: &[(&str, &Named)]) -> String {
+    let some = owners.iter().filter(|(_, owners)| !owners.is_empty());
+    some.map(|(what, owners)| format!("{owners} {what}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_names_the_first_and_counts_the_rest() {
+        let names = |count: u32, length: usize| -> Named {
+            (0..count).map(|at| format!("Pod {}{at}", "n".repeat(length))).collect()
+        };
+        assert_eq!(
+            [names(0, 1), names(2, 1), names(5, 1)].map(|named| named.to_string()),
+            ["", "Pod n0, Pod n1", "Pod n0, Pod n1, Pod n2 and 2 more",]
+        );
+        let long = names(3, 200);
+        assert_eq!(long.to_string(), "3");
+        let four = || names(4, 30);
+        let widest = Reason::OwnersGone { stay: four(), absent: four(), elsewhere: four(), waiting: four() };
+        let json = serde_json::to_string(&widest).unwrap();
+        assert!(json.len() <= 600, "{} {json}", json.len());
+    }
+}
