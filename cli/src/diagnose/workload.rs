@@ -12,7 +12,7 @@ use crate::cause::refusal::Refusal;
 use crate::cause::trouble::Trouble;
 use crate::cause::workload::{Pods, Workload};
 use crate::diagnose::{operators, pods};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, event_time};
 use crate::object::Object;
 
 /// The kinds that keep pods.
@@ -114,14 +114,13 @@ impl<'a> Fleet<'a> {
             is_short.then(|| refusal(self.evidence, *keeper)).flatten().map(|found| (keeper, found))
         });
         let condition = self.object.condition("ReplicaFailure").filter(|condition| condition.status == "True");
-        let (by, (message, next_try)) = match (refusal, condition) {
+        let (by, (refusal, next_try)) = match (refusal, condition) {
             (Some((keeper, found)), _) => (*keeper, found),
             (None, Some(condition)) if self.there() < self.wanted => {
-                (self.object, (condition.message.to_owned(), None))
+                (self.object, (Refusal::read(condition.message), None))
             }
             (None, _) => return None,
         };
-        let refusal = Refusal::read(&message);
         if let Refusal::NotAllowed { message } = &refusal {
             return Some(operators::without_role(by, message));
         }
@@ -232,17 +231,20 @@ impl<'a> Fleet<'a> {
 }
 
 /// Why the pods of this keeper are refused, and when it is tried again: by its operator, its condition, or an event.
-pub(crate) fn refusal(evidence: &Evidence, keeper: Object<'_>) -> Option<(String, Option<Timestamp>)> {
-    let failing = operators::failing_key(evidence, keeper);
-    if let Some((error, next_try)) = failing {
-        return Some((error, next_try));
-    }
+pub(crate) fn refusal(evidence: &Evidence, keeper: Object<'_>) -> Option<(Refusal, Option<Timestamp>)> {
+    let failing = operators::failing_key(evidence, keeper).map(|(error, next_try)| (Refusal::read(&error), next_try));
+    // An error that is none of the apiserver's refusals is the operator's own, and no reason of the pods'.
+    let failing = failing.filter(|(refusal, _)| !matches!(refusal, Refusal::Other { .. }));
+    failing.or_else(|| Some((Refusal::read(told(evidence, keeper)?), None)))
+}
+
+/// What people were told of it.
+fn told<'a>(evidence: &'a Evidence, keeper: Object<'a>) -> Option<&'a str> {
     if let Some(condition) = keeper.condition("ReplicaFailure").filter(|condition| condition.status == "True") {
-        return Some((condition.message.to_owned(), None));
+        return Some(condition.message);
     }
     let event = evidence.event(keeper, &["FailedCreate"])?;
     let created = evidence.event(keeper, &["SuccessfulCreate"]);
-    let is_newest =
-        created.is_none_or(|created| crate::evidence::event_time(created) <= crate::evidence::event_time(event));
-    is_newest.then(|| (event.text("/message").to_owned(), None))
+    let is_newest = created.is_none_or(|created| event_time(created) <= event_time(event));
+    is_newest.then(|| event.text("/message"))
 }

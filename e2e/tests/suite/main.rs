@@ -20,3 +20,4 @@ mod replicas;
 mod side_by_side;
 mod support;
 mod takeover;
+mod why;
