@@ -26,6 +26,8 @@ struct Fleet<'a> {
     keepers: Vec<Object<'a>>,
     /// Those that neither end nor have ended.
     pods: Vec<Object<'a>>,
+    /// Those that are being deleted, and in whose place there is none before they are gone.
+    in_the_way: Vec<Object<'a>>,
     wanted: i64,
     ready: i64,
 }
@@ -56,14 +58,19 @@ impl<'a> Fleet<'a> {
             vec![object]
         };
         let owned = keepers.iter().flat_map(|keeper| evidence.owned_by(keeper.uid()));
-        let pods: Vec<Object<'a>> = owned.filter(|pod| pod.kind() == "Pod" && pods::is_active(*pod)).collect();
+        let owned: Vec<Object<'a>> = owned.filter(|owned| owned.kind() == "Pod").collect();
+        let (pods, others): (Vec<Object<'a>>, Vec<Object<'a>>) =
+            owned.into_iter().partition(|pod| pods::is_active(*pod));
+        let replaces =
+            object.text("/spec/strategy/type") == "Recreate" || ["StatefulSet", "DaemonSet"].contains(&object.kind());
+        let in_the_way = others.into_iter().filter(|pod| replaces && pod.deleted().is_some()).collect();
         let wanted = if object.kind() == "DaemonSet" {
             object.count("/status/desiredNumberScheduled")
         } else {
             object.number("/spec/replicas").unwrap_or(1)
         };
         let ready = i64::try_from(pods.iter().filter(|pod| pods::is_ready(**pod)).count()).unwrap_or(i64::MAX);
-        Self { evidence, object, keepers, pods, wanted, ready }
+        Self { evidence, object, keepers, pods, in_the_way, wanted, ready }
     }
 
     fn of(&self, count: i64) -> Pods {
@@ -150,7 +157,9 @@ impl<'a> Fleet<'a> {
 
     /// The trouble that explains most, and of several that explain as much the one that most pods have.
     fn troubled(&self) -> Option<Cause> {
-        let troubles = self.pods.iter().filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
+        let is_short = self.there() < self.wanted;
+        let all = self.pods.iter().chain(self.in_the_way.iter().filter(|_| is_short));
+        let troubles = all.filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
         let troubles: Vec<(Object<'_>, Trouble)> = troubles.filter(|(_, trouble)| !trouble.is_passing()).collect();
         let mut counts = HashMap::new();
         for (_, trouble) in &troubles {
