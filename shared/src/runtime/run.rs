@@ -3,6 +3,8 @@
 //! Every replica keeps its caches warm; only the leader works. Left out: what is watched and synced, which the
 //! operator's `controller.rs` says in [`Operator::set_up`].
 
+#[cfg(any(test, feature = "testing"))]
+mod alone;
 mod restore;
 mod setup;
 
@@ -32,8 +34,9 @@ use crate::runtime::leader::{Election, Elector, Lost};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::Queue;
 use crate::runtime::serving::{JSON, Probe, Server, Site};
-use crate::runtime::shadow::Shadow;
 use crate::runtime::telemetry::{self, Telemetry};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use alone::{Alone, alone};
 use restore::StartOver;
 pub use setup::Setup;
 use setup::Starter;
@@ -235,45 +238,6 @@ impl Caches {
             self.followed.catch_up(&self.client, acquired).await;
         }
     }
-}
-
-/// An operator that runs in a test.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) struct Alone {
-    /// How far its caches have come.
-    pub(crate) progress: Vec<Receiver<Progress>>,
-    /// Its queues.
-    pub(crate) queues: Vec<Queue>,
-    /// What it would answer under `/why`.
-    pub(crate) explainer: Explainer,
-    /// Where it runs as one.
-    pub(crate) shadow: Option<Shadow>,
-    /// Its work, until this is dropped.
-    pub(crate) work: BoxFuture<'static, anyhow::Error>,
-}
-
-/// What [`run`] does without election, serving and telemetry; called inside the tokio runtime.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
-    let metrics = Metrics::new(O::NAMES.operator);
-    let events = Events::start(client.clone(), clock.clone(), metrics.events());
-    let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
-    setup.set_up::<O>(&flags.own);
-    let explainer = explainer::<O>(&mut setup, String::new());
-    let Setup { shadow, informers, progress, queues, starters, workers, .. } = setup;
-    let (caches, woken) = (progress.clone(), queues.clone());
-    let work = async move {
-        let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
-        let working = all_synced(caches).then(|()| {
-            Queue::start(&woken, || starters.into_iter().for_each(|starter| starter()));
-            join_all(workers)
-        });
-        tokio::select! {
-            _ = working => anyhow!("the workers have ended"),
-            error = broken(&mut following) => error,
-        }
-    };
-    Alone { progress, queues, explainer, shadow, work: Box::pin(work) }
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.
