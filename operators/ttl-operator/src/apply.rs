@@ -30,9 +30,7 @@ impl Writer {
         let Observed { node, nodes: _, boundary: _ } = observed;
         let done = match plan {
             Plan::Keep(_) => Ok(()),
-            Plan::Annotate { ttl_seconds, uid, reason: _ } => {
-                self.annotate(&node.metadata.key, uid, ttl_seconds).await
-            }
+            Plan::Annotate { ttl_seconds, uid, reason: _ } => self.annotate(&node.metadata.key, uid, ttl_seconds).await,
         };
         Outcome { error: done.err() }
     }

@@ -2,7 +2,11 @@
 //!
 //! Left out: everything else, such as whether it is ready or being deleted; every Node counts.
 
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer};
 use shared::api::object::Meta;
 use shared::api::resource::NODES;
 
@@ -21,8 +25,7 @@ pub struct Node {
 shared::view!(Node, NODES, Ttl);
 
 /// What the annotation [`TTL`] says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "RawAnnotations")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ttl {
     /// It is not there.
     #[default]
@@ -33,15 +36,31 @@ pub enum Ttl {
     Seconds(i64),
 }
 
-#[derive(Deserialize)]
-struct RawAnnotations {
-    #[serde(rename = "node.alpha.kubernetes.io/ttl", default)]
-    ttl: Option<String>,
-}
-
 /// Upstream: `getIntFromAnnotation`, `pkg/controller/ttl/ttl_controller.go`.
-impl From<RawAnnotations> for Ttl {
-    fn from(RawAnnotations { ttl }: RawAnnotations) -> Self {
-        ttl.map_or(Self::Missing, |text| text.parse().map_or(Self::Unreadable, Self::Seconds))
+impl<'de> Deserialize<'de> for Ttl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Ttl;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("annotations")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ttl, A::Error> {
+                let mut ttl = Ttl::Missing;
+                while let Some(Str(key)) = map.next_key()? {
+                    if key == TTL {
+                        let Str(text) = map.next_value()?;
+                        ttl = text.parse().map_or(Ttl::Unreadable, Ttl::Seconds);
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(ttl)
+            }
+        }
+        deserializer.deserialize_map(Visitor)
     }
 }
+
+#[derive(Deserialize)]
+struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
