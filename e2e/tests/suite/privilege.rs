@@ -99,7 +99,7 @@ async fn live_all(scene: &Scene, lives: &[Life]) -> Result<()> {
 
 /// Every life there is, whoever does the work.
 pub(crate) async fn live_every_life(scene: &Scene) -> Result<()> {
-    live_all(scene, &LIVES).await
+    live_all(scene, LIVES).await
 }
 
 async fn check_roles(scene: &Scene, lives: &[Life]) -> Result<()> {
