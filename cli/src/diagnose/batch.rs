@@ -97,14 +97,9 @@ fn refused(evidence: &Evidence, job: Object<'_>) -> Option<Cause> {
     if missing <= 0 {
         return None;
     }
-    let (message, next_try) = workload::refusal(evidence, job)?;
-    let refusal = Refusal::read(&message);
+    let (refusal, next_try) = workload::refusal(evidence, job)?;
     if let Refusal::NotAllowed { message } = &refusal {
         return Some(operators::without_role(job, message));
-    }
-    // An error that nobody knows is not the apiserver's no: the operator's own words are better.
-    if matches!(refusal, Refusal::Other { .. }) {
-        return None;
     }
     let missing = Pods { count: missing, of: wanted(job) };
     Some(Workload::Refused { missing, by: format!("Job {}", job.name()), refusal, next_try }.into())

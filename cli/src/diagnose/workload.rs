@@ -12,7 +12,7 @@ use crate::cause::refusal::Refusal;
 use crate::cause::trouble::Trouble;
 use crate::cause::workload::{Pods, Workload};
 use crate::diagnose::{operators, pods};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, event_time};
 use crate::object::Object;
 
 /// The kinds that keep pods.
@@ -26,6 +26,8 @@ struct Fleet<'a> {
     keepers: Vec<Object<'a>>,
     /// Those that neither end nor have ended.
     pods: Vec<Object<'a>>,
+    /// Those that are being deleted, and in whose place there is none before they are gone.
+    in_the_way: Vec<Object<'a>>,
     wanted: i64,
     ready: i64,
 }
@@ -56,14 +58,19 @@ impl<'a> Fleet<'a> {
             vec![object]
         };
         let owned = keepers.iter().flat_map(|keeper| evidence.owned_by(keeper.uid()));
-        let pods: Vec<Object<'a>> = owned.filter(|pod| pod.kind() == "Pod" && pods::is_active(*pod)).collect();
+        let owned: Vec<Object<'a>> = owned.filter(|owned| owned.kind() == "Pod").collect();
+        let (pods, others): (Vec<Object<'a>>, Vec<Object<'a>>) =
+            owned.into_iter().partition(|pod| pods::is_active(*pod));
+        let replaces =
+            object.text("/spec/strategy/type") == "Recreate" || ["StatefulSet", "DaemonSet"].contains(&object.kind());
+        let in_the_way = others.into_iter().filter(|pod| replaces && pod.deleted().is_some()).collect();
         let wanted = if object.kind() == "DaemonSet" {
             object.count("/status/desiredNumberScheduled")
         } else {
             object.number("/spec/replicas").unwrap_or(1)
         };
         let ready = i64::try_from(pods.iter().filter(|pod| pods::is_ready(**pod)).count()).unwrap_or(i64::MAX);
-        Self { evidence, object, keepers, pods, wanted, ready }
+        Self { evidence, object, keepers, pods, in_the_way, wanted, ready }
     }
 
     fn of(&self, count: i64) -> Pods {
@@ -114,14 +121,13 @@ impl<'a> Fleet<'a> {
             is_short.then(|| refusal(self.evidence, *keeper)).flatten().map(|found| (keeper, found))
         });
         let condition = self.object.condition("ReplicaFailure").filter(|condition| condition.status == "True");
-        let (by, (message, next_try)) = match (refusal, condition) {
+        let (by, (refusal, next_try)) = match (refusal, condition) {
             (Some((keeper, found)), _) => (*keeper, found),
             (None, Some(condition)) if self.there() < self.wanted => {
-                (self.object, (condition.message.to_owned(), None))
+                (self.object, (Refusal::read(condition.message), None))
             }
             (None, _) => return None,
         };
-        let refusal = Refusal::read(&message);
         if let Refusal::NotAllowed { message } = &refusal {
             return Some(operators::without_role(by, message));
         }
@@ -151,7 +157,9 @@ impl<'a> Fleet<'a> {
 
     /// The trouble that explains most, and of several that explain as much the one that most pods have.
     fn troubled(&self) -> Option<Cause> {
-        let troubles = self.pods.iter().filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
+        let is_short = self.there() < self.wanted;
+        let all = self.pods.iter().chain(self.in_the_way.iter().filter(|_| is_short));
+        let troubles = all.filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
         let troubles: Vec<(Object<'_>, Trouble)> = troubles.filter(|(_, trouble)| !trouble.is_passing()).collect();
         let mut counts = HashMap::new();
         for (_, trouble) in &troubles {
@@ -232,17 +240,20 @@ impl<'a> Fleet<'a> {
 }
 
 /// Why the pods of this keeper are refused, and when it is tried again: by its operator, its condition, or an event.
-pub(crate) fn refusal(evidence: &Evidence, keeper: Object<'_>) -> Option<(String, Option<Timestamp>)> {
-    let failing = operators::failing_key(evidence, keeper);
-    if let Some((error, next_try)) = failing {
-        return Some((error, next_try));
-    }
+pub(crate) fn refusal(evidence: &Evidence, keeper: Object<'_>) -> Option<(Refusal, Option<Timestamp>)> {
+    let failing = operators::failing_key(evidence, keeper).map(|(error, next_try)| (Refusal::read(&error), next_try));
+    // An error that is none of the apiserver's refusals is the operator's own, and no reason of the pods'.
+    let failing = failing.filter(|(refusal, _)| !matches!(refusal, Refusal::Other { .. }));
+    failing.or_else(|| Some((Refusal::read(told(evidence, keeper)?), None)))
+}
+
+/// What people were told of it.
+fn told<'a>(evidence: &'a Evidence, keeper: Object<'a>) -> Option<&'a str> {
     if let Some(condition) = keeper.condition("ReplicaFailure").filter(|condition| condition.status == "True") {
-        return Some((condition.message.to_owned(), None));
+        return Some(condition.message);
     }
     let event = evidence.event(keeper, &["FailedCreate"])?;
     let created = evidence.event(keeper, &["SuccessfulCreate"]);
-    let is_newest =
-        created.is_none_or(|created| crate::evidence::event_time(created) <= crate::evidence::event_time(event));
-    is_newest.then(|| (event.text("/message").to_owned(), None))
+    let is_newest = created.is_none_or(|created| event_time(created) <= event_time(event));
+    is_newest.then(|| event.text("/message"))
 }

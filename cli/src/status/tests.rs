@@ -19,7 +19,7 @@ fn said() -> OperatorStatus {
         version: 7,
         heard: Some(at(0)),
         failing: failing.map(str::to_owned),
-        unreadable: std::collections::BTreeMap::new(),
+        unreadable: BTreeMap::new(),
     };
     let error = Failure { key: "a/web".to_owned(), time: at(-60), error: "no\nsuch thing".to_owned() };
     let queue = QueueState {

@@ -128,12 +128,9 @@ fn waiting() -> Vec<Row> {
             "web: replicaset-operator holds it for 8 s until its caches have version 4711 of pods",
         ),
         row(
-            said(|said| {
-                fails(said, "create 1", "etcdserver: request timed out");
-                said.keys[0].last[0].error = None;
-            }),
+            said(|said| fails(said, "create 1", "etcdserver: request timed out")),
             Stuck,
-            "web: replicaset-operator failed 4 times in a row, next try in 12 s",
+            "web: replicaset-operator failed 4 times in a row, next try in 12 s: etcdserver: request timed out",
         ),
         row(
             said(|said| said.keys[0].standing.queued = Some(at(-9))),

@@ -154,7 +154,16 @@ fn whole_pods() -> Vec<Row> {
         &waiting("ErrImagePull", "not found"),
         &json!({ "metadata": { "name": "web-b", "uid": "web-b" } }),
     ));
+    let strategy = json!({ "spec": { "strategy": { "type": "Recreate" } } });
+    let deleted = json!({ "deletionTimestamp": time(-60), "finalizers": ["acme.example/hold"] });
+    let old = pod("web-old", &json!({ "metadata": deleted }));
+    let recreated = vec![deployment(1, &strategy), replica_set(1, &json!({})), old];
     vec![
+        row(
+            evidence(recreated),
+            Stuck,
+            "web: 1 of 1 pod is not ready: web-old: it is deleted and has the finalizer acme.example/hold",
+        ),
         row(
             of_deployment(vec![pod("web-a", &gate)]),
             Stuck,

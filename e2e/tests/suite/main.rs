@@ -22,3 +22,4 @@ mod shadow;
 mod side_by_side;
 mod support;
 mod takeover;
+mod why;
