@@ -1,0 +1,5 @@
+//! Stub.
+//!
+//! Left out: all.
+use super::Row;
+pub(super) fn rows() -> Vec<Row> { Vec::new() }
