@@ -186,6 +186,6 @@ fn complaint(evidence: &Evidence, cron_job: Object<'_>) -> Option<Cron> {
         return Some(Cron::TooManyMissed { message });
     }
     let seconds = cron_job.number("/spec/startingDeadlineSeconds")?;
-    let message = told(&["MissSchedule"]).or_else(|| reason(evidence, cron_job, "missedDeadline").then(String::new))?;
+    let message = told(&["MissSchedule"]).or_else(|| reason(evidence, cron_job, "tooLate").then(String::new))?;
     Some(Cron::MissedDeadline { seconds, message })
 }

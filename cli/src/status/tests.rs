@@ -15,7 +15,6 @@ fn said() -> OperatorStatus {
         resource: resource.to_owned(),
         of: String::new(),
         synced,
-        objects: 3,
         version: 7,
         heard: Some(at(0)),
         failing: failing.map(str::to_owned),

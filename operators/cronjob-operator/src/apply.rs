@@ -20,7 +20,7 @@ use shared::runtime::events::{EventType, Recorder};
 use crate::metrics::CreationSkew;
 use crate::objects::{CRON_JOBS, CronJobStatus, Job, JobReference, reasons};
 use crate::observe::Observed;
-use crate::plan::{Deletion, Leave, Left, Notice, Plan, Run, Start};
+use crate::plan::{Deletion, Leave, Left, Plan, PlannedEvent, Run, Start};
 
 /// Writes for CronJobs.
 pub(crate) struct Writer {
@@ -71,7 +71,7 @@ impl Writer {
                 self.record_left(&about, left);
             }
         }
-        for Notice { kind, reason, message } in notices {
+        for PlannedEvent { kind, reason, message } in notices {
             self.recorder.event(&about, kind, reason, message);
         }
         match run {

@@ -40,7 +40,7 @@ pub struct Plan {
     /// The Jobs that leave the list of active ones.
     pub leave: Vec<Leave>,
     /// Events besides those of the writes.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<PlannedEvent>,
     /// The Job that is started, if one is.
     pub run: Run,
     /// Why, or why not.
@@ -90,7 +90,7 @@ pub enum Left {
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct PlannedEvent {
     /// Normal or Warning.
     pub kind: EventType,
     /// Its reason.
@@ -99,7 +99,7 @@ pub struct Notice {
     pub message: String,
 }
 
-impl Notice {
+impl PlannedEvent {
     fn warning(reason: &'static str, message: String) -> Self {
         Self { kind: EventType::Warning, reason, message }
     }
@@ -169,12 +169,12 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 
 /// Upstream has another event where the schedule was edited: `updateCronJob`,
 /// `pkg/controller/cronjob/cronjob_controllerv2.go`.
-fn unparseable(was_edited: bool, schedule: &str, error: &InvalidCron) -> Notice {
+fn unparseable(was_edited: bool, schedule: &str, error: &InvalidCron) -> PlannedEvent {
     if was_edited {
         let message = format!("unparseable schedule for cronjob: {schedule}");
-        return Notice::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
+        return PlannedEvent::warning(reasons::UNPARSEABLE_NEW_SCHEDULE, message);
     }
-    Notice::warning(reasons::UNPARSEABLE_SCHEDULE, format!("unparseable schedule: {schedule:?} : {error}"))
+    PlannedEvent::warning(reasons::UNPARSEABLE_SCHEDULE, format!("unparseable schedule: {schedule:?} : {error}"))
 }
 
 fn plan_leave(observed: &Observed) -> Vec<Leave> {
@@ -188,11 +188,11 @@ fn plan_leave(observed: &Observed) -> Vec<Leave> {
     active.filter_map(|job| Some(Leave { uid: job.uid, name: job.name.clone(), why: why(job.uid)? })).collect()
 }
 
-fn unexpected(observed: &Observed) -> Vec<Notice> {
+fn unexpected(observed: &Observed) -> Vec<PlannedEvent> {
     let is_unexpected = |job: &&Arc<Job>| job.ended.is_none() && !observed.cron_job.has_active(job.metadata.uid);
     let text = |name: &str| format!("Saw a job that the controller did not create or forgot: {name}");
     let jobs = observed.jobs.iter().filter(is_unexpected);
-    jobs.map(|job| Notice::warning(reasons::UNEXPECTED_JOB, text(job.metadata.name()))).collect()
+    jobs.map(|job| PlannedEvent::warning(reasons::UNEXPECTED_JOB, text(job.metadata.name()))).collect()
 }
 
 /// Whether a run is started, why, and when to look again.
@@ -208,14 +208,14 @@ impl Decided {
     }
 }
 
-fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut Vec<Notice>) -> Decided {
+fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut Vec<PlannedEvent>) -> Decided {
     let cron_job = &*observed.cron_job;
     if cron_job.metadata.is_being_deleted() {
         return Decided::idle(Reason::BeingDeleted);
     }
     if let Err(error) = schedule::check_zone(cron_job) {
         let zone = cron_job.spec.time_zone.as_deref().unwrap_or_default();
-        notices.push(Notice::warning(reasons::UNKNOWN_TIME_ZONE, format!("invalid timeZone: {zone:?}: {error}")));
+        notices.push(PlannedEvent::warning(reasons::UNKNOWN_TIME_ZONE, format!("invalid timeZone: {zone:?}: {error}")));
         return Decided::idle(Reason::UnknownTimeZone { zone: Text::new(zone) });
     }
     if cron_job.spec.suspend == Some(true) {
@@ -227,7 +227,7 @@ fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut 
             "CRON_TZ or TZ used in schedule {text:?} is not officially supported, see \
              https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
         );
-        notices.push(Notice::warning(reasons::UNSUPPORTED_SCHEDULE, message));
+        notices.push(PlannedEvent::warning(reasons::UNSUPPORTED_SCHEDULE, message));
     }
     let schedule = match schedule::read(cron_job) {
         Ok(schedule) => schedule,
@@ -238,7 +238,8 @@ fn plan_run(observed: &Observed, leave: &[Leave], now: Timestamp, notices: &mut 
     };
     let in_time = schedule::since_in_time(cron_job, observed.edited_at, now);
     let Ok(Due { time, missed }) = schedule::most_recent(&schedule, in_time, now) else {
-        notices.push(Notice::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {NeverDue}")));
+        notices
+            .push(PlannedEvent::warning(reasons::INVALID_SCHEDULE, format!("invalid schedule: {text} : {NeverDue}")));
         return Decided::idle(Reason::NeverDue { schedule: Text::new(text) });
     };
     let since = schedule::since(cron_job, observed.edited_at);
@@ -273,11 +274,11 @@ fn plan_due(
     active: &[&JobReference],
     due: Timestamp,
     missed: Missed,
-    notices: &mut Vec<Notice>,
+    notices: &mut Vec<PlannedEvent>,
 ) -> (Run, Reason) {
     if missed == Missed::Many {
         let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
-        notices.push(Notice::warning(reasons::TOO_MANY_MISSED_TIMES, message.to_owned()));
+        notices.push(PlannedEvent::warning(reasons::TOO_MANY_MISSED_TIMES, message.to_owned()));
     }
     let name = job::name(cron_job, due);
     let namespace = cron_job.metadata.namespace();
@@ -288,13 +289,13 @@ fn plan_due(
     let policy = cron_job.spec.concurrency_policy;
     if policy == ConcurrencyPolicy::Forbid && !active.is_empty() {
         let message = "Not starting job because prior execution is running and concurrency policy is Forbid".to_owned();
-        notices.push(Notice { kind: EventType::Normal, reason: reasons::JOB_ALREADY_ACTIVE, message });
+        notices.push(PlannedEvent { kind: EventType::Normal, reason: reasons::JOB_ALREADY_ACTIVE, message });
         return (Run::Nothing, Reason::Forbidden { due, active: names(active) });
     }
     let body = match job::body(cron_job, due) {
         Ok(body) => body,
         Err(invalid) => {
-            notices.push(Notice::warning(reasons::FAILED_CREATE, format!("Error creating job: {invalid}")));
+            notices.push(PlannedEvent::warning(reasons::FAILED_CREATE, format!("Error creating job: {invalid}")));
             return (Run::Nothing, Reason::InvalidTemplate { due, error: invalid.to_string() });
         }
     };

@@ -8,6 +8,7 @@ pub(crate) mod orphan;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
@@ -35,7 +36,7 @@ use crate::plan::new_pod::{InvalidTemplate, NewPods};
 use crate::plan::reason::Reason;
 use crate::plan::scale::{NewPod, PodRef, Surplus};
 use crate::plan::tracking::{End, Suspension, Tracking};
-use crate::plan::{Plan, Pods, Wake};
+use crate::plan::{Plan, Pods};
 use crate::status::LastStatus;
 use memory::Memory;
 
@@ -70,8 +71,8 @@ pub struct Outcome {
     pub created: usize,
     /// Pods that were deleted, or had been by somebody else.
     pub deleted: BTreeSet<Uid>,
-    /// When to look again, should nothing happen before.
-    pub wake: Option<Wake>,
+    /// When to look again, should nothing happen before, and what for.
+    pub wake: Option<(Duration, &'static str)>,
     /// The first failure of a creation or deletion. What has ended is counted all the same.
     pub failure: Option<String>,
     /// Why a claim failed. Nothing more was done then.
@@ -146,7 +147,7 @@ impl Writer {
             // An edit brings it back; until then there is nothing to say of it.
             Reason::InvalidSelector { error } => tracing::warn!(%key, %error, "invalid selector"),
             Reason::ManagedBy { controller: _ }
-            | Reason::Ends { .. }
+            | Reason::Ends { condition: _, reason: _, cause: _, active: _, terminating: _ }
             | Reason::Suspended { active: _ }
             | Reason::Parallelism(_)
             | Reason::WaitingForTerminating(_)
@@ -333,7 +334,7 @@ impl Writer {
     /// Upstream: `recordJobFinished`.
     fn tell_end(&self, job: &Job, status: &JobStatus, ended: &Ending) {
         let about = job.reference();
-        let Ending { result, reason, message, cause: _, is_announced: _ } = ended;
+        let Ending { result, condition_reason, message, cause: _, is_announced: _ } = ended;
         match result {
             JobResult::Succeeded => {
                 if job.spec.completions.is_some_and(|completions| status.succeeded > completions) {
@@ -343,7 +344,7 @@ impl Writer {
                 self.recorder.event(&about, EventType::Normal, events::COMPLETED, "Job completed".to_owned());
             }
             JobResult::Failed => {
-                self.recorder.event(&about, EventType::Warning, reason, message.to_string());
+                self.recorder.event(&about, EventType::Warning, condition_reason, message.to_string());
             }
         }
     }

@@ -160,7 +160,8 @@ impl JobMetrics {
             JobResult::Failed => "failed",
         };
         let mode = job.spec.completion_mode.as_str().to_owned();
-        let labels = [("completion_mode", mode), ("result", result.to_owned()), ("reason", ended.reason.to_string())];
+        let labels =
+            [("completion_mode", mode), ("result", result.to_owned()), ("reason", ended.condition_reason.to_string())];
         self.finished.get_or_create(&labels).inc();
     }
 

@@ -50,13 +50,10 @@ pub struct Plan {
     /// Creations and deletions that the cache has not shown yet. They may change the numbers, so no Job ends before.
     pub outstanding: Option<Outstanding>,
     /// When to look again, should nothing happen before, and what for.
-    pub wake: Option<Wake>,
+    pub wake: Option<(Duration, &'static str)>,
     /// The numbers behind the decision; none if there is nothing to do about this Job at all.
     pub counts: Option<Counts>,
 }
-
-/// A look after a while, and what it is for.
-pub type Wake = (Duration, &'static str);
 
 /// What to do about the pods.
 #[derive(Debug, PartialEq)]

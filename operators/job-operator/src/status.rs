@@ -32,8 +32,8 @@ pub fn next_status(tracked: &Tracked, now: Timestamp) -> Option<LastStatus> {
     count_released(&mut status, tracked);
     let ended = end.as_ref().filter(|end| !end.is_put_off && failure.is_none() && is_settled(&status));
     if let Some(end) = ended {
-        let Ending { result, reason, message, cause: _, is_announced: _ } = &end.ending;
-        status.ensure_condition(JobCondition::new(result.end(), true, reason, message, Time::of(now)));
+        let Ending { result, condition_reason, message, cause: _, is_announced: _ } = &end.ending;
+        status.ensure_condition(JobCondition::new(result.end(), true, condition_reason, message, Time::of(now)));
         if *result == JobResult::Succeeded {
             status.completion_time = Some(end.at);
         }

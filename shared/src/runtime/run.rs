@@ -3,19 +3,19 @@
 //! Every replica keeps its caches warm; only the leader works. Left out: what is watched and synced, which the
 //! operator's `controller.rs` says in [`Operator::set_up`].
 
+#[cfg(any(test, feature = "testing"))]
+mod alone;
 mod restore;
+mod setup;
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -23,27 +23,23 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::explain::{SHADOW_PATH, STATUS_PATH};
 use crate::api::json;
-use crate::api::object::Object;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
-use crate::runtime::consistency::{Consistency, Follow, Watched};
-use crate::runtime::control::Control;
-use crate::runtime::decisions::Decisions;
-use crate::runtime::effect::Effects;
-use crate::runtime::events::{Events, Recorder};
-use crate::runtime::expectations::Expectations;
-use crate::runtime::explain::{Desk, Explainer};
+use crate::runtime::events::Events;
+use crate::runtime::explain::Explainer;
 use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
-use crate::runtime::informer::{Demand, Extent, Feeder, Followed, Informer, Need};
-use crate::runtime::leader::{Election, Elector, Lost, Term};
+use crate::runtime::informer::Followed;
+use crate::runtime::leader::{Election, Elector, Lost};
 use crate::runtime::metrics::{self, Metrics};
-use crate::runtime::queue::{Backoff, Queue};
-use crate::runtime::serving::{Checks, JSON, Probe, Query, Server, Site};
-use crate::runtime::shadow::Shadow;
+use crate::runtime::queue::Queue;
+use crate::runtime::serving::{JSON, Probe, Server, Site};
 use crate::runtime::telemetry::{self, Telemetry};
-use crate::runtime::worker::{Controller, Work as QueueWork};
-use restore::{OnRestore, StartOver};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use alone::{Alone, alone};
+use restore::StartOver;
+pub use setup::Setup;
+use setup::Starter;
 
 /// How long the last events and traces may take to leave.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -68,268 +64,6 @@ pub trait Operator {
 
     /// Declares informers, queues and workers; starts nothing.
     fn set_up(flags: &Self::Flags, setup: &mut Setup);
-}
-
-/// What an operator declares before anything starts.
-pub struct Setup {
-    flags: SharedFlags,
-    client: Client,
-    shadow: Option<Shadow>,
-    term: Option<Term>,
-    clock: Clock,
-    recorder: Recorder,
-    decisions: Decisions,
-    metrics: Metrics,
-    checks: Checks,
-    panics: Arc<AtomicU64>,
-    informers: Vec<BoxFuture<'static, anyhow::Result<()>>>,
-    progress: Vec<Receiver<Progress>>,
-    followed: Followed,
-    on_restore: Vec<OnRestore>,
-    queues: Vec<Queue>,
-    watched: Watched,
-    consistency: BTreeMap<&'static str, Arc<Consistency>>,
-    expectations: BTreeMap<&'static str, Arc<Expectations>>,
-    starters: Vec<Starter>,
-    workers: Vec<BoxFuture<'static, ()>>,
-    desks: Vec<Desk>,
-    pages: Vec<OwnPage>,
-}
-
-/// What is called once, when work starts.
-type Starter = Box<dyn FnOnce() + Send>;
-
-/// Path, content type, and what reads it, in pieces.
-type OwnPage = (&'static str, &'static str, Box<dyn Fn(&Query) -> Pieces + Send + Sync>);
-type Pieces = Box<dyn Iterator<Item = String> + Send>;
-
-impl Setup {
-    fn new<O: Operator>(flags: &SharedFlags, client: Client, clock: Clock, metrics: Metrics, events: &Events) -> Self {
-        let (shadow, client) = Shadow::of_mode(O::NAMES.operator, flags.mode, client, &clock, &metrics);
-        let mut starters: Vec<Starter> = Vec::new();
-        // A recorder is silent before work starts, and for a shadow it never does.
-        if shadow.is_none() {
-            starters.push(Box::new(events.starter()));
-        }
-        Self {
-            flags: flags.clone(),
-            client,
-            shadow,
-            term: None,
-            clock,
-            recorder: events.recorder(O::NAMES.event_source),
-            decisions: Decisions::default(),
-            metrics,
-            checks: Checks::default(),
-            panics: Arc::default(),
-            informers: Vec::new(),
-            progress: Vec::new(),
-            followed: Followed::default(),
-            on_restore: Vec::new(),
-            queues: Vec::new(),
-            watched: Watched::default(),
-            consistency: BTreeMap::new(),
-            expectations: BTreeMap::new(),
-            starters,
-            workers: Vec::new(),
-            desks: Vec::new(),
-            pages: Vec::new(),
-        }
-    }
-
-    /// The flags every operator has.
-    pub fn flags(&self) -> &SharedFlags {
-        &self.flags
-    }
-
-    /// Reads and writes for the syncs of this queue; writes nothing while another replica may be at work. A key of the
-    /// queue is not synced again before what is followed has seen the key's last writes.
-    pub fn control(&mut self, queue: &Queue) -> Control {
-        let client = self.term.clone().map_or_else(|| self.client.clone(), |term| self.client.with_term(term));
-        let consistency = self.consistency(queue);
-        Control::new(client, consistency, self.decisions(queue))
-    }
-
-    fn consistency(&mut self, queue: &Queue) -> Arc<Consistency> {
-        let none = || Arc::new(Consistency::new(self.client.clone(), self.watched.clone()));
-        Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
-    }
-
-    /// What the syncs of this queue ask for and have not seen yet. After a restore of etcd it starts over.
-    pub fn expectations(&mut self, queue: &Queue) -> Arc<Expectations> {
-        if let Some(known) = self.expectations.get(queue.name()) {
-            return Arc::clone(known);
-        }
-        let expectations = Arc::new(Expectations::new());
-        self.expectations.insert(queue.name(), Arc::clone(&expectations));
-        let forgetting = Arc::clone(&expectations);
-        self.on_restore(move || forgetting.start_over());
-        expectations
-    }
-
-    /// Carries out what changes mean for this queue.
-    pub fn effects(&mut self, queue: &Queue) -> Effects {
-        Effects::new(queue.clone(), self.control(queue), self.expectations(queue))
-    }
-
-    /// The event recorder, under the operator's event source.
-    pub fn recorder(&self) -> Recorder {
-        self.recorder.clone()
-    }
-
-    /// The wall clock.
-    pub fn clock(&self) -> Clock {
-        self.clock.clone()
-    }
-
-    /// The metrics, for an operator that has its own.
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    /// Where the syncs of a queue note what they decided.
-    pub fn decisions(&self, queue: &Queue) -> Decisions {
-        self.decisions.of_queue(queue.name())
-    }
-
-    /// A queue; `name` is upstream's, as in the metrics.
-    pub fn queue(&mut self, name: &'static str, backoff: Backoff) -> Queue {
-        let queue = Queue::new(name, backoff, Some(Box::new(self.metrics.queue(name))));
-        self.metrics.watch_queue(&queue);
-        self.queues.push(queue.clone());
-        queue
-    }
-
-    /// Follows a resource from start to end, on every replica. Workers start once all caches are synced.
-    pub fn watch<T: Object>(&mut self, informer: Informer<T>) {
-        let follow = informer.follow();
-        self.metrics.watch_informer(follow.clone());
-        self.watched.add(follow.clone());
-        let check = format!("informer-sync/{}", informer.health().resource);
-        self.checks.add(&[Probe::Readyz], check, move || synced(&follow));
-        self.progress.push(informer.cache().subscribe());
-        self.followed.add(informer.collection());
-        let (following, starter) = informer.run(self.client.clone());
-        self.informers.push(Box::pin(following.map(Ok)));
-        self.at_start(starter);
-    }
-
-    /// Follows all of a resource while an object needs it, on every replica, and some minutes longer. A key is not synced
-    /// while something is needed that was not listed yet.
-    pub fn watch_while<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
-        self.watch_on_demand(informer, &[(need, Extent::Cluster)]);
-    }
-
-    /// As [`Self::watch_while`], in the namespaces of the objects that need it; a key of one of them waits for that
-    /// namespace only.
-    pub fn watch_beside<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
-        self.watch_on_demand(informer, &[(need, Extent::Namespaces)]);
-    }
-
-    /// As [`Self::watch_while`], and in the namespaces of the objects that need it `whole`, whatever the informer's
-    /// selectors say. Both fill one cache: an object is there while either sees it, and handlers are told once.
-    pub fn watch_while_and_beside<T: Object>(&mut self, informer: Informer<T>, need: &Need, whole: &Need) {
-        self.watch_on_demand(informer, &[(need, Extent::Cluster), (whole, Extent::WholeNamespaces)]);
-    }
-
-    fn watch_on_demand<T: Object>(&mut self, informer: Informer<T>, wanted: &[(&Need, Extent)]) {
-        let resource = informer.health().resource.clone();
-        let demands: Vec<_> =
-            wanted.iter().map(|(need, extent)| Demand::new(resource.clone(), need, *extent)).collect();
-        let (checked, check) = (demands.clone(), format!("informer-sync/{resource}"));
-        self.checks.add(&[Probe::Readyz], check, move || checked.iter().try_for_each(Demand::check));
-        for demand in &demands {
-            self.watched.add_demand(demand.clone());
-            self.followed.add_demand(demand.clone());
-        }
-        let (following, starter) = informer.run_on_demand(demands, &self.client, &self.watched, &self.metrics);
-        self.informers.push(Box::pin(following));
-        self.at_start(starter);
-    }
-
-    /// To discover resources and to start and stop following them while the operator runs.
-    /// A resource that cannot be followed is noted by `/readyz`, and fails nothing.
-    pub fn feeder(&mut self) -> Feeder {
-        let (broken, mut reports) = mpsc::unbounded_channel();
-        let feeder = Feeder::new(self.client.clone(), self.metrics.clone(), broken);
-        self.informers.push(Box::pin(async move { reports.recv().await.map_or(Ok(()), Err) }));
-        self.followed.add_feeder(feeder.clone());
-        let feeds = feeder.clone();
-        self.checks.add_note(&[Probe::Readyz], "feeds", move || feeds.failing());
-        feeder
-    }
-
-    /// Serves a page of the operator's own, to those who may GET its path. Each piece is made once the visitor has taken
-    /// those before, so that a long page needs no more memory than a short one.
-    pub fn page<P: Iterator<Item = String> + Send + 'static>(
-        &mut self,
-        path: &'static str,
-        content_type: &'static str,
-        read: impl Fn(&Query) -> P + Send + Sync + 'static,
-    ) {
-        self.pages.push((path, content_type, Box::new(move |query| Box::new(read(query)))));
-    }
-
-    /// Runs a task from start to end, on every replica. Workers start once `ready` says synced; until then `/readyz`
-    /// fails under this name.
-    pub fn run(
-        &mut self,
-        name: &'static str,
-        ready: Receiver<Progress>,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let is_ready = ready.clone();
-        let check = move || if is_ready.borrow().synced { Ok(()) } else { Err("not ready yet".to_owned()) };
-        self.checks.add(&[Probe::Readyz], name, check);
-        self.progress.push(ready);
-        self.informers.push(Box::pin(task.map(Ok)));
-    }
-
-    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is remembered
-    /// of versions and of objects under way belongs to a history that is no more.
-    pub fn on_restore(&mut self, forget: impl Fn() + Send + Sync + 'static) {
-        self.on_restore.push(Box::new(forget));
-    }
-
-    /// Calls this once, when work starts: from then on queues take keys, and this adds those of what is there already.
-    /// Informers do so by themselves.
-    pub fn at_start(&mut self, starter: impl FnOnce() + Send + 'static) {
-        self.starters.push(Box::new(starter));
-    }
-
-    /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
-    pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
-        let (consistency, decisions) = (self.consistency(queue), self.decisions(queue));
-        let desk = Desk::new(Arc::clone(&controller), queue.clone(), Arc::clone(&consistency), decisions.clone());
-        self.desks.push(desk);
-        let (queue, clock, panics) = (queue.clone(), self.clock(), Arc::clone(&self.panics));
-        self.workers.push(match self.shadow.clone() {
-            None => Box::pin(QueueWork { controller, queue, consistency, decisions, clock, panics }.run(workers)),
-            Some(shadow) => {
-                let controller = Arc::new(shadow.controller(controller, &queue));
-                Box::pin(QueueWork { controller, queue, consistency, decisions, clock, panics }.run(workers))
-            }
-        });
-    }
-
-    /// Has the operator declare everything.
-    fn set_up<O: Operator>(&mut self, own: &O::Flags) {
-        O::set_up(own, self);
-        if let Some(shadow) = self.shadow.clone() {
-            let queues = self.queues.clone();
-            // The last one: queues have all that there is by then.
-            self.at_start(move || shadow.started(&queues));
-        }
-    }
-}
-
-/// Whether an informer has listed; afterwards a watch that fails for a while is no reason to take a replica away.
-fn synced(follow: &Follow) -> Result<(), String> {
-    let Follow { progress, health, .. } = follow;
-    if progress.borrow().synced {
-        return Ok(());
-    }
-    Err(health.failing().unwrap_or_else(|| "not listed yet".to_owned()))
 }
 
 /// Runs the operator until a signal stops it; the process's exit code says how it ended.
@@ -504,45 +238,6 @@ impl Caches {
             self.followed.catch_up(&self.client, acquired).await;
         }
     }
-}
-
-/// An operator that runs in a test.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) struct Alone {
-    /// How far its caches have come.
-    pub(crate) progress: Vec<Receiver<Progress>>,
-    /// Its queues.
-    pub(crate) queues: Vec<Queue>,
-    /// What it would answer under `/why`.
-    pub(crate) explainer: Explainer,
-    /// Where it runs as one.
-    pub(crate) shadow: Option<Shadow>,
-    /// Its work, until this is dropped.
-    pub(crate) work: BoxFuture<'static, anyhow::Error>,
-}
-
-/// What [`run`] does without election, serving and telemetry; called inside the tokio runtime.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
-    let metrics = Metrics::new(O::NAMES.operator);
-    let events = Events::start(client.clone(), clock.clone(), metrics.events());
-    let mut setup = Setup::new::<O>(&flags.shared, client, clock, metrics, &events);
-    setup.set_up::<O>(&flags.own);
-    let explainer = explainer::<O>(&mut setup, String::new());
-    let Setup { shadow, informers, progress, queues, starters, workers, .. } = setup;
-    let (caches, woken) = (progress.clone(), queues.clone());
-    let work = async move {
-        let mut following: JoinSet<anyhow::Result<()>> = informers.into_iter().collect();
-        let working = all_synced(caches).then(|()| {
-            Queue::start(&woken, || starters.into_iter().for_each(|starter| starter()));
-            join_all(workers)
-        });
-        tokio::select! {
-            _ = working => anyhow!("the workers have ended"),
-            error = broken(&mut following) => error,
-        }
-    };
-    Alone { progress, queues, explainer, shadow, work: Box::pin(work) }
 }
 
 /// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.

@@ -24,8 +24,8 @@ use crate::objects::status::{JobCondition, conditions, reasons};
 pub struct Ending {
     /// How.
     pub result: JobResult,
-    /// Why, as one word.
-    pub reason: Text,
+    /// Why, as the condition and the event have it.
+    pub condition_reason: Text,
     /// Why, for a person.
     pub message: Box<str>,
     /// What led to it.
@@ -145,14 +145,15 @@ impl JobResult {
 
 impl Ending {
     fn new(result: JobResult, reason: &str, message: &str, cause: Cause) -> Self {
-        Self { result, reason: Text::new(reason), message: message.into(), cause, is_announced: false }
+        let condition_reason = Text::new(reason);
+        Self { result, condition_reason, message: message.into(), cause, is_announced: false }
     }
 
     /// As announced.
     fn announced(result: JobResult, condition: &JobCondition) -> Self {
         let JobCondition { reason, message, .. } = condition;
-        let cause = Cause::Announced;
-        Self { result, reason: reason.clone(), message: message.clone(), cause, is_announced: true }
+        let (condition_reason, message) = (reason.clone(), message.clone());
+        Self { result, condition_reason, message, cause: Cause::Announced, is_announced: true }
     }
 
     fn failure(reason: &str, message: &str, cause: Cause) -> Self {
@@ -170,7 +171,7 @@ impl Ending {
 /// `Failed: BackoffLimitExceeded`.
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.result.end(), self.reason)
+        write!(f, "{}: {}", self.result.end(), self.condition_reason)
     }
 }
 

@@ -139,7 +139,7 @@ impl Reason {
     pub(super) fn ends(ending: &Ending, counts: &Counts) -> Self {
         Self::Ends {
             condition: ending.result.end(),
-            reason: ending.reason.clone(),
+            reason: ending.condition_reason.clone(),
             cause: ending.cause.clone(),
             active: counts.active().count(),
             terminating: counts.terminating().count(),

@@ -220,7 +220,7 @@ fn say_indexes(status: &mut JobStatus, counts: &Counts, new: BTreeSet<i32>) {
 fn announce(status: &mut JobStatus, ending: &Ending, at: Time) {
     let type_ = ending.result.announcement();
     if !ending.is_announced && status.true_condition(type_).is_none() {
-        status.conditions.push(JobCondition::new(type_, true, &ending.reason, &ending.message, at));
+        status.conditions.push(JobCondition::new(type_, true, &ending.condition_reason, &ending.message, at));
     }
 }
 
@@ -325,7 +325,7 @@ impl Tracking {
         match &self.end {
             Some(End { ending, is_put_off: _, at: _ }) => Reason::Ends {
                 condition: ending.result.end(),
-                reason: ending.reason.clone(),
+                reason: ending.condition_reason.clone(),
                 cause: ending.cause.clone(),
                 terminating: self.status.terminating.unwrap_or(0),
                 release,

@@ -6,7 +6,6 @@ mod changes;
 mod fixtures;
 mod index_limits;
 mod indexed;
-mod memory;
 mod metrics;
 mod new_pod;
 mod orphan;

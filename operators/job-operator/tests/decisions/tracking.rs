@@ -1,6 +1,8 @@
 //! What is counted, and in which order it is written. Upstream: `TestTrackJobStatusAndRemoveFinalizers`,
 //! `pkg/controller/job/job_controller_test.go`.
 
+mod memory;
+
 use serde_json::json;
 use shared::testing::{ObjectBuilder, ago, uid};
 

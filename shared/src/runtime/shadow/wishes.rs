@@ -241,7 +241,8 @@ mod tests {
 
     #[test]
     fn what_is_wanted_for_a_minute_is_at_rest() {
-        let busy: Vec<(u64, &[&str])> = (0..=12).map(|n| (n * 5, &["x"] as &[&str])).collect();
+        let wanted: &[&str] = &["x"];
+        let busy: Vec<(u64, &[&str])> = (0..=12).map(|n| (n * 5, wanted)).collect();
         check(&busy[..12], &[], &[]);
         check(&busy, &["x"], &[]);
     }
