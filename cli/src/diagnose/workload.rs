@@ -148,19 +148,23 @@ impl<'a> Fleet<'a> {
         };
         let scaler = self.evidence.of_kind("HorizontalPodAutoscaler").find(is_target);
         let autoscaler = scaler.map(Object::called).unwrap_or_default();
-        (self.wanted == 0).then(|| Workload::ScaledToZero { autoscaler, left: self.there() }.into())
+        let may_be_its = scaler.is_some_and(|scaler| scaler.number("/spec/minReplicas") == Some(0));
+        (self.wanted == 0).then(|| Workload::ScaledToZero { autoscaler, may_be_its, left: self.there() }.into())
     }
 
     fn is_late(&self) -> bool {
         self.object.condition("Progressing").is_some_and(|condition| condition.reason == "ProgressDeadlineExceeded")
     }
 
-    /// The trouble that explains most, and of several that explain as much the one that most pods have.
+    /// The trouble that explains most, and of several that explain as much the one that most pods have. What passes by
+    /// itself is none, unless it takes too long.
     fn troubled(&self) -> Option<Cause> {
         let is_short = self.there() < self.wanted;
         let all = self.pods.iter().chain(self.in_the_way.iter().filter(|_| is_short));
         let troubles = all.filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
-        let troubles: Vec<(Object<'_>, Trouble)> = troubles.filter(|(_, trouble)| !trouble.is_passing()).collect();
+        let is_late = self.is_late();
+        let troubles: Vec<(Object<'_>, Trouble)> =
+            troubles.filter(|(_, trouble)| is_late || !trouble.is_passing()).collect();
         let mut counts = HashMap::new();
         for (_, trouble) in &troubles {
             *counts.entry(discriminant(trouble)).or_insert(0) += 1;
@@ -171,8 +175,7 @@ impl<'a> Fleet<'a> {
         let of = self.wanted.max(count);
         let pods = Pods { count, of };
         Some(
-            Workload::Pods { pods, example: pod.name().to_owned(), trouble: trouble.clone(), is_late: self.is_late() }
-                .into(),
+            Workload::Pods { pods, example: pod.name().to_owned(), trouble: trouble.clone(), is_late }.into(),
         )
     }
 

@@ -54,6 +54,11 @@ impl Row {
     /// Makes the state, and waits until the first line is the expected one.
     async fn play(&self, scene: &Scene, session: &Session) -> Result<Diagnosis> {
         (self.make)(scene).await.with_context(|| format!("make: {}", self.state))?;
+        self.says(scene, session).await
+    }
+
+    /// Waits until the first line is the expected one.
+    async fn says(&self, scene: &Scene, session: &Session) -> Result<Diagnosis> {
         let object = self.object.replace('*', &scene.namespace);
         scene
             .wait_until(&format!("{}: {object} says {:?}", self.state, self.line), DEADLINE, async || {
@@ -84,7 +89,9 @@ async fn play(scene: &Scene, session: &Session, rows: &[Row]) -> Result<()> {
     let plays = futures::stream::iter(rows.iter().enumerate()).map(async |(index, row)| {
         let own = scene.beside(&index.to_string()).await?;
         row.play(&own, session).await?;
-        own.delete_namespace().await
+        // One that is a row itself is being deleted already.
+        let _ = own.delete_namespace().await;
+        Ok(())
     });
     let ended: Vec<Result<()>> = plays.buffer_unordered(SIDE_BY_SIDE).collect().await;
     let wrong: Vec<String> = ended.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
