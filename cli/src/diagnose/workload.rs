@@ -157,14 +157,18 @@ impl<'a> Fleet<'a> {
     }
 
     /// The trouble that explains most, and of several that explain as much the one that most pods have. What passes by
-    /// itself is none, unless it takes too long.
+    /// itself is none, unless it takes too long or the next pod waits for it.
     fn troubled(&self) -> Option<Cause> {
         let is_short = self.there() < self.wanted;
-        let all = self.pods.iter().chain(self.in_the_way.iter().filter(|_| is_short));
-        let troubles = all.filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
         let is_late = self.is_late();
-        let troubles: Vec<(Object<'_>, Trouble)> =
-            troubles.filter(|(_, trouble)| is_late || !trouble.is_passing()).collect();
+        let troubles_of = |pods: &[Object<'a>]| -> Vec<(Object<'a>, Trouble)> {
+            pods.iter().filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?))).collect()
+        };
+        let mut troubles = troubles_of(&self.pods);
+        troubles.retain(|(_, trouble)| is_late || !trouble.is_passing());
+        if is_short {
+            troubles.extend(troubles_of(&self.in_the_way));
+        }
         let mut counts = HashMap::new();
         for (_, trouble) in &troubles {
             *counts.entry(discriminant(trouble)).or_insert(0) += 1;
@@ -174,9 +178,7 @@ impl<'a> Fleet<'a> {
         let (_, count) = weigh(trouble);
         let of = self.wanted.max(count);
         let pods = Pods { count, of };
-        Some(
-            Workload::Pods { pods, example: pod.name().to_owned(), trouble: trouble.clone(), is_late }.into(),
-        )
+        Some(Workload::Pods { pods, example: pod.name().to_owned(), trouble: trouble.clone(), is_late }.into())
     }
 
     fn on_the_way(&self) -> Option<Cause> {

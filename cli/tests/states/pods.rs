@@ -156,15 +156,15 @@ fn whole_pods() -> Vec<Row> {
     ));
     let mut initializing = late[..2].to_vec();
     let init = json!([{ "name": "migrate", "state": { "running": {} } }]);
-    initializing.push(pod_in(
-        &waiting("PodInitializing", ""),
-        &json!({ "status": { "initContainerStatuses": init } }),
-    ));
+    initializing.push(pod_in(&waiting("PodInitializing", ""), &json!({ "status": { "initContainerStatuses": init } })));
     let strategy = json!({ "spec": { "strategy": { "type": "Recreate" } } });
     let deleted = json!({ "deletionTimestamp": time(-60), "finalizers": ["acme.example/hold"] });
     let old = pod("web-old", &json!({ "metadata": deleted }));
     let recreated = vec![deployment(1, &strategy), replica_set(1, &json!({})), old];
+    let old = pod("web-old", &json!({ "metadata": { "deletionTimestamp": time(20) } }));
+    let ending = vec![deployment(1, &strategy), replica_set(1, &json!({})), old];
     vec![
+        row(evidence(ending), InProgress, "web: 1 of 1 pod is not ready: web-old: its containers are ending"),
         row(
             evidence(recreated),
             Stuck,

@@ -74,6 +74,16 @@ impl Row {
 async fn session<'a>(scene: &Scene, ports: impl IntoIterator<Item = (&'a str, u16)>) -> Result<Session> {
     let cluster = &scene.cluster;
     cluster.install(&manifests("viewer")).await?;
+    // Nobody aggregates the ClusterRole `view` here, which is what the account has elsewhere.
+    let role = json!({"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "e2e-viewer"}});
+    let rules = json!({"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]}]});
+    scene.apply(&with(role.clone(), &rules)).await?;
+    let bound = json!({
+        "kind": "ClusterRoleBinding",
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "e2e-viewer"},
+        "subjects": [{"kind": "ServiceAccount", "name": "operators-viewer", "namespace": "kube-system"}],
+    });
+    scene.apply(&with(role, &bound)).await?;
     let server = |(name, port)| parse_server(&format!("{name}=https://127.0.0.1:{port}")).map_err(anyhow::Error::msg);
     let servers = ports.into_iter().map(server).collect::<Result<_>>()?;
     let config = e2e::kubeconfig::config(cluster.kubeconfig()).await?;

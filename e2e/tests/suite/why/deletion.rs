@@ -30,19 +30,19 @@ fn finalizers() -> Vec<Row> {
         row(
             "A finalizer stays",
             "cm/web",
-            "web: deleted * ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            "web: deleted * s ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
             |scene| deleted(scene, HOLD).boxed_local(),
         ),
         row(
             "A finalizer of a known project stays",
             "cm/web",
-            "web: deleted * ago; it waits for the finalizer `resources-finalizer.argocd.argoproj.io`, which Argo CD removes",
-            |scene| deleted(scene, "resources-finalizer.argocd.argoproj.io").boxed_local(),
+            "web: deleted * s ago; it waits for the finalizer `resources-finalizer.argocd.argoproj.io/background`, which Argo CD removes",
+            |scene| deleted(scene, "resources-finalizer.argocd.argoproj.io/background").boxed_local(),
         ),
         row(
             "A deletion in the foreground waits for a dependent",
             "deployment/web",
-            "web: deleted * ago in the foreground; it waits for 1 dependent: replicaset/web-*, which has the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            "web: deleted * s ago in the foreground; it waits for 1 dependent: replicaset/web-*, which has the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
             |scene| blocked(scene).boxed_local(),
         ),
     ]
@@ -53,7 +53,7 @@ fn namespaces() -> Vec<Row> {
         row(
             "A namespace does not end, as something in it stays",
             "ns/*",
-            "*: deleted * ago; it is not empty: configmaps has 1 resource instances; finalizers: e2e.example/hold in 1 resource instances; whoever put it there (e2e.example) removes `e2e.example/hold`",
+            "*: deleted * s ago; it is not empty: configmaps has 1 resource instances; finalizers: e2e.example/hold in 1 resource instances; whoever put it there (e2e.example) removes `e2e.example/hold`",
             |scene| {
                 async move {
                     scene.apply(&held("ConfigMap", HOLD)).await?;
@@ -65,7 +65,7 @@ fn namespaces() -> Vec<Row> {
         row(
             "A namespace is empty, and somebody holds it",
             "ns/*",
-            "*: deleted * ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            "*: deleted * s ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
             |scene| held_namespace(scene).boxed_local(),
         ),
     ]
@@ -82,7 +82,7 @@ fn pods() -> Vec<Row> {
         row(
             "A pod's node does not let it go",
             "pod/web",
-            "web: deleted * ago; its grace is over, and node node-* has not let it go",
+            "web: deleted * s ago; its grace is over, and node node-* has not let it go",
             |scene| staying(scene, 1).boxed_local(),
         ),
     ]
@@ -106,7 +106,7 @@ fn owners() -> Vec<Row> {
         row(
             "The owner is gone, and the garbage collector may not delete what it left",
             "cm/web",
-            "web: garbage-collector-operator failed * times in a row, next try in * s: …nothing is deleted here",
+            "web: garbage-collector-operator failed * times in a row, next try in * s: refused by policy `*`: nothing is deleted here",
             |scene| kept(scene, "00000000-0000-0000-0000-000000000001").boxed_local(),
         ),
     ]
@@ -156,8 +156,7 @@ async fn staying(scene: &Scene, grace: i32) -> Result<()> {
 async fn kept(scene: &Scene, owner: &str) -> Result<()> {
     let (version, name) = ("admissionregistration.k8s.io/v1", &scene.namespace);
     scene.apply(&of("v1", "ConfigMap", "web", &json!({}))).await?;
-    let rule =
-        json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]});
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]});
     let own = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
     let policy = json!({
         "matchConstraints": {"namespaceSelector": own, "resourceRules": [rule]},

@@ -19,7 +19,7 @@ use super::workloads::of;
 use super::{Row, play, row, session, with};
 use crate::batch::cronjob::cron_job;
 use crate::batch::job;
-use crate::support::behind::Behind;
+use crate::support::behind::{Behind, Gate};
 use crate::support::clusters::spec;
 use crate::support::{DEADLINE, Scene, deployment, start_operators, template, with_cluster};
 
@@ -30,27 +30,36 @@ const REPLICA_SETS: &str = "/apis/apps/v1/replicasets";
 fn what_an_operator_does_not_do_is_its_own_doing() -> Result<()> {
     // Of kube-controller-manager only what an operator does, too.
     let both = ControllerManager { controllers: "replicationcontroller-controller".to_owned(), flags: Vec::new() };
-    with_cluster(ClusterOptions { nodes: 2, controller_manager: Some(both), ..ClusterOptions::default() }, async |scene| {
-        let crew = Crew::start(scene).await?;
-        let session = session(scene, crew.ports()).await?;
-        let beside = scene.beside("unreadable").await?;
-        crew.show_unreadable(&beside).await?;
-        unreadable().says(&beside, &session).await?;
+    with_cluster(
+        ClusterOptions { nodes: 2, controller_manager: Some(both), ..ClusterOptions::default() },
+        async |scene| {
+            let crew = Crew::start(scene).await?;
+            let session = session(scene, crew.ports()).await?;
+            let beside = scene.beside("unreadable").await?;
+            crew.show_unreadable(&beside).await?;
+            unreadable().says(&beside, &session).await?;
 
-        crew.replica_set.proxy.freeze_watches(PODS);
-        let failing = Action::reply(StatusCode::INTERNAL_SERVER_ERROR);
-        let creates = Rule::new(failing.clone()).method(Method::POST).path("/apis/apps/v1/namespaces/*/replicasets");
-        crew.deployment.proxy.add(creates.always());
-        let mut rows = absent();
-        rows.extend(hindered());
-        play(scene, &session, &rows).await?;
+            crew.replica_set.proxy.freeze_watches(PODS);
+            // Nor is it told when it asks.
+            let gate = Gate::new();
+            let asks = Rule::new(gate.before()).method(Method::GET).when(|seen| seen.path.contains("/pods"));
+            crew.replica_set.proxy.add(asks.always());
+            let failing = Action::reply(StatusCode::INTERNAL_SERVER_ERROR);
+            let creates =
+                Rule::new(failing.clone()).method(Method::POST).path("/apis/apps/v1/namespaces/*/replicasets");
+            crew.deployment.proxy.add(creates.always());
+            let mut rows = absent();
+            rows.extend(hindered());
+            play(scene, &session, &rows).await?;
 
-        crew.replica_set.proxy.clear();
-        crew.replica_set.proxy.add(Rule::new(failing).method(Method::GET).path(PODS).always());
-        crew.replica_set.proxy.cut_watches(PODS);
-        let blind_beside = scene.beside("blind").await?;
-        blind().play(&blind_beside, &session).await.map(drop)
-    })
+            crew.replica_set.proxy.clear();
+            gate.let_go();
+            crew.replica_set.proxy.add(Rule::new(failing).method(Method::GET).path(PODS).always());
+            crew.replica_set.proxy.cut_watches(PODS);
+            let blind_beside = scene.beside("blind").await?;
+            blind().play(&blind_beside, &session).await.map(drop)
+        },
+    )
 }
 
 pub(super) fn rows() -> Vec<Row> {

@@ -21,10 +21,13 @@ pub(super) fn fits(pattern: &str, line: &str) -> bool {
 #[test]
 fn a_star_is_a_word_and_an_ellipsis_anything() {
     let line = "web: 3 of 20 pods missing: ReplicaSet web-6d4 is refused, next try in 12 s";
-    for pattern in [line, "web: 3 of 20 pods missing: ReplicaSet web-* is refused, next try in * s", "web: …", "…s", "…"] {
+    for pattern in
+        [line, "web: 3 of 20 pods missing: ReplicaSet web-* is refused, next try in * s", "web: …", "…s", "…"]
+    {
         assert!(fits(pattern, line), "{pattern}");
     }
-    for pattern in ["", "web:", "web-*: …", "web: * pods missing: …", "*", "… s ", "web: 3 of 20 pods missing: *"] {
+    for pattern in ["", "web:", "web-*: …", "web: * pods missing: …", "*", "… s ", "web: 3 of 20 pods missing: *"]
+    {
         assert!(!fits(pattern, line), "{pattern}");
     }
     assert!(!fits("a*", "a") && fits("a…", "a") && fits("", ""));

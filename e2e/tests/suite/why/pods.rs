@@ -29,7 +29,9 @@ fn images() -> Vec<Row> {
             "An image is not there",
             "deployment/web",
             "web: 1 of 1 pod is not ready: web-*: image `registry.k8s.io/pause:3.10` cannot be pulled (ImagePullBackOff): Back-off pulling image \"registry.k8s.io/pause:3.10\"",
-            |scene| waits(scene, "ImagePullBackOff", "Back-off pulling image \"registry.k8s.io/pause:3.10\"").boxed_local(),
+            |scene| {
+                waits(scene, "ImagePullBackOff", "Back-off pulling image \"registry.k8s.io/pause:3.10\"").boxed_local()
+            },
         ),
         row(
             "An image has no valid name",
@@ -47,7 +49,9 @@ fn images() -> Vec<Row> {
             "A container cannot be started",
             "deployment/web",
             "web: 1 of 1 pod is not ready: web-*: container main cannot be started: exec: \"serve\": executable file not found in $PATH",
-            |scene| waits(scene, "RunContainerError", "exec: \"serve\": executable file not found in $PATH").boxed_local(),
+            |scene| {
+                waits(scene, "RunContainerError", "exec: \"serve\": executable file not found in $PATH").boxed_local()
+            },
         ),
     ]
 }
@@ -156,7 +160,8 @@ fn placed() -> Vec<Row> {
             "web: 1 of 1 pod is not ready: web-*: no node takes it: 0/* nodes are available: …* Insufficient cpu…",
             |scene| {
                 let resources = json!({"requests": {"cpu": "1000000"}});
-                let container = with(template("web")["spec"]["containers"][0].clone(), &json!({"resources": resources}));
+                let container =
+                    with(template("web")["spec"]["containers"][0].clone(), &json!({"resources": resources}));
                 applied(scene, web(1, &json!({"spec": {"containers": [container]}}))).boxed_local()
             },
         ),
@@ -194,7 +199,8 @@ fn whole() -> Vec<Row> {
             "pod/web",
             "web: it failed (Evicted): The node was low on resource: memory",
             |scene| {
-                let status = json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
+                let status =
+                    json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
                 async move {
                     scene.apply(&pod(&becoming("never-started"), &json!({}))).await?;
                     started(scene).await?;
@@ -209,7 +215,9 @@ fn whole() -> Vec<Row> {
             "web: it failed (OutOfcpu): Pod was rejected because the node has not enough cpu",
             |scene| applied(scene, pod(&becoming("refused"), &json!({}))).boxed_local(),
         ),
-        row("A pod's node does not answer", "pod/web", "web: node * does not answer", |scene| lost(scene).boxed_local()),
+        row("A pod's node does not answer", "pod/web", "web: node * does not answer", |scene| {
+            lost(scene).boxed_local()
+        }),
     ]
 }
 
@@ -256,7 +264,8 @@ async fn waits(scene: &Scene, reason: &str, message: &str) -> Result<()> {
 
 /// A container that waits to be started again after it ended so.
 fn crashed(name: &str, reason: &str, code: i32) -> Value {
-    let state = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 2m40s restarting failed container"}});
+    let state =
+        json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 2m40s restarting failed container"}});
     let last = json!({"terminated": {"exitCode": code, "reason": reason}});
     container(name, &json!({"restartCount": 5, "state": state, "lastState": last}))
 }

@@ -68,9 +68,11 @@ fn quotas() -> Vec<Row> {
 }
 
 fn admission() -> Vec<Row> {
-    let policy = "web: 1 of 1 pod missing: ReplicaSet web-* is refused by policy `*`: every pod needs a team, next try in * s";
+    let policy =
+        "web: 1 of 1 pod missing: ReplicaSet web-* is refused by policy `*`: every pod needs a team, next try in * s";
     let limit = "web: 1 of 1 pod missing: ReplicaSet web-* is refused by a LimitRange: maximum cpu usage per Container is 1, but limit is 2, next try in * s";
-    let security = "web: 1 of 1 pod missing: ReplicaSet web-* is refused by Pod Security `restricted:latest`: …, next try in * s";
+    let security =
+        "web: 1 of 1 pod missing: ReplicaSet web-* is refused by Pod Security `restricted:latest`: …, next try in * s";
     vec![
         row(
             "A webhook does not answer",
@@ -92,7 +94,8 @@ fn admission() -> Vec<Row> {
                 let limits = json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}});
                 scene.apply(&of("v1", "LimitRange", "small", &limits)).await?;
                 let resources = json!({"limits": {"cpu": "2"}});
-                let container = with(template("web")["spec"]["containers"][0].clone(), &json!({"resources": resources}));
+                let container =
+                    with(template("web")["spec"]["containers"][0].clone(), &json!({"resources": resources}));
                 refused(scene, &json!({"spec": {"containers": [container]}})).await
             }
             .boxed_local()
@@ -106,7 +109,9 @@ fn absence() -> Vec<Row> {
             "Its ServiceAccount is not there",
             "deployment/web",
             "web: 1 of 1 pod missing: ReplicaSet web-* is refused by the apiserver: there is no ServiceAccount `robot`, next try in * s",
-            |scene| async move { refused(scene, &json!({"spec": {"serviceAccountName": "robot"}})).await }.boxed_local(),
+            |scene| {
+                async move { refused(scene, &json!({"spec": {"serviceAccountName": "robot"}})).await }.boxed_local()
+            },
         ),
         row(
             "Its PriorityClass is not there",
@@ -118,7 +123,9 @@ fn absence() -> Vec<Row> {
             "Its RuntimeClass is not there",
             "deployment/web",
             "web: 1 of 1 pod missing: ReplicaSet web-* is refused by the apiserver: there is no RuntimeClass `sandboxed`, next try in * s",
-            |scene| async move { refused(scene, &json!({"spec": {"runtimeClassName": "sandboxed"}})).await }.boxed_local(),
+            |scene| {
+                async move { refused(scene, &json!({"spec": {"runtimeClassName": "sandboxed"}})).await }.boxed_local()
+            },
         ),
         row(
             "There is no such object",
@@ -157,7 +164,10 @@ fn own() -> Vec<Row> {
             "deployment/web",
             "web: 2 of 2 pods are ready, but not for 3600 s yet (minReadySeconds), the next one counts in * min",
             |scene| {
-                let slow = with(deployment("web", 2), &json!({"spec": {"minReadySeconds": 3600, "progressDeadlineSeconds": 7200}}));
+                let slow = with(
+                    deployment("web", 2),
+                    &json!({"spec": {"minReadySeconds": 3600, "progressDeadlineSeconds": 7200}}),
+                );
                 async move { scene.apply(&slow).await.map(drop) }.boxed_local()
             },
         ),
@@ -166,15 +176,24 @@ fn own() -> Vec<Row> {
             "deployment/web",
             "web: 1 of 1 pod is not ready: web-*: image `registry.k8s.io/pause:3.10` cannot be pulled (ImagePullBackOff) (past its progress deadline)",
             |scene| {
-                let late = with(web(1, &json!({"metadata": becoming("never-started")})), &json!({"spec": {"progressDeadlineSeconds": 1}}));
+                let late = with(
+                    web(1, &json!({"metadata": becoming("never-started")})),
+                    &json!({"spec": {"progressDeadlineSeconds": 1}}),
+                );
                 async move { scene.apply(&late).await.map(drop) }.boxed_local()
             },
         ),
         row(
-            "A Recreate waits for an old pod that stays",
+            "A Recreate waits for an old pod that has a finalizer",
             "deployment/web",
             "web: 1 of 1 pod is not ready: web-*: it is deleted and has the finalizer e2e.example/hold",
-            |scene| recreated(scene).boxed_local(),
+            |scene| recreated(scene, &["e2e.example/hold"]).boxed_local(),
+        ),
+        row(
+            "A Recreate waits for an old pod that takes its time",
+            "deployment/web",
+            "web: 1 of 1 pod is not ready: web-*: its containers are ending",
+            |scene| recreated(scene, &[]).boxed_local(),
         ),
     ]
 }
@@ -250,12 +269,14 @@ async fn autoscaled(scene: &Scene) -> Result<()> {
     scene.apply(&of("autoscaling/v2", "HorizontalPodAutoscaler", "web", &json!({"spec": spec}))).await.map(drop)
 }
 
-async fn recreated(scene: &Scene) -> Result<()> {
+/// A rollout whose old pod its node does not let go.
+async fn recreated(scene: &Scene, finalizers: &[&str]) -> Result<()> {
     let strategy = json!({"type": "Recreate", "rollingUpdate": null});
-    scene.apply(&with(deployment("web", 1), &json!({"spec": {"strategy": strategy}}))).await?;
+    let staying = json!({"metadata": {"annotations": {"pods.e2e/becomes": "running", "pods.e2e/goes": "never"}}});
+    scene.apply(&with(web(1, &staying), &json!({"spec": {"strategy": strategy}}))).await?;
     scene.rolled_out("web").await?;
     let pod = scene.list::<Pod>("app=web").await?.pop().context("no pod")?.name_any();
-    scene.patch::<Pod>(&pod, &json!({"metadata": {"finalizers": ["e2e.example/hold"]}})).await?;
+    scene.patch::<Pod>(&pod, &json!({"metadata": {"finalizers": finalizers}})).await?;
     let template = json!({"metadata": {"annotations": {"step": "2"}}});
     scene.patch::<Deployment>("web", &json!({"spec": {"template": template}})).await.map(drop)
 }
