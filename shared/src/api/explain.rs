@@ -331,7 +331,7 @@ pub struct ShadowReport {
     pub complete: bool,
     /// How many keys each queue has looked at.
     pub looked_at: BTreeMap<String, u64>,
-    /// How many keys want something whose objects have not come to rest: neither is known of them yet.
+    /// How many keys want something whose objects have not come to rest.
     pub moving: u64,
     /// What would still be written about objects that have come to rest.
     pub differences: Vec<Difference>,
