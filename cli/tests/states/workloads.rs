@@ -122,7 +122,7 @@ fn of_spec() -> Vec<Row> {
     clashing.objects.push(clash);
     let selector = |value: Value| rolled_out(1, 1, &json!({ "spec": { "selector": value } }));
     let scaler = json!({
-        "spec": { "scaleTargetRef": { "kind": "Deployment", "name": "web" }, "minReplicas": 0, "maxReplicas": 9 },
+        "spec": { "scaleTargetRef": { "kind": "Deployment", "name": "web" }, "minReplicas": 1, "maxReplicas": 9 },
     });
     let mut scaled = rolled_out(0, 0, &json!({}));
     scaled.objects.push(object("autoscaling/v2", "HorizontalPodAutoscaler", "web", &scaler));

@@ -12,6 +12,7 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -223,7 +224,7 @@ fn hindered() -> Vec<Row> {
             "An operator's cache is stale, so that it does not see its own writes",
             "rs/web",
             "web: replicaset-operator holds it for * s until its caches have version * of pods",
-            |scene| applied(scene, replica_set()).boxed_local(),
+            |scene| scaled(scene).boxed_local(),
         ),
     ]
 }
@@ -248,6 +249,18 @@ fn blind() -> Row {
 
 async fn applied(scene: &Scene, object: Value) -> Result<()> {
     scene.apply(&object).await.map(drop)
+}
+
+/// A ReplicaSet that is scaled once it has a pod.
+async fn scaled(scene: &Scene) -> Result<()> {
+    applied(scene, replica_set()).await?;
+    scene
+        .wait_until("there is a pod", DEADLINE, async || {
+            ensure!(!scene.list::<Pod>("app=web").await?.is_empty(), "there is none");
+            Ok(())
+        })
+        .await?;
+    scene.patch::<ReplicaSet>("web", &json!({"spec": {"replicas": 2}})).await.map(drop)
 }
 
 /// A Job that was done long ago, and should have been deleted at once.
