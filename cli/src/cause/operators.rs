@@ -154,10 +154,11 @@ impl Operators {
             }
             Self::BackOff { operator, failures, error, next_try } => {
                 let next = next_try.map(|time| format!(", next try {}", when(time, now))).unwrap_or_default();
-                let said = match Refusal::read(error) {
-                    Refusal::Other { message } if message.is_empty() => String::new(),
-                    Refusal::Other { message } => format!(": {message}"),
-                    refusal => format!(": refused by {refusal}"),
+                let refusal = Refusal::read(error);
+                let said = if let Refusal::Other { message } = &refusal {
+                    if message.is_empty() { String::new() } else { format!(": {message}") }
+                } else {
+                    format!(": refused by {refusal}")
                 };
                 format!("{operator} failed {} in a row{next}{said}", many(i64::from(*failures), "time"))
             }
