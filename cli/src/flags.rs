@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use http::Uri;
 
+use crate::preflight::command::PreflightFlags;
 use crate::reach::parse_server;
 
 /// Why an object is not as it should be, and how the operators are.
@@ -68,6 +69,9 @@ pub(crate) enum Command {
         /// Answers anew whenever the answer changes, until Ctrl-C.
         #[arg(short, long)]
         watch: bool,
+        /// What led to what instead: edits, the syncs that followed, in whichever operator, and what they wrote.
+        #[arg(long, conflicts_with = "watch")]
+        trace: bool,
     },
     /// How each operator is, and who runs which of upstream's controllers.
     Status {
@@ -78,6 +82,11 @@ pub(crate) enum Command {
         #[arg(short, long)]
         watch: bool,
     },
+    /// What a takeover would change: runs a shadow of each operator on this machine, which decides all and writes nothing.
+    ///
+    /// Ends with 0 where a takeover would write nothing and nothing stands in its way, with 1 where it would or something
+    /// does, with 2 where a shadow has not come to an answer.
+    Preflight(PreflightFlags),
     /// Prints a script by which a shell completes the words of this program.
     Completion {
         /// For which shell.

@@ -64,6 +64,11 @@ pub fn operators_of(group: &str, kind: &str) -> Vec<&'static str> {
     own.iter().copied().chain([COLLECTOR]).collect()
 }
 
+/// The kind that this operator keeps.
+pub fn kept_by(operator: &str) -> Option<&'static str> {
+    OF_KINDS.iter().find(|(_, _, operators)| operators.first() == Some(&operator)).map(|(_, kind, _)| *kind)
+}
+
 /// Whether a plural, with or without its group, is this kind's.
 pub fn is_of(kind: &str, resource: &str) -> bool {
     let plural = resource.split('.').next().unwrap_or_default();

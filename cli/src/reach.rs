@@ -6,6 +6,7 @@ mod tls;
 mod token;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,6 +33,18 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Where operators are, other than in pods.
 pub type Servers = BTreeMap<String, Uri>;
+
+/// An operator does not answer this to whoever asks, however often.
+#[derive(Debug)]
+pub(crate) struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// The way to the operators.
 pub struct Reach {
@@ -100,7 +113,8 @@ impl Reach {
         self.servers.contains_key(operator)
     }
 
-    async fn token(&self) -> Result<String> {
+    /// What operators are shown.
+    pub(crate) async fn token(&self) -> Result<String> {
         let get = async || -> Result<String> {
             if let Some(token) = token::of_kubeconfig(&self.auth).await? {
                 return Ok(token);
@@ -179,8 +193,10 @@ async fn send(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, toke
     let body = body.map_err(|error| anyhow!("read the answer: {error}"))?.to_bytes();
     match status {
         StatusCode::OK => Ok(body),
-        StatusCode::UNAUTHORIZED => bail!("it does not know the token's owner (401)"),
-        StatusCode::FORBIDDEN => bail!("you may not ask it this (403): {}", String::from_utf8_lossy(&body).trim()),
+        StatusCode::UNAUTHORIZED => bail!(Refused("it does not know the token's owner (401)".to_owned())),
+        StatusCode::FORBIDDEN => {
+            bail!(Refused(format!("you may not ask it this (403): {}", String::from_utf8_lossy(&body).trim())))
+        }
         StatusCode::NOT_FOUND => {
             bail!("it does not answer this; its version is older, or it has nothing to do with it (404)")
         }

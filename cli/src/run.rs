@@ -18,11 +18,14 @@ use crate::cause::State;
 use crate::diagnose::diagnose;
 use crate::diagnosis::Diagnosis;
 use crate::discovery::Kinds;
+use crate::evidence::Evidence;
 use crate::flags::{Cli, ClusterFlags, Command, Output};
+use crate::preflight;
 use crate::reach::{Reach, ReachOptions, read_servers};
 use crate::read::{self, Wanted};
 use crate::status::Status;
 use crate::survey::survey;
+use crate::trace::{self, Trace, gather};
 
 const WHY_PERIOD: Duration = Duration::from_secs(1);
 const STATUS_PERIOD: Duration = Duration::from_secs(2);
@@ -65,10 +68,23 @@ impl Session {
     /// # Errors
     /// When there is no such kind, or the object may not be read.
     pub async fn why(&self, object: &[String], namespace: &str) -> Result<Diagnosis> {
+        Ok(diagnose(&self.evidence(object, namespace).await?))
+    }
+
+    /// What led to what, from the edits of this object on.
+    ///
+    /// # Errors
+    /// When there is no such kind, or the object may not be read.
+    pub async fn trace(&self, object: &[String], namespace: &str) -> Result<Trace> {
+        let mut evidence = self.evidence(object, namespace).await?;
+        gather::follow(&self.client, &self.reach, &self.kinds, &mut evidence).await;
+        Ok(trace::join(&evidence))
+    }
+
+    async fn evidence(&self, object: &[String], namespace: &str) -> Result<Evidence> {
         let wanted = Wanted::parse(object)?;
         let now = || self.clock.now();
-        let evidence = read::read(&self.client, &self.reach, &self.kinds, (&wanted, namespace), now).await?;
-        Ok(diagnose(&evidence))
+        read::read(&self.client, &self.reach, &self.kinds, (&wanted, namespace), now).await
     }
 
     /// How the operators are.
@@ -93,7 +109,13 @@ pub async fn run(cli: Cli) -> Result<Verdict> {
             print(&String::from_utf8_lossy(&script))?;
             Ok(Verdict::Well)
         }
-        Command::Why { object, output, watch } => {
+        Command::Why { object, output, trace: true, .. } => {
+            let (session, namespace) = connect(cluster).await?;
+            let found = session.trace(&object, &namespace).await?;
+            print(&if output == Output::Json { json(&found)? } else { found.to_string() })?;
+            Ok(Verdict::Well)
+        }
+        Command::Why { object, output, watch, trace: false } => {
             let (session, namespace) = connect(cluster).await?;
             let mut shown = String::new();
             loop {
@@ -108,6 +130,11 @@ pub async fn run(cli: Cli) -> Result<Verdict> {
                 }
                 sleep(WHY_PERIOD).await;
             }
+        }
+        Command::Preflight(flags) => {
+            let kubeconfig = kubeconfig(cluster.kubeconfig.as_deref())?;
+            let options = reach_options(&cluster)?;
+            preflight::command::command(flags, kubeconfig, cluster.context, options).await
         }
         Command::Status { output, watch } => {
             let (session, _) = connect(cluster).await?;
@@ -126,19 +153,27 @@ pub async fn run(cli: Cli) -> Result<Verdict> {
 
 /// The cluster that the flags name, and the namespace that is asked about.
 async fn connect(flags: ClusterFlags) -> Result<(Session, String)> {
-    let config = config(flags.kubeconfig.as_deref(), flags.context).await?;
+    let options = reach_options(&flags)?;
+    let config = config_of(kubeconfig(flags.kubeconfig.as_deref())?, flags.context).await?;
     let namespace = flags.namespace.unwrap_or_else(|| config.default_namespace.clone());
-    let mut servers = flags.servers.as_deref().map(read_servers).transpose()?.unwrap_or_default();
-    servers.extend(flags.server);
-    let options = ReachOptions { namespace: flags.operators_namespace, account: flags.as_service_account, servers };
     Ok((Session::new(config, options).await?, namespace))
 }
 
-async fn config(path: Option<&Path>, context: Option<String>) -> Result<Config> {
-    let kubeconfig = match path {
-        Some(path) => Kubeconfig::read_from(path).with_context(|| format!("read {}", path.display()))?,
-        None => Kubeconfig::read().context("there is no kubeconfig: give --kubeconfig, or set KUBECONFIG")?,
-    };
+fn reach_options(flags: &ClusterFlags) -> Result<ReachOptions> {
+    let mut servers = flags.servers.as_deref().map(read_servers).transpose()?.unwrap_or_default();
+    servers.extend(flags.server.iter().cloned());
+    let (namespace, account) = (flags.operators_namespace.clone(), flags.as_service_account.clone());
+    Ok(ReachOptions { namespace, account, servers })
+}
+
+fn kubeconfig(path: Option<&Path>) -> Result<Kubeconfig> {
+    match path {
+        Some(path) => Kubeconfig::read_from(path).with_context(|| format!("read {}", path.display())),
+        None => Kubeconfig::read().context("there is no kubeconfig: give --kubeconfig, or set KUBECONFIG"),
+    }
+}
+
+pub(crate) async fn config_of(kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config> {
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let mut config = config.context("use the kubeconfig")?;
@@ -159,7 +194,7 @@ fn text_of(found: &Diagnosis, output: Output) -> Result<String> {
     })
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
+pub(crate) fn json(value: &impl Serialize) -> Result<String> {
     Ok(serde_json::to_string_pretty(value).context("write JSON")? + "\n")
 }
 
@@ -169,7 +204,7 @@ fn show(text: &str, watch: bool) -> Result<()> {
     print(&format!("{before}{text}"))
 }
 
-fn print(text: &str) -> Result<()> {
+pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("print")
 }

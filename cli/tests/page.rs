@@ -5,7 +5,7 @@
 const PAGE: &str = include_str!("../../docs/why.md");
 
 /// The files whose types are printed.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 13] = [
     include_str!("../src/cause/batch.rs"),
     include_str!("../src/cause/cron.rs"),
     include_str!("../src/cause/deletion.rs"),
@@ -15,7 +15,9 @@ const SOURCES: [&str; 11] = [
     include_str!("../src/cause/trouble.rs"),
     include_str!("../src/cause/workload.rs"),
     include_str!("../src/diagnosis.rs"),
+    include_str!("../src/preflight.rs"),
     include_str!("../src/status.rs"),
+    include_str!("../src/trace.rs"),
     include_str!("../../shared/src/api/explain.rs"),
 ];
 

@@ -4,6 +4,7 @@
 
 use futures::future::join_all;
 use kube::Client;
+use serde_json::Value;
 use shared::api::explain::{Explanation, WHY_PATH};
 
 use super::{Reader, get, list};
@@ -31,25 +32,34 @@ pub(crate) async fn lease(client: &Client, namespace: &str, name: &str) -> Seen<
 
 /// kube-controller-manager, as far as it can be seen.
 pub(crate) async fn manager(client: &Client) -> Manager {
+    let (lease, pod) = manager_pod(client).await;
+    Manager { controllers: pod.as_ref().map(|pod| controllers(&command(Object(pod)))), lease }
+}
+
+/// Its Lease, and the pod that holds it.
+pub(crate) async fn manager_pod(client: &Client) -> (Seen<Lease>, Option<Value>) {
     let path = format!("/api/v1/namespaces/{MANAGER_NAMESPACE}/pods");
     let selector = format!("&labelSelector=component%3D{MANAGER}");
     let (lease, pods) = tokio::join!(lease(client, MANAGER_NAMESPACE, MANAGER), list(client, &path, &selector));
-    let pods = pods.unwrap_or_default();
     let holder = lease.known().map(|lease| lease.pod().to_owned()).unwrap_or_default();
     // Its identity begins with the host's name, which a static pod's name ends with.
-    let pod = pods.iter().map(Object).find(|pod| pod.name().ends_with(&holder));
-    Manager { controllers: pod.map(controllers), lease }
+    let pod = pods.unwrap_or_default().into_iter().find(|pod| Object(pod).name().ends_with(&holder));
+    (lease, pod)
 }
 
-/// `--controllers` of a pod; all that are on by default where it doesn't say.
-fn controllers(pod: Object<'_>) -> String {
+/// What the containers of a pod are started with.
+pub(crate) fn command(pod: Object<'_>) -> Vec<String> {
     let words = |container: Object<'_>| {
         let args = container.texts("/args");
         container.texts("/command").into_iter().chain(args).map(str::to_owned).collect::<Vec<_>>()
     };
-    let mut words = pod.list("/spec/containers").flat_map(words);
-    let of = words.find_map(|word| word.strip_prefix("--controllers=").map(str::to_owned));
-    of.unwrap_or_else(|| "*".to_owned())
+    pod.list("/spec/containers").flat_map(words).collect()
+}
+
+/// `--controllers` on a command line; all that are on by default where it doesn't say.
+fn controllers(words: &[String]) -> String {
+    let of = words.iter().find_map(|word| word.strip_prefix("--controllers="));
+    of.unwrap_or("*").to_owned()
 }
 
 impl Reader<'_> {
@@ -92,7 +102,8 @@ impl Reader<'_> {
     }
 }
 
-async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &[String]) -> Asked {
+/// Asks one operator about the objects at these paths.
+pub(crate) async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &[String]) -> Asked {
     let lease = lease(client, reach.namespace(), operator).await;
     let mut asked = Asked { operator: operator.to_owned(), lease, ..Asked::default() };
     let pod = match &asked.lease {

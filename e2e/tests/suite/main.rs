@@ -16,6 +16,7 @@ mod endpointslice;
 mod explain;
 mod faults;
 mod leader;
+mod preflight;
 mod privilege;
 mod replicas;
 mod shadow;

@@ -1,0 +1,197 @@
+use serde_json::json;
+
+use super::*;
+use crate::preflight::roles::of_manifest;
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000_000).unwrap()
+}
+
+fn held(ago: i64) -> Seen<Lease> {
+    let renewed = now().checked_sub(jiff::SignedDuration::from_secs(ago)).unwrap();
+    Seen::Is(Lease { holder: "a_b".to_owned(), renewed: Some(renewed), acquired: None, seconds: 15 })
+}
+
+/// All as `kubectl apply -k` and kube-controller-manager leave it, before the takeover.
+fn installed() -> Facts {
+    let operator = "deployment-operator".to_owned();
+    let rules = of_manifest(&operator).unwrap();
+    let binding = json!({
+        "roleRef": { "name": operator },
+        "subjects": [{ "kind": "ServiceAccount", "namespace": "kube-system", "name": operator }],
+    });
+    let container = json!({ "image": "operators.local/deployment-operator:v0.1.0", "args": ["--secure-port=10257"] });
+    let deployment = json!({
+        "spec": { "replicas": 2, "template": { "spec": { "containers": [container] } } },
+        "status": { "readyReplicas": 2 },
+    });
+    Facts {
+        operator,
+        namespace: "kube-system".to_owned(),
+        now: now(),
+        lease: Seen::Absent,
+        manager: Manager { lease: held(1), controllers: Some("*".to_owned()) },
+        manager_flags: Some(Flags::new()),
+        own_flags: Flags::new(),
+        role: Seen::Is(json!({ "rules": rules })),
+        rules,
+        binding: Seen::Is(binding),
+        account: Seen::Is(json!({})),
+        deployment: Seen::Is(deployment),
+        pods: Vec::new(),
+        denied: Vec::new(),
+    }
+}
+
+/// What is said of all that is not fine.
+fn said(change: impl FnOnce(&mut Facts)) -> Vec<String> {
+    let mut facts = installed();
+    change(&mut facts);
+    let checks = facts.checks();
+    let told = checks.iter().filter(|check| check.level != Level::Fine);
+    told.map(|Check { about, level, text }| format!("{level:?} {about}: {text}")).collect()
+}
+
+#[test]
+fn nothing_is_said_where_all_is_as_it_should_be() {
+    assert_eq!(said(|_| ()), [""; 0]);
+}
+
+#[test]
+fn two_at_work_are_a_problem() {
+    let row = |lease: Seen<Lease>, manager: Manager, expected: &[&str]| {
+        let found = said(|facts| (facts.lease, facts.manager) = (lease.clone(), manager.clone()));
+        assert_eq!(found, expected, "{lease:?} {manager:?}");
+    };
+    let manager = |lease, controllers: Option<&str>| Manager { lease, controllers: controllers.map(str::to_owned) };
+    let off = Some("*,-deployment-controller");
+    row(held(90), manager(held(1), Some("*")), &[]);
+    row(
+        held(1),
+        manager(held(1), Some("*")),
+        &[
+            "Problem lease: a holds kube-system/deployment-operator, and kube-controller-manager runs deployment-controller, too",
+        ],
+    );
+    row(
+        held(1),
+        manager(held(1), off),
+        &["Warning lease: a holds kube-system/deployment-operator: the operator is at work already"],
+    );
+    row(Seen::Absent, manager(held(1), off), &["Warning lease: nobody runs deployment-controller"]);
+    row(
+        Seen::Absent,
+        manager(held(1), None),
+        &[
+            "Unknown lease: kube-controller-manager is at work and its --controllers cannot be seen: it must not run deployment-controller when the operator takes over",
+        ],
+    );
+    row(
+        Seen::Hidden,
+        manager(Seen::Hidden, None),
+        &["Unknown lease: who runs deployment-controller cannot be seen: its Lease, or kube-controller-manager's"],
+    );
+}
+
+#[test]
+fn a_role_that_differs_from_the_manifest_is_named() {
+    let without = |facts: &mut Facts| {
+        let mut rules = facts.rules.clone();
+        rules.retain(|rule| rule.resources != Some(vec!["deployments/status".to_owned()]));
+        facts.role = Seen::Is(json!({ "rules": rules }));
+    };
+    assert_eq!(
+        said(without),
+        ["Problem role: ClusterRole deployment-operator does not allow patch deployments.apps/status"]
+    );
+    let beyond = |facts: &mut Facts| {
+        let mut rules = facts.rules.clone();
+        let list = |text: &str| Some(vec![text.to_owned()]);
+        let verbs = vec!["delete".to_owned()];
+        rules.push(PolicyRule { verbs, api_groups: list(""), resources: list("nodes"), ..PolicyRule::default() });
+        facts.role = Seen::Is(json!({ "rules": rules }));
+    };
+    assert_eq!(
+        said(beyond),
+        ["Warning role: ClusterRole deployment-operator allows what this version does not need: delete nodes"]
+    );
+    assert_eq!(
+        said(|facts| facts.role = Seen::Is(json!({ "rules": "none" }))),
+        ["Problem role: ClusterRole deployment-operator has rules that cannot be read"]
+    );
+    assert_eq!(
+        said(|facts| {
+            facts.binding = Seen::Is(json!({ "roleRef": { "name": "deployment-operator" } }));
+            facts.account = Seen::Absent;
+        }),
+        [
+            "Problem role: ClusterRoleBinding deployment-operator does not bind ServiceAccount kube-system/deployment-operator to its ClusterRole",
+            "Problem role: ServiceAccount kube-system/deployment-operator is not there",
+        ]
+    );
+}
+
+#[test]
+fn what_was_never_installed_is_one_note() {
+    let nothing = |facts: &mut Facts| {
+        facts.role = Seen::Absent;
+        facts.binding = Seen::Absent;
+        facts.account = Seen::Absent;
+        facts.deployment = Seen::Absent;
+    };
+    assert_eq!(
+        said(nothing),
+        ["Warning installation: it is not there yet: `kubectl apply -k manifests/deployment-operator`"]
+    );
+}
+
+#[test]
+fn an_image_is_there_once_a_pod_was_started_from_it() {
+    let deployment = |replicas: i64, ready: i64| {
+        let mut deployment = installed().deployment.known().cloned().unwrap();
+        deployment["spec"]["replicas"] = replicas.into();
+        deployment["status"]["readyReplicas"] = ready.into();
+        Seen::Is(deployment)
+    };
+    let image = "operators.local/deployment-operator:v0.1.0";
+    let of = "Deployment kube-system/deployment-operator";
+    assert_eq!(said(|facts| facts.deployment = deployment(2, 1)), [""; 0]);
+    assert_eq!(
+        said(|facts| facts.deployment = deployment(2, 0)),
+        [format!("Problem image: {image}: no pod of {of} is ready")]
+    );
+    assert_eq!(
+        said(|facts| facts.deployment = deployment(0, 0)),
+        [format!("Unknown image: {image}: {of} wants no pods yet")]
+    );
+    let waiting =
+        json!({ "status": { "containerStatuses": [{ "state": { "waiting": { "reason": "ErrImagePull" } } }] } });
+    assert_eq!(
+        said(|facts| facts.pods = vec![waiting]),
+        [format!("Problem image: {image} is not there, or cannot be pulled")]
+    );
+}
+
+#[test]
+fn a_right_that_the_caller_lacks_is_a_problem() {
+    let right = Right {
+        verb: "list".to_owned(),
+        group: "apps".to_owned(),
+        resource: "deployments".to_owned(),
+        name: String::new(),
+    };
+    assert_eq!(said(|facts| facts.denied = vec![right]), ["Problem rights: you may not list deployments.apps"]);
+}
+
+#[test]
+fn another_minor_version_is_said() {
+    let row = |version: &str, level, expected: &str| {
+        let found = server(version, "v1.36.3");
+        assert_eq!((found.level, found.text.as_str()), (level, expected));
+    };
+    row("v1.36.0+k3s1", Level::Fine, "the cluster is v1.36.0+k3s1, operators do as v1.36.3");
+    let skew =
+        "the cluster is v1.35.2, operators do as v1.36.3: a takeover changes the version of its controllers, too";
+    row("v1.35.2", Level::Warning, skew);
+    row("", Level::Unknown, "the cluster's version \"\" cannot be read");
+}

@@ -1,0 +1,280 @@
+//! Reads what is to be checked, runs the shadows, and waits until each has come to rest.
+//!
+//! Left out: judging.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use futures::future::join_all;
+use futures::{StreamExt, stream};
+use http::Request;
+use jiff::Timestamp;
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::api::PostParams;
+use kube::config::{AuthInfo, Kubeconfig};
+use kube::{Api, Client};
+use serde_json::Value;
+use shared::api::explain::{SHADOW_PATH, ShadowReport};
+use shared::runtime::flags::KUBERNETES_VERSION;
+use tokio::time::{Instant, sleep};
+
+use super::checks::{Facts, server};
+use super::flags::{self, Flags};
+use super::roles::{self, Right};
+use super::shadows::{Launcher, Shadow};
+use super::{Answer, Inspected, Level, Preflight};
+use crate::evidence::{Manager, Seen};
+use crate::lease::Lease;
+use crate::object::Object;
+use crate::reach::{Reach, ReachOptions, Refused, Servers};
+use crate::read::asked::{command, lease, manager_pod};
+use crate::read::{get, list};
+
+/// So many shadows run at a time.
+const AT_A_TIME: usize = 8;
+/// What is said of an operator that there is an answer of.
+pub(super) const ANSWERED: &str = "has come to an answer";
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// What a preflight is made with.
+pub struct PreflightOptions {
+    /// The operators.
+    pub operators: Vec<&'static str>,
+    /// The program that has them in it; without it the one beside this one, or on the PATH.
+    pub program: Option<PathBuf>,
+    /// The shadows' cluster and user: its current context.
+    pub kubeconfig: Kubeconfig,
+    /// How long each shadow may take to come to rest.
+    pub timeout: Duration,
+    /// Where operators are, and whose token their shadows are shown where the kubeconfig has none.
+    pub reach: ReachOptions,
+}
+
+/// All that is the same for every operator.
+struct Cluster {
+    client: Client,
+    auth: AuthInfo,
+    reach: ReachOptions,
+    manager: Manager,
+    manager_flags: Option<Flags>,
+    denied: BTreeSet<Right>,
+}
+
+/// Runs the shadows, and looks at everything else. `progress` is told how far each is, whenever there is something new.
+///
+/// # Errors
+/// When the cluster does not answer, or there is no program to run.
+pub async fn preflight(
+    (client, auth): (Client, AuthInfo),
+    options: PreflightOptions,
+    now: impl Fn() -> Timestamp,
+    progress: &impl Fn(&BTreeMap<&'static str, String>),
+) -> Result<Preflight> {
+    let PreflightOptions { operators, program, kubeconfig, timeout, reach } = options;
+    let launcher = Launcher::new(program, &kubeconfig)?;
+    let version = get_version(&client).await.context("ask for the cluster's version")?;
+    let (manager_lease, pod) = manager_pod(&client).await;
+    let words = pod.as_ref().map(|pod| command(Object(pod)));
+    let manager_flags = words.as_deref().map(flags::of_words);
+    let controllers =
+        manager_flags.as_ref().map(|flags| flags.get("controllers").map_or("*", String::as_str).to_owned());
+    let denied = denied(&client, &operators).await?;
+    let manager = Manager { lease: manager_lease, controllers };
+    let cluster = Cluster { client, auth, reach, manager, manager_flags, denied };
+    let states = std::cell::RefCell::new(BTreeMap::new());
+    let tell = |operator: &'static str, state: String| {
+        if states.borrow_mut().insert(operator, state.clone()) != Some(state) {
+            progress(&states.borrow());
+        }
+    };
+    let inspected = stream::iter(operators).map(|operator| {
+        let (launcher, cluster, tell, now) = (&launcher, &cluster, &tell, now());
+        async move { cluster.inspect(operator, launcher, timeout, now, tell).await }
+    });
+    let mut operators = Vec::new();
+    let mut inspected = inspected.buffer_unordered(AT_A_TIME);
+    while let Some(found) = inspected.next().await {
+        operators.push(found?);
+    }
+    operators.sort_by(|a, b| a.operator.cmp(&b.operator));
+    Ok(Preflight { time: now(), checks: vec![server(&version, KUBERNETES_VERSION)], operators })
+}
+
+impl Cluster {
+    async fn inspect(
+        &self,
+        operator: &'static str,
+        launcher: &Launcher,
+        timeout: Duration,
+        now: Timestamp,
+        tell: &impl Fn(&'static str, String),
+    ) -> Result<Inspected> {
+        tell(operator, "is started".to_owned());
+        let own_flags = flags::of_help(&launcher.help(operator).await?);
+        let facts = self.facts(operator, own_flags, now).await?;
+        let checks = facts.checks();
+        let denied = checks.iter().find(|check| check.about == "rights" && check.level == Level::Problem);
+        let (report, failure) = if let Some(check) = denied {
+            // It would wait in vain for what it may not list.
+            (None, Some(check.text.clone()))
+        } else {
+            let given = flags::for_shadow(&facts.own_flags, self.manager_flags.as_ref());
+            match launcher.start(operator, &given) {
+                Ok(mut shadow) => {
+                    let found = self.wait(operator, &mut shadow, timeout, tell).await;
+                    shadow.end().await?;
+                    found
+                }
+                Err(error) => (None, Some(format!("{error:#}"))),
+            }
+        };
+        let answer = match (&report, &failure) {
+            (Some(report), None) if report.differences.is_empty() => Answer::Nothing,
+            (Some(_), None) => Answer::Differences,
+            (Some(_), Some(_)) => Answer::Unfinished,
+            (None, _) => Answer::Failed,
+        };
+        tell(operator, ANSWERED.to_owned());
+        Ok(Inspected { operator: operator.to_owned(), answer, report, failure: failure.unwrap_or_default(), checks })
+    }
+
+    /// What the shadow says once everything was looked at and is at rest; or what it said last, and why that is not all.
+    async fn wait(
+        &self,
+        operator: &'static str,
+        shadow: &mut Shadow,
+        timeout: Duration,
+        tell: &impl Fn(&'static str, String),
+    ) -> (Option<ShadowReport>, Option<String>) {
+        let servers = match shadow.address() {
+            Ok(address) => Servers::from([(operator.to_owned(), address)]),
+            Err(error) => return (None, Some(format!("{error:#}"))),
+        };
+        let options = ReachOptions { servers, ..self.reach.clone() };
+        let reach = Reach::new(self.client.clone(), self.auth.clone(), options);
+        if let Err(error) = reach.token().await {
+            return (None, Some(format!("{error:#}")));
+        }
+        let deadline = Instant::now() + timeout;
+        let (mut last, mut why) = (None, "it has not answered".to_owned());
+        while Instant::now() < deadline {
+            if let Some(how) = shadow.ended() {
+                return (last, Some(how));
+            }
+            match reach.ask::<ShadowReport>(operator, "", SHADOW_PATH).await {
+                Ok(report) => {
+                    let seen: u64 = report.looked_at.values().sum();
+                    why = match (report.complete, report.moving) {
+                        (true, 0) => return (Some(report), None),
+                        (true, moving) => format!("{seen} looked at, {moving} not at rest"),
+                        (false, _) => format!("{seen} looked at so far"),
+                    };
+                    last = Some(report);
+                }
+                Err(error) if error.is::<Refused>() => return (last, Some(format!("{error:#}"))),
+                Err(error) if last.is_none() => why = format!("{error:#}"),
+                Err(_) => {}
+            }
+            tell(operator, why.clone());
+            sleep(PERIOD).await;
+        }
+        (last, Some(format!("time was up after {} s: {why}", timeout.as_secs())))
+    }
+
+    async fn facts(&self, operator: &str, own_flags: Flags, now: Timestamp) -> Result<Facts> {
+        let (client, namespace) = (&self.client, &self.reach.namespace);
+        let rbac = "/apis/rbac.authorization.k8s.io/v1";
+        let paths = [
+            format!("{rbac}/clusterroles/{operator}"),
+            format!("{rbac}/clusterrolebindings/{operator}"),
+            format!("/api/v1/namespaces/{namespace}/serviceaccounts/{operator}"),
+            format!("/apis/apps/v1/namespaces/{namespace}/deployments/{operator}"),
+        ];
+        let [role, binding, account, deployment] = &paths;
+        let of_name = format!("&labelSelector=app.kubernetes.io%2Fname%3D{operator}");
+        let pods = format!("/api/v1/namespaces/{namespace}/pods");
+        let (lease, role, binding, account, deployment, pods): (Seen<Lease>, _, _, _, _, _) = tokio::join!(
+            lease(client, namespace, operator),
+            seen(client, role),
+            seen(client, binding),
+            seen(client, account),
+            seen(client, deployment),
+            list(client, &pods, &of_name),
+        );
+        let rules = roles::of_manifest(operator)?;
+        let needed = needed(&rules);
+        Ok(Facts {
+            operator: operator.to_owned(),
+            namespace: namespace.clone(),
+            now,
+            lease,
+            manager: self.manager.clone(),
+            manager_flags: self.manager_flags.clone(),
+            own_flags,
+            denied: self.denied.iter().filter(|right| needed.contains(right)).cloned().collect(),
+            rules,
+            role,
+            binding,
+            account,
+            deployment,
+            pods: pods.unwrap_or_default(),
+        })
+    }
+}
+
+async fn get_version(client: &Client) -> Result<String> {
+    let request = Request::get("/version").body(Vec::new()).context("make a request")?;
+    let version: Value = client.request(request).await?;
+    Ok(Object(&version).text("/gitVersion").to_owned())
+}
+
+async fn seen(client: &Client, path: &str) -> Seen<Value> {
+    match get(client, path).await {
+        Ok(Some(object)) => Seen::Is(object),
+        Ok(None) => Seen::Absent,
+        Err(_) => Seen::Hidden,
+    }
+}
+
+/// What a shadow needs of its caller: to read what the operator reads, and to ask who somebody is and what they may.
+fn needed(rules: &[k8s_openapi::api::rbac::v1::PolicyRule]) -> BTreeSet<Right> {
+    let review = |group: &str, resource: &str| Right {
+        verb: "create".to_owned(),
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        name: String::new(),
+    };
+    let reviews =
+        [review("authentication.k8s.io", "tokenreviews"), review("authorization.k8s.io", "subjectaccessreviews")];
+    roles::reads(rules).into_iter().chain(reviews).collect()
+}
+
+/// What the caller lacks of that, for any of the operators.
+async fn denied(client: &Client, operators: &[&str]) -> Result<BTreeSet<Right>> {
+    let mut all = BTreeSet::new();
+    for operator in operators {
+        all.extend(needed(&roles::of_manifest(operator)?));
+    }
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let asked = all.into_iter().map(async |right| {
+        let (resource, subresource) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
+        let of = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let attributes = ResourceAttributes {
+            verb: of(&right.verb),
+            group: of(&right.group),
+            resource: of(resource),
+            subresource: of(subresource),
+            name: of(&right.name),
+            ..ResourceAttributes::default()
+        };
+        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+        let review = SelfSubjectAccessReview { spec, ..Default::default() };
+        let answer = reviews.create(&PostParams::default(), &review).await;
+        let answer = answer.map_err(|error| anyhow!(error)).context("ask what you may")?;
+        Ok::<_, anyhow::Error>((right, answer.status.is_some_and(|status| status.allowed)))
+    });
+    let answers: Vec<(Right, bool)> = join_all(asked).await.into_iter().collect::<Result<_>>()?;
+    Ok(answers.into_iter().filter(|(_, allowed)| !allowed).map(|(right, _)| right).collect())
+}

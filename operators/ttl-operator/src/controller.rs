@@ -1,0 +1,78 @@
+//! The operator as a process, and one sync on one screen.
+//!
+//! Left out: which change enqueues which Node, which is in `changes`.
+
+mod changes;
+
+use std::sync::Arc;
+
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::Key;
+use shared::api::resource::NODES;
+use shared::runtime::clock::Clock;
+use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::queue::Backoff;
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
+
+use crate::apply::{Outcome, Writer};
+use crate::flags::Flags;
+use crate::observe::{Caches, Informers};
+use crate::plan::plan;
+
+/// Upstream's.
+const WORKERS: usize = 5;
+
+/// The operator as a process.
+pub struct TtlOperator;
+
+impl Operator for TtlOperator {
+    const NAMES: Names =
+        Names { operator: "ttl-operator", controller: "ttl-controller", event_source: "ttl-controller" };
+    type Flags = Flags;
+
+    fn set_up(_: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("ttlcontroller", Backoff::default());
+        let control = setup.control(&queue);
+        let (caches, Informers { mut nodes }) = Caches::new();
+        let caches = Arc::new(caches);
+        // A standby that takes over goes on from where the cluster came from.
+        let counting = Arc::clone(&caches);
+        nodes.on_change_at_any_time(move |_| counting.note_size());
+        nodes.on_change(setup.effects(&queue).of(&caches, Caches::node_changed));
+        setup.watch(nodes);
+        let controller = TtlController {
+            caches,
+            writer: Writer { control },
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.work(Arc::new(controller), &queue, WORKERS);
+    }
+}
+
+/// Syncs Nodes.
+struct TtlController {
+    caches: Arc<Caches>,
+    writer: Writer,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for TtlController {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let plan = plan(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        error.map_or(Ok(Requeue::Done), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&NODES)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        self.caches.observe(key).iter().map(|observed| stage(&plan(observed))).collect()
+    }
+}

@@ -1,0 +1,72 @@
+//! Reads one Node, and how large the cluster is.
+//!
+//! What was decided of the size is remembered: within an overlap of two boundaries it depends on where the cluster
+//! comes from. Left out: what a former process has seen, as upstream.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
+use shared::runtime::informer::{Informer, InformerBuilder};
+
+use crate::objects::Node;
+use crate::plan::Boundary;
+
+/// What is known of one Node, and of the cluster that it is in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The Node.
+    pub node: Arc<Node>,
+    /// How many Nodes there are.
+    pub nodes: usize,
+    /// What is right for so many.
+    pub boundary: Boundary,
+}
+
+/// What this operator follows.
+pub struct Caches {
+    /// All Nodes.
+    pub nodes: Arc<Cache<Node>>,
+    /// How large their number was.
+    pub size: Size,
+}
+
+/// What fills the caches.
+pub(crate) struct Informers {
+    pub(crate) nodes: Informer<Node>,
+}
+
+/// The boundary that was right for the number of Nodes when it last changed.
+#[derive(Default)]
+pub struct Size(Mutex<Boundary>);
+
+impl Size {
+    /// What is right for this number of Nodes, after those before.
+    pub fn boundary(&self, nodes: usize) -> Boundary {
+        self.last().after(nodes)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Boundary> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let nodes = InformerBuilder::new().metadata_only().build();
+        (Self { nodes: nodes.cache(), size: Size::default() }, Informers { nodes })
+    }
+
+    /// Takes in how many Nodes there are now.
+    pub fn note_size(&self) {
+        let mut last = self.size.last();
+        *last = last.after(self.nodes.len());
+    }
+
+    /// Reads the Node of this key; none if it is gone.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        let (node, nodes) = (self.nodes.get(key)?, self.nodes.len());
+        Some(Observed { node, nodes, boundary: self.size.boundary(nodes) })
+    }
+}
