@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::cause::refusal::Refusal;
 use crate::words::{lasting, line, list, many, when};
 
 /// Why nobody acts on an object that is not at rest.
@@ -153,7 +154,12 @@ impl Operators {
             }
             Self::BackOff { operator, failures, error, next_try } => {
                 let next = next_try.map(|time| format!(", next try {}", when(time, now))).unwrap_or_default();
-                let said = if error.is_empty() { String::new() } else { format!(": {}", line(error)) };
+                let refusal = Refusal::read(error);
+                let said = if let Refusal::Other { message } = &refusal {
+                    if message.is_empty() { String::new() } else { format!(": {message}") }
+                } else {
+                    format!(": refused by {refusal}")
+                };
                 format!("{operator} failed {} in a row{next}{said}", many(i64::from(*failures), "time"))
             }
             Self::Queued { operator, since } => format!("it waits in the queue of {operator} {}", lasting(*since, now)),

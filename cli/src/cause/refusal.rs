@@ -69,6 +69,11 @@ pub enum Refusal {
         /// Its name.
         name: String,
     },
+    /// The pod names a `RuntimeClass` that is not there.
+    NoRuntimeClass {
+        /// Its name.
+        name: String,
+    },
     /// The namespace is being deleted.
     NamespaceEnding {
         /// Its name.
@@ -168,6 +173,9 @@ impl Refusal {
         if let Some(name) = between(message, "no PriorityClass with name ", " was found") {
             return Some(Self::NoPriorityClass { name: name.to_owned() });
         }
+        if let Some(name) = between(message, "RuntimeClass \"", "\" not found") {
+            return Some(Self::NoRuntimeClass { name: name.to_owned() });
+        }
         let namespace = between(message, "unable to create new content in namespace ", " because")?;
         Some(Self::NamespaceEnding { namespace: namespace.to_owned() })
     }
@@ -197,6 +205,7 @@ impl fmt::Display for Refusal {
             Self::LimitRange { message } => write!(f, "a LimitRange: {message}"),
             Self::NoServiceAccount { name } => write!(f, "the apiserver: there is no ServiceAccount `{name}`"),
             Self::NoPriorityClass { name } => write!(f, "the apiserver: there is no PriorityClass `{name}`"),
+            Self::NoRuntimeClass { name } => write!(f, "the apiserver: there is no RuntimeClass `{name}`"),
             Self::NamespaceEnding { namespace } => write!(f, "the apiserver: namespace `{namespace}` is being deleted"),
             Self::Invalid { message } => write!(f, "the apiserver, as invalid: {message}"),
             Self::NotAllowed { message } | Self::Other { message } => write!(f, "the apiserver: {message}"),
@@ -252,6 +261,10 @@ mod tests {
         row(
             "pods \"a\" is forbidden: no PriorityClass with name high was found",
             "the apiserver: there is no PriorityClass `high`",
+        );
+        row(
+            "pods \"a\" is forbidden: pod rejected: RuntimeClass \"sandboxed\" not found",
+            "the apiserver: there is no RuntimeClass `sandboxed`",
         );
         row(
             "pods \"a\" is forbidden: unable to create new content in namespace team because it is being terminated",

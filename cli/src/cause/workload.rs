@@ -69,8 +69,10 @@ pub enum Workload {
     },
     /// Nobody wants a pod.
     ScaledToZero {
-        /// Which autoscaler said so; `""` for none.
+        /// Which autoscaler would scale it; `""` for none.
         autoscaler: String,
+        /// Whether that one may have said so: with `minReplicas: 0`.
+        may_be_its: bool,
         /// How many pods are still there.
         left: i64,
     },
@@ -186,7 +188,7 @@ impl Workload {
             Self::Paused { updated: Pods { count, of } } => {
                 format!("its rollout is paused: {count} of {} are of the new template", many(*of, "pod"))
             }
-            Self::ScaledToZero { autoscaler, left } => scaled_to_zero(autoscaler, *left),
+            Self::ScaledToZero { autoscaler, may_be_its, left } => scaled_to_zero(autoscaler, *may_be_its, *left),
             Self::MinReady { waiting: Pods { count, of }, seconds, until } => {
                 let next = until.map(|time| format!(", the next one counts {}", when(time, now))).unwrap_or_default();
                 format!("{count} of {} ready, but not for {seconds} s yet (minReadySeconds){next}", are(*of))
@@ -231,10 +233,12 @@ fn absent(kind: &str, namespace: &str, similar: &[String]) -> String {
     format!("there is no such {kind}{place}{near}")
 }
 
-fn scaled_to_zero(autoscaler: &str, left: i64) -> String {
-    let asked = if autoscaler.is_empty() { String::new() } else { format!(" by {autoscaler}") };
+fn scaled_to_zero(autoscaler: &str, may_be_its: bool, left: i64) -> String {
+    let asked = if may_be_its { format!(" by {autoscaler}") } else { String::new() };
+    let is_idle = !may_be_its && !autoscaler.is_empty();
+    let idle = if is_idle { format!(", and {autoscaler} leaves alone what is at zero") } else { String::new() };
     let left = if left == 0 { String::new() } else { format!(", {left} still there") };
-    format!("no pod is asked for{asked} (replicas: 0){left}")
+    format!("no pod is asked for{asked} (replicas: 0){left}{idle}")
 }
 
 fn pods_text(Pods { count, of }: Pods, example: &str, trouble: &Trouble, is_late: bool) -> String {

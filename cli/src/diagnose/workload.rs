@@ -148,19 +148,27 @@ impl<'a> Fleet<'a> {
         };
         let scaler = self.evidence.of_kind("HorizontalPodAutoscaler").find(is_target);
         let autoscaler = scaler.map(Object::called).unwrap_or_default();
-        (self.wanted == 0).then(|| Workload::ScaledToZero { autoscaler, left: self.there() }.into())
+        let may_be_its = scaler.is_some_and(|scaler| scaler.number("/spec/minReplicas") == Some(0));
+        (self.wanted == 0).then(|| Workload::ScaledToZero { autoscaler, may_be_its, left: self.there() }.into())
     }
 
     fn is_late(&self) -> bool {
         self.object.condition("Progressing").is_some_and(|condition| condition.reason == "ProgressDeadlineExceeded")
     }
 
-    /// The trouble that explains most, and of several that explain as much the one that most pods have.
+    /// The trouble that explains most, and of several that explain as much the one that most pods have. What passes by
+    /// itself is none, unless it takes too long or the next pod waits for it.
     fn troubled(&self) -> Option<Cause> {
         let is_short = self.there() < self.wanted;
-        let all = self.pods.iter().chain(self.in_the_way.iter().filter(|_| is_short));
-        let troubles = all.filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?)));
-        let troubles: Vec<(Object<'_>, Trouble)> = troubles.filter(|(_, trouble)| !trouble.is_passing()).collect();
+        let is_late = self.is_late();
+        let troubles_of = |pods: &[Object<'a>]| -> Vec<(Object<'a>, Trouble)> {
+            pods.iter().filter_map(|pod| Some((*pod, pods::trouble(self.evidence, *pod)?))).collect()
+        };
+        let mut troubles = troubles_of(&self.pods);
+        troubles.retain(|(_, trouble)| is_late || !trouble.is_passing());
+        if is_short {
+            troubles.extend(troubles_of(&self.in_the_way));
+        }
         let mut counts = HashMap::new();
         for (_, trouble) in &troubles {
             *counts.entry(discriminant(trouble)).or_insert(0) += 1;
@@ -170,10 +178,7 @@ impl<'a> Fleet<'a> {
         let (_, count) = weigh(trouble);
         let of = self.wanted.max(count);
         let pods = Pods { count, of };
-        Some(
-            Workload::Pods { pods, example: pod.name().to_owned(), trouble: trouble.clone(), is_late: self.is_late() }
-                .into(),
-        )
+        Some(Workload::Pods { pods, example: pod.name().to_owned(), trouble: trouble.clone(), is_late }.into())
     }
 
     fn on_the_way(&self) -> Option<Cause> {

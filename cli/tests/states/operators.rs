@@ -133,6 +133,15 @@ fn waiting() -> Vec<Row> {
             "web: replicaset-operator failed 4 times in a row, next try in 12 s: etcdserver: request timed out",
         ),
         row(
+            says(short(&json!({})), "deployment-operator", ("deployments.apps", "web"), |said| {
+                let refused =
+                    "\"web-1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+                fails(said, "create web-1", refused);
+            }),
+            Stuck,
+            "web: deployment-operator failed 4 times in a row, next try in 12 s: refused by policy `p`: no",
+        ),
+        row(
             said(|said| said.keys[0].standing.queued = Some(at(-9))),
             Stuck,
             "web: it waits in the queue of replicaset-operator for 9 s",

@@ -154,11 +154,17 @@ fn whole_pods() -> Vec<Row> {
         &waiting("ErrImagePull", "not found"),
         &json!({ "metadata": { "name": "web-b", "uid": "web-b" } }),
     ));
+    let mut initializing = late[..2].to_vec();
+    let init = json!([{ "name": "migrate", "state": { "running": {} } }]);
+    initializing.push(pod_in(&waiting("PodInitializing", ""), &json!({ "status": { "initContainerStatuses": init } })));
     let strategy = json!({ "spec": { "strategy": { "type": "Recreate" } } });
     let deleted = json!({ "deletionTimestamp": time(-60), "finalizers": ["acme.example/hold"] });
     let old = pod("web-old", &json!({ "metadata": deleted }));
     let recreated = vec![deployment(1, &strategy), replica_set(1, &json!({})), old];
+    let old = pod("web-old", &json!({ "metadata": { "deletionTimestamp": time(20) } }));
+    let ending = vec![deployment(1, &strategy), replica_set(1, &json!({})), old];
     vec![
+        row(evidence(ending), InProgress, "web: 1 of 1 pod is not ready: web-old: its containers are ending"),
         row(
             evidence(recreated),
             Stuck,
@@ -183,6 +189,11 @@ fn whole_pods() -> Vec<Row> {
             evidence(late),
             Stuck,
             "web: 2 of 3 pods are not ready: web-a and 1 other: image `web:2` cannot be pulled (ErrImagePull): not found (past its progress deadline)",
+        ),
+        row(
+            evidence(initializing),
+            Stuck,
+            "web: 1 of 3 pods are not ready: web-a: init container migrate runs (0 of 1 are done) (past its progress deadline)",
         ),
         row(evidence(vec![pod("web-a", &json!({}))]), AtRest, "web-a: it is ready"),
         row(

@@ -122,10 +122,13 @@ fn of_spec() -> Vec<Row> {
     clashing.objects.push(clash);
     let selector = |value: Value| rolled_out(1, 1, &json!({ "spec": { "selector": value } }));
     let scaler = json!({
-        "spec": { "scaleTargetRef": { "kind": "Deployment", "name": "web" }, "minReplicas": 0, "maxReplicas": 9 },
+        "spec": { "scaleTargetRef": { "kind": "Deployment", "name": "web" }, "minReplicas": 1, "maxReplicas": 9 },
     });
     let mut scaled = rolled_out(0, 0, &json!({}));
     scaled.objects.push(object("autoscaling/v2", "HorizontalPodAutoscaler", "web", &scaler));
+    let mut to_zero = rolled_out(0, 0, &json!({}));
+    let scaler = with(scaler, &json!({ "spec": { "minReplicas": 0 } }));
+    to_zero.objects.push(object("autoscaling/v2", "HorizontalPodAutoscaler", "web", &scaler));
     vec![
         row(clashing, Stuck, "web: its selector also selects the pods of deployment/api"),
         row(
@@ -150,7 +153,12 @@ fn of_spec() -> Vec<Row> {
         ),
         row(rolled_out(0, 0, &json!({})), AtRest, "web: no pod is asked for (replicas: 0)"),
         row(rolled_out(1, 0, &json!({})), InProgress, "web: no pod is asked for (replicas: 0), 1 still there"),
-        row(scaled, AtRest, "web: no pod is asked for by horizontalpodautoscaler/web (replicas: 0)"),
+        row(
+            scaled,
+            AtRest,
+            "web: no pod is asked for (replicas: 0), and horizontalpodautoscaler/web leaves alone what is at zero",
+        ),
+        row(to_zero, AtRest, "web: no pod is asked for by horizontalpodautoscaler/web (replicas: 0)"),
     ]
 }
 

@@ -18,7 +18,7 @@ const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
 /// The start of the minute that came so many minutes ago.
 #[expect(clippy::disallowed_methods, reason = "the operator reads the clock of the machine")]
-fn minute(ago: i64) -> Result<Timestamp> {
+pub(crate) fn minute(ago: i64) -> Result<Timestamp> {
     let now = Timestamp::now().as_second();
     Ok(Timestamp::from_second((now.div_euclid(60) - ago) * 60)?)
 }
@@ -29,7 +29,7 @@ fn daily(at: Timestamp) -> String {
 }
 
 /// A CronJob that has nothing to do yet.
-fn cron_job(name: &str, concurrency: &str, of: &Value) -> Value {
+pub(crate) fn cron_job(name: &str, concurrency: &str, of: &Value) -> Value {
     let mut template = of["spec"].clone();
     template["template"]["metadata"]["labels"] = json!({"app": name});
     json!({
@@ -52,7 +52,7 @@ async fn due(scene: &Scene, of: &Value, at: Timestamp) -> Result<()> {
 
 /// Creates the CronJob with this schedule, whose times were last looked at at `before`: they count, because the schedule
 /// was never another one.
-async fn due_since(scene: &Scene, of: &Value, schedule: &str, before: Timestamp) -> Result<()> {
+pub(crate) async fn due_since(scene: &Scene, of: &Value, schedule: &str, before: Timestamp) -> Result<()> {
     let suspend = of["spec"]["suspend"].as_bool().unwrap_or_default();
     let mut of = of.clone();
     of["spec"]["schedule"] = json!(schedule);

@@ -20,28 +20,45 @@ pub(crate) fn operators() -> impl Iterator<Item = &'static str> {
     OPERATORS.iter().map(String::as_str)
 }
 
+/// The cluster that tests share, and where its operators listen.
+struct Shared {
+    cluster: Arc<Cluster>,
+    ports: Vec<(String, u16)>,
+}
+
 /// The cluster shared by all tests of this process, with every operator at work and no kube-controller-manager. It lives
 /// in a thread with a runtime of its own, as each test's runtime ends with the test.
 pub(crate) fn shared() -> Result<Arc<Cluster>> {
-    static SHARED: OnceLock<Result<Arc<Cluster>, String>> = OnceLock::new();
+    start_shared().map(|shared| Arc::clone(&shared.cluster))
+}
+
+/// Where the operators of the shared cluster listen; none are known where it is an external one.
+pub(crate) fn shared_ports() -> Result<&'static [(String, u16)]> {
+    start_shared().map(|shared| &*shared.ports)
+}
+
+fn start_shared() -> Result<&'static Shared> {
+    static SHARED: OnceLock<Result<Shared, String>> = OnceLock::new();
     let started = SHARED.get_or_init(|| {
         let thread = thread::Builder::new().name("shared-cluster".to_owned()).spawn(|| {
             scene::runtime()?.block_on(async {
                 if is_external() {
-                    return Ok(Arc::new(Cluster::external(None)?));
+                    return Ok(Shared { cluster: Arc::new(Cluster::external(None)?), ports: Vec::new() });
                 }
                 let cluster = Cluster::start(ClusterOptions::default()).await?;
+                let mut ports = Vec::new();
                 for operator in start_operators(&cluster, operators()).await? {
+                    ports.push((operator.name().to_owned(), operator.port()));
                     // Dropped it would be killed; the guard ends it with the process.
                     std::mem::forget(operator);
                 }
-                Ok(Arc::new(cluster))
+                Ok(Shared { cluster: Arc::new(cluster), ports })
             })
         });
         let joined = thread.map_err(|error| error.to_string())?.join();
         joined.unwrap_or_else(|_| anyhow::bail!("starting the cluster panicked")).map_err(|error| format!("{error:#}"))
     });
-    started.clone().map_err(anyhow::Error::msg).context("start the shared cluster")
+    started.as_ref().map_err(anyhow::Error::msg).context("start the shared cluster")
 }
 
 /// Whether the cluster of `KUBECONFIG` is to be tested.

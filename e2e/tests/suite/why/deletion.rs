@@ -1,0 +1,177 @@
+//! What was deleted and does not go, and what has an owner that is none.
+//!
+//! Left out: finalizers that other projects' controllers take away, but for one.
+
+use anyhow::{Context, Result, ensure};
+use futures::FutureExt;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::workloads::of;
+use super::{Row, play_family, row, with};
+use crate::support::{DEADLINE, Scene, deployment, template};
+
+const HOLD: &str = "e2e.example/hold";
+
+#[test]
+fn what_does_not_go_says_who_holds_it() -> Result<()> {
+    play_family(&rows())
+}
+
+pub(super) fn rows() -> Vec<Row> {
+    [finalizers(), namespaces(), pods(), owners()].into_iter().flatten().collect()
+}
+
+fn finalizers() -> Vec<Row> {
+    vec![
+        row(
+            "A finalizer stays",
+            "cm/web",
+            "web: deleted * s ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            |scene| deleted(scene, HOLD).boxed_local(),
+        ),
+        row(
+            "A finalizer of a known project stays",
+            "cm/web",
+            "web: deleted * s ago; it waits for the finalizer `resources-finalizer.argocd.argoproj.io/background`, which Argo CD removes",
+            |scene| deleted(scene, "resources-finalizer.argocd.argoproj.io/background").boxed_local(),
+        ),
+        row(
+            "A deletion in the foreground waits for a dependent",
+            "deployment/web",
+            "web: deleted * s ago in the foreground; it waits for 1 dependent: replicaset/web-*, which has the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            |scene| blocked(scene).boxed_local(),
+        ),
+    ]
+}
+
+fn namespaces() -> Vec<Row> {
+    vec![
+        row(
+            "A namespace does not end, as something in it stays",
+            "ns/*",
+            "*: deleted * s ago; it is not empty: configmaps has 1 resource instances; finalizers: e2e.example/hold in 1 resource instances; whoever put it there (e2e.example) removes `e2e.example/hold`",
+            |scene| {
+                async move {
+                    scene.apply(&held("ConfigMap", HOLD)).await?;
+                    scene.delete_namespace().await
+                }
+                .boxed_local()
+            },
+        ),
+        row(
+            "A namespace is empty, and somebody holds it",
+            "ns/*",
+            "*: deleted * s ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            |scene| held_namespace(scene).boxed_local(),
+        ),
+    ]
+}
+
+fn pods() -> Vec<Row> {
+    vec![
+        row(
+            "A pod's containers take their time",
+            "pod/web",
+            "web: deleted; its containers on node node-* are ending, at the latest in * min",
+            |scene| staying(scene, 3600).boxed_local(),
+        ),
+        row(
+            "A pod's node does not let it go",
+            "pod/web",
+            "web: deleted * s ago; its grace is over, and node node-* has not let it go",
+            |scene| staying(scene, 1).boxed_local(),
+        ),
+    ]
+}
+
+fn owners() -> Vec<Row> {
+    vec![
+        row(
+            "The owner is in another namespace",
+            "cm/web",
+            "web: its owner configmap/owner is not in its namespace, so nobody owns it and it will be deleted: …",
+            |scene| {
+                async move {
+                    let there = scene.beside("there").await?;
+                    let owner = there.apply(&of("v1", "ConfigMap", "owner", &json!({}))).await?;
+                    kept(scene, &owner.uid().context("no uid")?).await
+                }
+                .boxed_local()
+            },
+        ),
+        row(
+            "The owner is gone, and the garbage collector may not delete what it left",
+            "cm/web",
+            "web: garbage-collector-operator failed * times in a row, next try in * s: refused by policy `*`: nothing is deleted here",
+            |scene| kept(scene, "00000000-0000-0000-0000-000000000001").boxed_local(),
+        ),
+    ]
+}
+
+/// An object with this finalizer.
+fn held(kind: &str, finalizer: &str) -> Value {
+    of("v1", kind, "web", &json!({"metadata": {"finalizers": [finalizer]}}))
+}
+
+async fn deleted(scene: &Scene, finalizer: &str) -> Result<()> {
+    scene.apply(&held("ConfigMap", finalizer)).await?;
+    scene.kubectl("delete configmap/web --wait=false").await.map(drop)
+}
+
+async fn blocked(scene: &Scene) -> Result<()> {
+    scene.apply(&deployment("web", 1)).await?;
+    scene.rolled_out("web").await?;
+    let set = scene.list::<ReplicaSet>("app=web").await?.pop().context("no ReplicaSet")?.name_any();
+    scene.patch::<ReplicaSet>(&set, &json!({"metadata": {"finalizers": [HOLD]}})).await?;
+    scene.kubectl("delete deployment/web --cascade=foreground --wait=false").await.map(drop)
+}
+
+async fn held_namespace(scene: &Scene) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(scene.client.clone());
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": [HOLD]}}));
+    namespaces.patch(&scene.namespace, &PatchParams::default(), &patch).await.context("hold the namespace")?;
+    scene.delete_namespace().await
+}
+
+/// A pod that was deleted, and that kwok leaves alone.
+async fn staying(scene: &Scene, grace: i32) -> Result<()> {
+    let metadata = json!({"annotations": {"pods.e2e/becomes": "running", "pods.e2e/goes": "never"}});
+    let pod = with(template("web"), &json!({"metadata": metadata, "spec": {"terminationGracePeriodSeconds": grace}}));
+    scene.apply(&of("v1", "Pod", "web", &pod)).await?;
+    scene
+        .wait_until("the pod runs", DEADLINE, async || {
+            let status = scene.fetch::<Pod>("web").await?.status.unwrap_or_default();
+            ensure!(status.phase.as_deref() == Some("Running"), "{status:?}");
+            Ok(())
+        })
+        .await?;
+    scene.kubectl("delete pod/web --wait=false").await.map(drop)
+}
+
+/// A ConfigMap of this owner, in a namespace in which a policy forbids to delete any.
+async fn kept(scene: &Scene, owner: &str) -> Result<()> {
+    let (version, name) = ("admissionregistration.k8s.io/v1", &scene.namespace);
+    scene.apply(&of("v1", "ConfigMap", "web", &json!({}))).await?;
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]});
+    let own = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
+    let policy = json!({
+        "matchConstraints": {"namespaceSelector": own, "resourceRules": [rule]},
+        "validations": [{"expression": "false", "message": "nothing is deleted here"}],
+    });
+    scene.apply(&of(version, "ValidatingAdmissionPolicy", name, &json!({"spec": policy}))).await?;
+    let binding = json!({"spec": {"policyName": name, "validationActions": ["Deny"]}});
+    scene.apply(&of(version, "ValidatingAdmissionPolicyBinding", name, &binding)).await?;
+    let dry_run = DeleteParams { dry_run: true, ..DeleteParams::default() };
+    scene
+        .wait_until("nothing is deleted here", DEADLINE, async || {
+            ensure!(scene.api::<ConfigMap>().delete("web", &dry_run).await.is_err(), "it would be deleted");
+            Ok(())
+        })
+        .await?;
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner});
+    scene.patch::<ConfigMap>("web", &json!({"metadata": {"ownerReferences": [reference]}})).await.map(drop)
+}
