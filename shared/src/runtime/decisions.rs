@@ -2,7 +2,8 @@
 //! it wrote, how often, and how it went.
 //!
 //! A sync of several stages is one record, which ends with the sync. Each key keeps its own last few, however busy others
-//! are; where room is wanted, the key goes that was decided on longest ago.
+//! are; of these, what wrote something to other objects stays longest, for others ask what led to it. Where room is
+//! wanted, the key goes that was decided on longest ago.
 //! Left out: history beyond that (logs at `--v=2` and traces have it), and anything that reads decisions back to decide:
 //! this is for people only.
 
@@ -267,7 +268,7 @@ impl Records {
         let mut history = self.closed.remove(&subject).unwrap_or_else(History::new);
         self.by_change.remove(&history.changed);
         self.bytes -= history.bytes();
-        history.push(record);
+        history.push(&subject.1, record);
         history.changed = changed;
         self.bytes += history.bytes();
         self.closed.insert(subject.clone(), history);
@@ -285,13 +286,14 @@ impl History {
         Self { records: VecDeque::new(), changed: 0 }
     }
 
-    fn push(&mut self, mut record: Record) {
+    fn push(&mut self, key: &Key, mut record: Record) {
         if let Some(last) = self.records.pop_back_if(|last| last.stages == record.stages) {
             (record.count, record.first) = (last.count.saturating_add(1), last.first);
             record.cause = record.cause.or(last.cause);
         }
         if self.records.len() == OF_KEY_MAX {
-            self.records.pop_front();
+            let kept_to_itself = self.records.iter().position(|record| !record.wrote_to_others(key));
+            self.records.remove(kept_to_itself.unwrap_or_default());
         }
         self.records.push_back(record);
     }
@@ -315,6 +317,10 @@ impl Record {
             more_written: 0,
             order: 0,
         }
+    }
+
+    fn wrote_to_others(&self, key: &Key) -> bool {
+        self.more_written > 0 || self.wrote.iter().any(|written| written.object != key.as_str())
     }
 
     fn bytes(&self) -> usize {

@@ -132,6 +132,28 @@ fn a_record_says_what_led_to_it_and_what_it_wrote() {
 }
 
 #[test]
+fn what_wrote_to_others_stays_longer_than_what_did_not() {
+    let decisions = Decisions::default();
+    let wrote = |second, stage: &'static str, object: &str| {
+        decisions.begin(at(second), &key("web"), None);
+        decisions.record(at(second), &key("web"), &Plan(stage));
+        decisions.wrote(&key("web"), &PODS, &key(object), ResourceVersion(1));
+        decisions.finish(&key("web"), Ok(()));
+    };
+    wrote(0, "create", "web-a");
+    for (second, stage) in ["status 1", "status 2", "status 3", "status 4"].into_iter().enumerate() {
+        wrote(i64::try_from(second).unwrap() + 1, stage, "web");
+    }
+    let expected = ["status 4 x1: Done", "status 3 x1: Done", "status 2 x1: Done", "create x1: Done"];
+    assert_eq!(told(&decisions, "web"), expected);
+    for (second, stage) in ["create b", "create c", "create d", "create e"].into_iter().enumerate() {
+        wrote(i64::try_from(second).unwrap() + 9, stage, "web-b");
+    }
+    let newest = ["create e x1: Done", "create d x1: Done", "create c x1: Done", "create b x1: Done"];
+    assert_eq!(told(&decisions, "web"), newest, "of several such the newest");
+}
+
+#[test]
 fn queues_do_not_mix() {
     let decisions = Decisions::default();
     let (pods, nodes) = (decisions.of_queue("pods"), decisions.of_queue("nodes"));
