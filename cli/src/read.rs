@@ -5,6 +5,8 @@
 mod around;
 pub(crate) mod asked;
 
+use std::collections::HashSet;
+
 use anyhow::{Context, Result, bail};
 use http::Request;
 use jiff::Timestamp;
@@ -54,6 +56,8 @@ pub(crate) struct Reader<'a> {
     reach: &'a Reach,
     kinds: &'a Kinds,
     pub(crate) evidence: Evidence,
+    /// The uids of the objects that are evidence already.
+    known: HashSet<String>,
 }
 
 /// All evidence about one object.
@@ -73,7 +77,8 @@ pub async fn read(
         namespace: if kind.is_namespaced { namespace.to_owned() } else { String::new() },
         name: wanted.name.clone(),
     };
-    let mut reader = Reader { client, reach, kinds, evidence: Evidence { target, ..Evidence::default() } };
+    let mut reader =
+        Reader { client, reach, kinds, evidence: Evidence { target, ..Evidence::default() }, known: HashSet::new() };
     let object = reader.get(&kind.path(namespace, &wanted.name)).await;
     match object.with_context(|| format!("read {}/{}", kind.kind.to_lowercase(), wanted.name))? {
         Some(object) => {
@@ -136,9 +141,8 @@ impl Reader<'_> {
                 map.insert("apiVersion".to_owned(), kind.api_version().into());
                 map.insert("kind".to_owned(), kind.kind.clone().into());
             }
-            let object_of = |value: &Value| crate::object::Object(value).uid().to_owned();
-            let uid = object_of(&object);
-            if uid.is_empty() || !self.evidence.objects.iter().any(|known| object_of(known) == uid) {
+            let uid = crate::object::Object(&object).uid();
+            if uid.is_empty() || self.known.insert(uid.to_owned()) {
                 self.evidence.objects.push(object);
             }
         }
