@@ -3,12 +3,14 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 fn main() -> Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/privilege");
+    // As cargo runs it: a build script that was built elsewhere, such as in a cache, would know another folder.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).context("cargo gives no folder")?;
+    let folder = package.join("tests/suite/privilege");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
     for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
