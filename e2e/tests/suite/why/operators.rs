@@ -3,7 +3,7 @@
 //! All on one cluster, on which nobody else asks for anything: its operators are stopped, robbed and kept from seeing.
 //! Left out: caches that hear nothing for minutes.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::Operator;
 use e2e::proxy::{Action, Rule};
@@ -12,7 +12,7 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -196,10 +196,7 @@ fn hindered() -> Vec<Row> {
             "kube-controller-manager still runs the controller",
             "rc/web",
             "web: both replicationcontroller-operator and kube-controller-manager's replicationcontroller-controller act on it, which wrote *…",
-            |scene| {
-                let spec = json!({"replicas": 2, "selector": {"app": "web"}, "template": template("web")});
-                applied(scene, of("v1", "ReplicationController", "web", &json!({"spec": spec}))).boxed_local()
-            },
+            |scene| contested(scene).boxed_local(),
         ),
         row(
             "An operator has not its role",
@@ -249,6 +246,30 @@ fn blind() -> Row {
 
 async fn applied(scene: &Scene, object: Value) -> Result<()> {
     scene.apply(&object).await.map(drop)
+}
+
+/// A ReplicationController at rest whose status kube-controller-manager wrote, too. It is scaled up and down until that is
+/// so: both write the status, and whoever writes a field last takes the other's name off it.
+async fn contested(scene: &Scene) -> Result<()> {
+    let spec = json!({"replicas": 2, "selector": {"app": "web"}, "template": template("web")});
+    applied(scene, of("v1", "ReplicationController", "web", &json!({"spec": spec}))).await?;
+    let mut replicas = [3, 2].into_iter().cycle();
+    scene
+        .wait_until("kube-controller-manager wrote the status, too", DEADLINE, async || {
+            let controller: ReplicationController = scene.fetch("web").await?;
+            let status = controller.status.clone().unwrap_or_default();
+            let wanted = controller.spec.as_ref().and_then(|spec| spec.replicas);
+            let seen = status.observed_generation == controller.metadata.generation;
+            ensure!(seen && status.available_replicas == wanted, "not at rest: {status:?}");
+            let fields = controller.managed_fields();
+            let mut statuses = fields.iter().filter(|entry| entry.subresource.as_deref() == Some("status"));
+            if statuses.any(|entry| entry.manager.as_deref() == Some("kube-controller-manager")) {
+                return Ok(());
+            }
+            scene.patch::<ReplicationController>("web", &json!({"spec": {"replicas": replicas.next()}})).await?;
+            bail!("at rest without its write: {fields:?}")
+        })
+        .await
 }
 
 /// A ReplicaSet that is scaled once it has a pod.
