@@ -6,6 +6,7 @@
 pub mod apiserver;
 mod objects;
 pub mod properties;
+pub mod protobuf;
 pub mod running;
 
 pub use objects::{ObjectBuilder, object, pod, uid};
