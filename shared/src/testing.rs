@@ -5,6 +5,7 @@
 
 pub mod apiserver;
 mod objects;
+pub mod on_demand;
 pub mod properties;
 pub mod running;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use replicationcontroller_operator::controller::ReplicationControllerOperator;
 use serde_json::json;
 use shared::testing::apiserver::Server;
+use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::Do;
 use shared::testing::running::{Running, survives_kills, test};
 use shared::testing::{object, pod};
@@ -112,54 +113,26 @@ fn a_watch_that_expires_loses_nothing() {
     });
 }
 
-/// Requests for pods that are no writes.
-fn reads_of_pods(server: &Server) -> Vec<String> {
-    let requests = server.requests();
-    requests.into_iter().filter(|line| line.starts_with("list pods") || line.starts_with("watch pods")).collect()
-}
-
 #[test]
 fn pods_are_followed_only_where_there_is_a_replication_controller() {
     test(async {
         let server = Server::new();
         server.add(&pod("other").namespace("elsewhere"));
-        let running = start(&server);
-        running.at_rest().await;
-        assert_eq!(reads_of_pods(&server), [""; 0]);
-        add(&server, 2);
-        running.at_rest().await;
-        server.run_pods();
-        running.at_rest().await;
-        assert_eq!(reads_of_pods(&server), ["list pods default/", "watch pods default/"]);
-        server.delete("replicationcontrollers", KEY);
-        running.pass(Duration::from_mins(6)).await;
-        let before = reads_of_pods(&server).len();
-        running.pass(Duration::from_mins(30)).await;
-        assert_eq!(reads_of_pods(&server).len(), before, "nobody needs them any more");
-        add(&server, 3);
-        running.at_rest().await;
-        assert_eq!(reads_of_pods(&server)[before..], ["list pods default/", "watch pods default/"]);
-        assert_eq!(server.keys("pods").len(), 4, "the two that were orphaned are adopted, and one more is made");
+        let remove = |server: &Server| server.delete("replicationcontrollers", KEY);
+        let add = |server: &Server| add(server, 2);
+        is_followed_only_while_needed::<ReplicationControllerOperator>(&server, "pods default/", add, remove).await;
+        assert_eq!(server.count("create pods"), 2, "what was orphaned is adopted");
     });
 }
 
 #[test]
 fn the_first_one_waits_for_its_pods_however_they_come() {
-    test(async {
-        for (code, reason) in [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")] {
-            let server = Server::new();
-            let running = start(&server);
-            running.at_rest().await;
-            let refused = server.on("list", "pods").answer(code, reason, "no").times(3);
-            server.add(&pod("web-a").label("app", "web"));
-            add(&server, 2);
-            running.pass(Duration::from_secs(1)).await;
-            assert_eq!(server.writes(), [""; 0], "nothing is known of pods yet");
-            running.at_rest().await;
-            assert_eq!((refused.count(), server.keys("pods").len()), (3, 2), "{reason}");
-            assert_eq!(server.count("create pods"), 1);
-        }
-    });
+    let first = |server: &Server| {
+        server.add(&pod("web-a").label("app", "web"));
+        add(server, 2);
+    };
+    let then = |server: &Server| assert_eq!((server.keys("pods").len(), server.count("create pods")), (2, 1));
+    test(the_first_one_waits::<ReplicationControllerOperator>(&[], "pods", first, then));
 }
 
 #[test]
@@ -193,15 +166,13 @@ fn one_that_goes_and_comes_again_finds_its_pods() {
         let running = start(&server);
         add(&server, 3);
         running.at_rest().await;
-        for pause in [Duration::from_secs(1), Duration::from_mins(7), Duration::from_mins(60)] {
-            server.delete("replicationcontrollers", KEY);
-            running.pass(pause).await;
+        let meanwhile = |server: &Server| {
             server.add(&pod("stray").label("app", "web"));
             server.delete("pods", "default/stray");
-            add(&server, 3);
-            running.at_rest().await;
-            assert_eq!(server.keys("pods").len(), 3, "{pause:?}");
-        }
+        };
+        let then = |server: &Server, pause| assert_eq!(server.keys("pods").len(), 3, "{pause:?}");
+        let web = ("replicationcontrollers", KEY);
+        it_goes_and_comes_again((&server, &running), web, meanwhile, Duration::from_secs(5), then).await;
         assert_eq!(server.count("create pods"), 3, "no pod was made twice");
     });
 }
