@@ -23,9 +23,11 @@ for operator in deployment-operator replicaset-operator; do
   *) continue ;;
   esac
   pod=$operator-bootstrap
+  labels=$(kubectl get deployment "$operator" --output 'jsonpath={.spec.template.metadata.labels}')
   spec=$(kubectl get deployment "$operator" --output 'jsonpath={.spec.template.spec}')
   kubectl delete pod "$pod" --ignore-not-found
-  printf '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s"}, "spec": %s}' "$pod" "$spec" |
+  printf '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "labels": %s}, "spec": %s}' \
+    "$pod" "$labels" "$spec" |
     kubectl create --filename -
   by_hand+=("$pod")
 done
