@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::protobuf::tables::{Kind, LIST_META, POD, Row, STATUS, TYPE_META, Table, items_of};
+use crate::api::protobuf::tables::{ABSENT, Kind, LIST_META, POD, Row, STATUS, TYPE_META, Table, items_of};
 use crate::api::protobuf::{self, MAGIC};
 use crate::api::time::Time;
 
@@ -44,7 +44,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Bytes {
 
 pub(crate) fn message(table: &Table, object: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for row in table.rows {
+    for row in table.rows.iter().filter(|row| row.number != ABSENT) {
         field(&mut bytes, row, &object[row.name]);
     }
     bytes
