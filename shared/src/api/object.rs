@@ -20,7 +20,7 @@ use crate::api::time::Time;
 /// A view of one kind: how an operator sees it.
 pub trait Object: DeserializeOwned + Send + Sync + 'static {
     /// What its annotations are read into.
-    type Annotations;
+    type Annotations: Send + Sync;
     /// The lean metadata.
     fn meta(&self) -> &Meta<Self::Annotations>;
 }

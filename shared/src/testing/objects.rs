@@ -48,6 +48,11 @@ pub struct ObjectBuilder(Value);
 
 #[expect(clippy::return_self_not_must_use, reason = "a builder's methods are of no use but in a chain")]
 impl ObjectBuilder {
+    /// An object that there was, such as one that is added again.
+    pub(super) fn of(json: Value) -> Self {
+        Self(json)
+    }
+
     /// Sets the field at this path (`["spec", "replicas"]`), and the objects on the way to it.
     pub fn set(mut self, path: &[&str], value: impl Into<Value>) -> Self {
         *path.iter().fold(&mut self.0, |at, field| {
