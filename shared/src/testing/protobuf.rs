@@ -53,7 +53,9 @@ pub(crate) fn message(table: &Table, object: &Value) -> Vec<u8> {
 fn field(bytes: &mut Vec<u8>, row: &Row, value: &Value) {
     match (&row.kind, value) {
         (Kind::List(kind), Value::Array(values)) => {
-            values.iter().for_each(|value| single(bytes, row.number, kind, value));
+            for value in values {
+                single(bytes, row.number, kind, value);
+            }
         }
         (Kind::Map, Value::Object(entries)) => {
             for (key, value) in entries {

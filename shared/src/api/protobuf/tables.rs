@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     /// Texts by text.
     Map,
     Message(&'static Table),
-    List(&'static Kind),
+    List(&'static Self),
 }
 
 /// A field that JSON has whenever the wire has it: a pointer or a list, or without `omitempty`.
