@@ -183,8 +183,9 @@ fn of_many_ended_pods_those_that_were_evicted_go_first_and_then_the_oldest() {
         let names = ["pod-0200", "pod-0700", "pod-1198", "pod-0000", "pod-0001", "odd"];
         assert_eq!(deleted.collect::<Vec<_>>(), names.map(|name| format!("delete pods default/{name}")));
         assert_eq!(server.count("patch pods"), 1);
-        // Once, in two pages; that nothing is stuck, three times; and what bound pods are bound to.
-        assert_eq!(server.count("list pods"), 2 + 4 + 2);
+        // What is followed, in three pages. Once, in two pages; that nothing is stuck, three times; and what bound pods
+        // are bound to.
+        assert_eq!(server.count("list pods"), 3 + 2 + 4 + 2);
     });
 }
 

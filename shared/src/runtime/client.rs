@@ -110,7 +110,9 @@ impl Accept {
         match self {
             Self::Metadata => Self::ProtobufMetadataList,
             Self::Object if protobuf::has_lists_of(resource) => Self::ProtobufList,
-            form => form,
+            Self::Object | Self::MetadataList | Self::ProtobufList | Self::ProtobufMetadataList | Self::Discovery => {
+                self
+            }
         }
     }
 

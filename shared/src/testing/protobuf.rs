@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::protobuf::tables::{Kind, LIST_META, POD, Row, STATUS, TYPE_META, Table, items_of};
+use crate::api::protobuf::tables::{ABSENT, Kind, LIST_META, POD, Row, STATUS, TYPE_META, Table, items_of};
 use crate::api::protobuf::{self, MAGIC};
 use crate::api::time::Time;
 
@@ -44,7 +44,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Bytes {
 
 pub(crate) fn message(table: &Table, object: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for row in table.rows {
+    for row in table.rows.iter().filter(|row| row.number != ABSENT) {
         field(&mut bytes, row, &object[row.name]);
     }
     bytes
@@ -53,7 +53,9 @@ pub(crate) fn message(table: &Table, object: &Value) -> Vec<u8> {
 fn field(bytes: &mut Vec<u8>, row: &Row, value: &Value) {
     match (&row.kind, value) {
         (Kind::List(kind), Value::Array(values)) => {
-            values.iter().for_each(|value| single(bytes, row.number, kind, value));
+            for value in values {
+                single(bytes, row.number, kind, value);
+            }
         }
         (Kind::Map, Value::Object(entries)) => {
             for (key, value) in entries {

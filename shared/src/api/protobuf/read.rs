@@ -126,10 +126,8 @@ impl<'de> Deserializer<'de> for Value<'de> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.0 {
-            Content::Text(bytes) => visitor.visit_enum(CowStrDeserializer::new(text(bytes))),
-            _ => Err(Error::custom(format_args!("{name} is a text"))),
-        }
+        let Content::Text(bytes) = self.0 else { return Err(Error::custom(format_args!("{name} is a text"))) };
+        visitor.visit_enum(CowStrDeserializer::new(text(bytes)))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, _name: &'static str, visitor: V) -> Result<V::Value, Error> {
@@ -182,7 +180,9 @@ impl<'a> Message<'a> {
             let value = match &row.kind {
                 Kind::List(kind) => Value(Content::List(kind, run)),
                 Kind::Map => Value(Content::Map(run)),
-                single => Value::single(single, wire)?,
+                single @ (Kind::Bool | Kind::Int | Kind::Text | Kind::Time | Kind::Message(_)) => {
+                    Value::single(single, wire)?
+                }
             };
             if let Content::List(..) | Content::Map(_) = value.0 {
                 self.run = number;

@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     /// Texts by text.
     Map,
     Message(&'static Table),
-    List(&'static Kind),
+    List(&'static Self),
 }
 
 /// A field that JSON has whenever the wire has it: a pointer or a list, or without `omitempty`.
@@ -48,11 +48,12 @@ const fn omitted(number: u64, name: &'static str, kind: Kind) -> Row {
     Row { number, name, kind, omits_zero: true }
 }
 
-/// A field that a view reads for another kind's sake, and this one has not.
+/// A field that a view reads for another message's sake, and this one has not: it has a number that no wire can have.
 const fn absent(name: &'static str) -> Row {
-    // No field on a wire has this number.
-    field(u64::MAX, name, Text)
+    field(ABSENT, name, Text)
 }
+
+pub(crate) const ABSENT: u64 = u64::MAX;
 
 const fn table(name: &'static str, rows: &'static [Row]) -> Table {
     Table { name, rows }
@@ -93,8 +94,11 @@ static STATUS_DETAILS: Table =
 static STATUS_CAUSE: Table =
     table("StatusCause", &[omitted(1, "reason", Text), omitted(2, "message", Text), omitted(3, "field", Text)]);
 
-pub(crate) static PARTIAL_OBJECT_METADATA: Table =
-    table("PartialObjectMetadata", &[field(1, "metadata", Message(&OBJECT_META))]);
+pub(crate) static PARTIAL_OBJECT_METADATA: Table = table(
+    "PartialObjectMetadata",
+    // A view of whole objects may read these, too, and find nothing but metadata.
+    &[field(1, "metadata", Message(&OBJECT_META)), absent("spec"), absent("status")],
+);
 
 static OBJECT_META: Table = table(
     "ObjectMeta",
