@@ -1,7 +1,7 @@
 //! What the garbage collector reads of an object: who it is, who owns it, and whether it is being deleted.
 //!
-//! [`PartialObject`] is what the graph is fed, [`LiveObject`] what is read before anything is decided. Left out: labels,
-//! annotations, spec and status, which it never asks for.
+//! [`PartialObject`] is what the graph is fed, [`LiveObject`] what is read before anything is decided. Left out:
+//! labels, annotations, spec and status, which it never asks for.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -41,7 +41,7 @@ impl ObjectKind {
     }
 }
 
-/// What a reference says of its owner, without what it asks for.
+/// The owner that a reference names, without the reference's options.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Coordinates {
     /// The owner's kind.

@@ -1,8 +1,8 @@
 //! Which endpoints go into which slice, with as few writes as possible.
 //!
-//! Slices are grouped by ports. In each group what is gone leaves its slice and what has changed changes where it is; what
-//! is new goes first into slices that are written anyway, the fullest first, then into the one slice that it fills best, or
-//! into new ones. Slices are never joined for the sake of it.
+//! Slices are grouped by ports. In each group what is gone leaves its slice and what has changed changes where it is;
+//! what is new goes first into slices that are written anyway, the fullest first, then into the one slice that it fills
+//! best, or into new ones. Slices are never joined for the sake of it.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/reconciler.go`.
 
@@ -137,7 +137,7 @@ fn desire(observed: &Observed, address_type: &AddressType, groups: &mut Groups<'
     skipped
 }
 
-/// What becomes of one group.
+/// The decision about one group.
 struct Packed<'a> {
     drafts: Drafts<'a>,
     delete: Deletions<'a>,
@@ -236,8 +236,8 @@ fn keep_placeholder<'a>(labels: &Labels, drafts: &mut Drafts<'a>, delete: &mut D
     }
 }
 
-/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same, and which overlooks the
-/// owner.
+/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same, and which overlooks
+/// the owner.
 fn is_placeholder(slice: &EndpointSlice, labels: &Labels) -> bool {
     let covers = |a: &Labels, b: &Labels| a.iter().all(|(key, value)| b.get(key).unwrap_or_default() == value);
     let own = &slice.metadata.labels;
