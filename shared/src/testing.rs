@@ -7,6 +7,7 @@ pub mod apiserver;
 mod objects;
 pub mod on_demand;
 pub mod properties;
+pub mod protobuf;
 pub mod replicas;
 pub mod running;
 
