@@ -26,7 +26,7 @@ pub(crate) use caches::{Followed, uid_of};
 /// The observation of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Who it is, as far as the graph knows.
+    /// Its identity in the graph.
     pub identity: Identity,
     /// How far the graph has seen its life come.
     pub stage: Stage,
@@ -201,8 +201,8 @@ impl Caches {
     }
 }
 
-/// What has to be asked of whom: the same for a sync, which asks the apiserver, and for a look ahead, which asks the
-/// graph.
+/// The reads of an attempt, the same for a sync, which reads from the apiserver, and for a preview, which reads from
+/// the graph.
 impl Caches {
     /// Where an object is; else what that says of it.
     fn place_of(&self, identity: &Identity) -> Result<(Resource, Key), Live> {
@@ -240,7 +240,7 @@ impl Caches {
         Ok(OwnerPlace::At { resource, key, identity })
     }
 
-    /// What an owner is like that does not exist where it is said to be.
+    /// The state of an owner that does not exist where the reference says.
     fn absent_owner(&self, dependent: &Identity, reference: &OwnerReference) -> Owner {
         let is_elsewhere = self.with_graph(|graph| {
             let seen = graph.node(reference.owner.uid).filter(|node| node.stage != Stage::Virtual);
@@ -369,7 +369,7 @@ mod tests {
         )
     }
 
-    /// What is known of an owner of this name, and of the owners of a pod that refers to it, where nobody answers.
+    /// Observes an owner of this name, and a pod that refers to it, while the apiserver does not answer.
     async fn check(name: &str, is_asked_for: bool) {
         let pod = pod_of(name);
         let (caches, control) = caches(&[("v1", "Pod", &pod)]).await;

@@ -175,7 +175,7 @@ fn by_owners(
         let unblock = dependents.any_deletes_dependents.then(|| unblock_owners(&live.metadata));
         return (delete(Propagation::Foreground, unblock), owners_wait());
     }
-    // What was asked for when the object was deleted before stays as it was.
+    // An earlier delete chose the policy by a finalizer; it stays.
     let policy = if live.has_finalizer(ORPHAN) {
         Propagation::Orphan
     } else if live.has_finalizer(FOREGROUND_DELETION) {
@@ -192,9 +192,9 @@ fn by_owners(
 pub enum Conflict {
     /// Another object of the same name: the planned one is gone.
     Absent,
-    /// Something changed, but not its owners: what was decided still holds.
+    /// The object changed, but not its owners: the decision still holds.
     SameOwners,
-    /// What was decided may not hold any more; or nothing changed, and somebody has refused.
+    /// The decision may not hold any more; or nothing changed, and admission refused the delete.
     Open,
 }
 

@@ -192,8 +192,8 @@ pub enum Next {
     },
 }
 
-/// What remains is looked at again after half of its time, and after `sync_period` at the latest (0 is no limit): pods
-/// may end long before their grace period does, and upstream's resync would find that out.
+/// A namespace with remaining objects is synced again after half of their time, and after `sync_period` at the latest
+/// (0 is no limit): pods may end long before their grace period does, and upstream's resync would notice that.
 ///
 /// Upstream: `worker`, `pkg/controller/namespace/namespace_controller.go`, and `finalizeNamespace`.
 pub fn next_step(observed: &Observed, outcome: &Outcome, sync_period: Duration) -> Next {

@@ -1,10 +1,10 @@
 //! Reads the ended pods and the nodes from the caches, and live what may go: pods that are stuck, pods of nodes that
 //! are missing, and of too many ended pods those that have not succeeded.
 //!
-//! What a pod is cannot change back: an ended one stays ended, one being deleted stays so, and a bound one stays where
-//! it is. A node can come back, so it is read anew before its pods go. What cannot be read is passed over, and keeps
-//! nothing else waiting.
-//! Left out: reading one pod anew; each delete names the uid that it means.
+//! A pod's state cannot change back: an ended pod stays ended, a pod being deleted stays so, and a bound pod keeps its
+//! node. A node can come back, so it is read again before its pods are deleted. A failed read is passed over, and keeps
+//! no other pod waiting.
+//! Left out: reading a single pod again; each delete carries its uid.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Reads one Node, and how large the cluster is.
 //!
-//! What was decided of the size is remembered: within an overlap of two boundaries it depends on where the cluster
-//! comes from. Left out: what a former process has seen, as upstream.
+//! The last boundary is remembered: where two boundaries overlap, the decision depends on the former one.
+//! Left out: the boundary of a former process, as upstream.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -112,7 +112,7 @@ pub struct ServicePort {
 pub enum TargetPort {
     /// The same for all of them.
     Number(i32),
-    /// What each of them calls so.
+    /// The name of a container port, whose number may differ from pod to pod.
     Name(Text),
 }
 

@@ -190,7 +190,7 @@ fn pack<'a>(service: &Service, max: usize, existing: &[&'a EndpointSlice], desir
     Packed { drafts, delete, endpoints, added, removed }
 }
 
-/// What stays in a slice, as it is to be, and whether some of it was otherwise before. Takes it out of `rest`.
+/// The endpoints that stay in a slice, in their new state, and whether any of them changed. Takes them out of `rest`.
 fn keep(slice: &EndpointSlice, rest: &mut BTreeMap<Key, Endpoint>) -> (Vec<Endpoint>, bool) {
     let mut is_changed = false;
     let mut kept = Vec::with_capacity(slice.endpoints.len());
@@ -276,7 +276,7 @@ fn finalize(
     let Drafts { create, mut update, unchanged: _ } = drafts;
     let mut create = create.into_iter();
     for (slice, why) in delete {
-        // What another Service of the same name owned is about to be collected as garbage.
+        // A slice of another Service of the same name is about to be collected as garbage.
         let recycled = if why == Gone::NotOwned { None } else { create.next() };
         match recycled {
             Some(draft) => update.push(Draft { base: Some(slice), ..draft }),

@@ -1,8 +1,8 @@
-//! What monitors and workers share: the graph, what is served, what reads have shown, and the two queues before which
-//! an event's attempts are put.
+//! The state that monitors and workers share: the graph, the served resources, the results of reads, and the two queues
+//! of attempts.
 //!
-//! The graph's lock is the counterpart of upstream's single graph worker: an event is taken whole, and what it is worth
-//! is enqueued before the next one. It is never held over an await.
+//! The graph's lock stands for upstream's single graph worker: the attempts of one event are enqueued before the next
+//! event is handled. It is never held over an await.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -35,8 +35,8 @@ pub struct Pod {
     pub restarts_in_all: i32,
     /// When it ended, as far as that can be told; of a pod that has not ended it means nothing.
     pub finish: Option<Time>,
-    /// What a pod failure policy may look at; none if there is nothing. A pod that runs may have it too: if its Job
-    /// fails, it counts as failed.
+    /// The fields that a pod failure policy reads; `None` if they are empty. A running pod may have them too: if its
+    /// Job fails, it counts as failed.
     pub failure: Option<Box<Failure>>,
 }
 

@@ -142,7 +142,7 @@ pub enum PodOutlook {
     NotEnded,
 }
 
-/// What is known of a pod that `is_ended` as far as is followed.
+/// The outlook of a pod; `is_ended` says whether the cache of ended pods has it.
 pub fn pod_outlook(is_ended: bool, ended: usize, threshold: i32) -> PodOutlook {
     if threshold <= 0 {
         PodOutlook::NotCounted

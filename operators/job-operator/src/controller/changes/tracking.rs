@@ -1,4 +1,4 @@
-//! What a change means for the memory of a Job's pods and for the metrics: which finalizers are seen to be gone, and
+//! The effects of a change on the memory of a Job's pods and on the metrics: which finalizers are seen to be gone, and
 //! which pods wait to be counted.
 //!
 //! Left out: which key is synced then ([`super`]).
