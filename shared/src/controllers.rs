@@ -1,4 +1,4 @@
-//! What several controllers share above the runtime; what has one user only stays with that operator.
+//! Code that several controllers share above the runtime. Code with a single user stays with that operator.
 
 pub mod claims;
 pub mod pod_control;

@@ -29,7 +29,7 @@ pub(crate) struct Writer {
     pub(crate) skew: CreationSkew,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The Jobs that are active no more.
@@ -52,7 +52,7 @@ pub struct Started {
 }
 
 impl Writer {
-    /// Does what was planned.
+    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { cleanup, leave, notices, run, reason: _, next } = plan;
         let about = observed.cron_job.reference();
@@ -162,8 +162,8 @@ impl Writer {
         Err(error).with_context(|| format!("create job {name}"))
     }
 
-    /// The Job that was created in a sync which did not get to say so; none if it is somebody else's, or if the status goes
-    /// on to list it.
+    /// The Job that was created in a sync which did not get to say so; none if it is somebody else's, or if the status
+    /// goes on to list it.
     async fn find(&self, observed: &Observed, left: &BTreeSet<Uid>, key: &Key) -> anyhow::Result<Option<Created>> {
         let job: Job = self.control.get(&JOBS, key).await.with_context(|| format!("read the existing job {key}"))?;
         if !job.metadata.is_controlled_by(observed.cron_job.metadata.uid) {

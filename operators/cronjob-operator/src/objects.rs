@@ -1,7 +1,7 @@
-//! What a CronJob and a Job are to this operator: the fields it reads, and the exact texts it writes.
+//! The views of a CronJob and a Job: the fields this operator reads, and the exact texts it writes.
 //!
-//! The job template is kept as the JSON it came in, so that a field newer than this build reaches the Job. Left out: all
-//! of a Job but how it ended.
+//! The job template is kept as the JSON it came in, so that a field newer than this build reaches the Job. Left out:
+//! all of a Job but how it ended.
 
 use std::fmt;
 

@@ -39,7 +39,7 @@ impl Observed {
     }
 }
 
-/// What this operator follows.
+/// The caches of this operator.
 pub struct Caches {
     /// All CronJobs.
     pub cron_jobs: Arc<Cache<CronJob>>,
@@ -49,7 +49,7 @@ pub struct Caches {
     pub jobs_by_controller_name: IndexId,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) cron_jobs: Informer<CronJob>,
     pub(crate) jobs: Informer<Job>,
@@ -85,8 +85,8 @@ impl Caches {
     }
 }
 
-/// The same, read anew where the status and the cache of Jobs differ: the CronJob, if a Job of its runs that it does not
-/// list, and each Job that it lists and that is not there.
+/// The same, read anew where the status and the cache of Jobs differ: the CronJob, if a Job of its runs that it does
+/// not list, and each Job that it lists and that is not there.
 pub(crate) async fn live_where_they_differ(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let cron_job = live_cron_job(control, &observed).await?;
     let missing = live_missing(control, &cron_job, &observed.jobs).await?;

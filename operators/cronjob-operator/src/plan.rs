@@ -127,7 +127,7 @@ pub struct Start {
     pub replace: Vec<Deletion>,
 }
 
-/// What the caches leave open.
+/// The question that the caches leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {

@@ -25,31 +25,31 @@ use crate::plan::{
 };
 use crate::status::StatusPatch;
 
-/// What writes for Deployments.
+/// Writes for Deployments.
 pub(crate) struct Writer {
-    /// Every request.
+    /// The writes of this controller.
     pub(crate) control: Control,
     /// Events about Deployments.
     pub(crate) recorder: Recorder,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug)]
 pub struct Outcome {
     /// The state of the Deployment that is known: as observed, or as written since.
     pub version: ResourceVersion,
     /// How the creation of the new ReplicaSet went, if one was planned and tried.
     pub creation: Option<(Box<NewReplicaSet>, Creation)>,
-    /// What of the status the plan writes.
+    /// The part of the status that the plan writes.
     pub scope: StatusScope,
-    /// What ended the plan before its end.
+    /// The failure that ended the plan early.
     pub failure: Option<Failure>,
 }
 
 /// Why a plan ended early.
 #[derive(Debug)]
 pub struct Failure {
-    /// What went wrong.
+    /// The error.
     pub error: anyhow::Error,
     /// Whether the status has to wait until this works.
     pub before_status: bool,

@@ -87,7 +87,7 @@ impl Controller for DeploymentController {
         }
         written?;
         let is_settled = status.is_none() && outcome.scope == StatusScope::Rollout;
-        // What is written comes back as an event.
+        // A write comes back as an event.
         let check = is_settled.then(|| progress::next_check(&observed, &observed.deployment.status, now)).flatten();
         let live_read = recreate::next_live_read(&observed, now);
         let check = check.map(|delay| (delay, "its progress deadline"));

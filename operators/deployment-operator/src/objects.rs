@@ -1,4 +1,4 @@
-//! What a Deployment, a ReplicaSet and a pod are to this operator: the fields it reads, and the exact texts it writes.
+//! The views of a Deployment, a ReplicaSet and a pod: the fields this operator reads, and the exact texts it writes.
 //!
 //! The template and the selector, which are handed on, are kept as the JSON they came in. Left out: everything a pod is
 //! besides being there or not.
@@ -31,7 +31,7 @@ pub mod annotations {
     pub const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
     /// The revision somebody wants back; 0 is the one before.
     pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
-    /// What `kubectl apply` remembers. It is never copied, and too large to be kept in memory.
+    /// The annotation of `kubectl apply`. It is never copied, and too large to be kept in memory.
     pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
     /// Whether an annotation stays where it is when others are copied between a Deployment and a ReplicaSet.
@@ -162,9 +162,9 @@ impl fmt::Debug for Json {
 pub struct Deployment {
     /// Its metadata, with all annotations.
     pub metadata: Meta<Annotations>,
-    /// What is asked for.
+    /// The spec.
     pub spec: DeploymentSpec,
-    /// What was last written about it.
+    /// The last written status.
     #[serde(default)]
     pub status: DeploymentStatus,
 }
@@ -194,7 +194,7 @@ pub struct DeploymentSpec {
     /// Which ReplicaSets and pods.
     #[serde(default)]
     pub selector: Json,
-    /// What pods.
+    /// The pod template.
     #[serde(default)]
     pub template: PodTemplate,
     /// How one template takes the place of another.
@@ -297,9 +297,9 @@ pub struct DeploymentStatus {
 pub struct ReplicaSet {
     /// Its metadata, with all annotations.
     pub metadata: Meta<Annotations>,
-    /// What is asked for.
+    /// The spec.
     pub spec: ReplicaSetSpec,
-    /// What its own controller last wrote.
+    /// The status that its own controller last wrote.
     #[serde(default)]
     pub status: ReplicaSetStatus,
 }
@@ -335,7 +335,7 @@ pub struct ReplicaSetSpec {
     /// How long a pod is ready before it is available, in seconds.
     #[serde(default)]
     pub min_ready_seconds: i32,
-    /// What pods.
+    /// The pod template.
     #[serde(default)]
     pub template: PodTemplate,
 }
@@ -366,7 +366,7 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Whose it is.
+    /// The uid of its controller.
     pub fn controller_uid(&self) -> Option<Uid> {
         self.metadata.controller_uid()
     }

@@ -1,4 +1,4 @@
-//! What one sync of a Deployment knows: the Deployment and the ReplicaSets that are or may become its own, from the caches;
+//! The observation for one sync: the Deployment and the ReplicaSets that are or may become its own, from the caches;
 //! and which of them have pods, by one list, where their statuses do not tell and it matters.
 //!
 //! Left out: which ReplicaSets are its own in the end, which is [`crate::plan::claim`]'s.
@@ -22,17 +22,17 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 use crate::objects::{Deployment, DeploymentSpec, DeploymentStatus, Pod, ReplicaSet, annotations};
 use crate::plan::sync::{Creation, age};
 
-/// What is known of all Deployments and what belongs to them.
+/// The caches of Deployments and their ReplicaSets.
 pub struct Caches {
     /// Every Deployment.
     pub deployments: Arc<Cache<Deployment>>,
     /// Every ReplicaSet, whoever's.
     pub replica_sets: Arc<Cache<ReplicaSet>>,
-    /// Whose a ReplicaSet is, or may become.
+    /// The owners of ReplicaSets, and who may adopt them.
     pub claims: Claims<Deployment, ReplicaSet>,
 }
 
-/// What is followed.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) deployments: Informer<Deployment>,
     pub(crate) replica_sets: Informer<ReplicaSet>,
@@ -46,7 +46,7 @@ impl Caches {
         (caches, Informers { deployments, replica_sets })
     }
 
-    /// What is known of the Deployment of this key; `None` if there is none.
+    /// Observes the Deployment of this key; `None` if there is none.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let deployment = self.deployments.get(key)?;
         let replica_sets = self.claims.candidates(&deployment);
@@ -68,8 +68,8 @@ impl Caches {
     }
 }
 
-/// The pods that have not ended, by the uid of their controller: since when the last one of each has been ending; none where
-/// none is to end.
+/// The pods that have not ended, by the uid of their controller: since when the last one of each has been ending; none
+/// where none is to end.
 pub type LivePods = BTreeMap<Uid, Option<Timestamp>>;
 
 /// The pods of a Deployment's ReplicaSets, as they are.
@@ -97,7 +97,8 @@ pub(crate) async fn live_pods(control: &Control, deployment: &Deployment) -> any
 pub struct Observed {
     /// As the cache has it.
     pub deployment: Arc<Deployment>,
-    /// Its own ReplicaSets and the orphans of its namespace, oldest first; once they are [claimed](Self::claimed), its own.
+    /// Its own ReplicaSets and the orphans of its namespace, oldest first; once they are [claimed](Self::claimed), its
+    /// own.
     pub replica_sets: Vec<Arc<ReplicaSet>>,
     /// The pods there are, where it was necessary to ask.
     pub live_pods: Option<LivePods>,
@@ -115,7 +116,7 @@ impl Observed {
         Self { deployment, replica_sets, live_pods: None, status, decided_revision: None }
     }
 
-    /// What is asked for.
+    /// The spec.
     pub fn spec(&self) -> &DeploymentSpec {
         &self.deployment.spec
     }

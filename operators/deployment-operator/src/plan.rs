@@ -1,7 +1,8 @@
-//! What one sync of a Deployment does, and why: a value made from an observation, and nothing else.
+//! Decides what one sync of a Deployment does, and why, from an observation and nothing else.
 //!
-//! The rooms below are upstream's files. A plan that creates the new ReplicaSet ends there, because what follows depends on
-//! how that goes; the controller then plans again with the result. Left out: the status, which is [`crate::status`]'s.
+//! The rooms below are upstream's files. A plan that creates the new ReplicaSet ends there, because what follows
+//! depends on how that goes; the controller then plans again with the result. Left out: the status, which is
+//! [`crate::status`]'s.
 
 pub mod claim;
 pub mod deployment_util;
@@ -36,13 +37,13 @@ pub struct Plan {
     pub revision: Option<Text>,
     /// The Progressing condition becomes this before the status is worked out; written with it.
     pub progressing: Option<Condition>,
-    /// What is written before the status, in this order; the first failure ends it.
+    /// The writes before the status, in this order; the first failure ends the plan.
     pub steps: Vec<Step>,
-    /// What of the status is written afterwards.
+    /// The part of the status that is written afterwards.
     pub status: StatusScope,
 }
 
-/// What of the status is written.
+/// A part of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusScope {
     /// Only what was decided on the way: the revision, and a condition.
@@ -88,7 +89,7 @@ pub struct PlannedEvent {
 pub struct NewReplicaSet {
     /// The Deployment's name and a hash.
     pub name: String,
-    /// What of the Deployment's is copied, its revision, and its size.
+    /// The copied annotations of the Deployment, its revision, and its size.
     pub annotations: Annotations,
     /// The first size.
     pub replicas: i32,
@@ -117,7 +118,7 @@ pub struct ReplicaSetUpdate {
     pub scale: Option<Scale>,
     /// Why.
     pub why: Why,
-    /// Told once it is done.
+    /// The event to record afterwards.
     pub event: Option<PlannedEvent>,
     /// Whether the status has to wait until this works.
     pub before_status: bool,
@@ -150,11 +151,11 @@ pub struct ReplicaSetDeletion {
 pub struct Rollback {
     /// The template to go back to, and its annotations; none where the rollback is given up.
     pub to: Option<RollbackTarget>,
-    /// Told once it is done.
+    /// The event to record afterwards.
     pub event: Option<PlannedEvent>,
 }
 
-/// What a Deployment is rolled back to.
+/// The template and annotations that a Deployment is rolled back to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RollbackTarget {
     /// The template of the ReplicaSet, without its hash.
@@ -239,8 +240,8 @@ impl<'a> Draft<'a> {
         self.finish(Reason::SelectsEverything, StatusScope::ObservedGeneration)
     }
 
-    /// Sets the size of a ReplicaSet and notes the Deployment's on it. Of two changes of the new ReplicaSet one is made:
-    /// what its annotations need goes along.
+    /// Sets the size of a ReplicaSet and notes the Deployment's on it. Of two changes of the new ReplicaSet one is
+    /// made: what its annotations need goes along.
     ///
     /// Upstream: `scaleReplicaSet`, `pkg/controller/deployment/sync.go`.
     fn scale(&mut self, replica_set: &ReplicaSet, scale: Scale, why: Why, before_status: bool) {
@@ -279,7 +280,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What is told of a scaling; nothing if the size stays.
+/// The event about a scaling; none if the size stays.
 fn scaling_event(name: &str, Scale { from, to }: Scale) -> Option<PlannedEvent> {
     let direction = match from.cmp(&to) {
         std::cmp::Ordering::Less => "up",

@@ -21,7 +21,7 @@ use crate::plan::deployment_util::{max_unavailable, replica_count, to_i32};
 use crate::plan::progress;
 use crate::plan::sync::ReplicaSets;
 
-/// What is written at the end of a sync; none if the status stays as it is.
+/// The patch at the end of a sync; none if the status stays as it is.
 pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<StatusPatch> {
     let fell_short = outcome.failure.as_ref().is_some_and(|failure| failure.before_status);
     let scope = if fell_short { StatusScope::Decided } else { outcome.scope };
@@ -148,7 +148,7 @@ impl StatusPatch {
     }
 }
 
-/// The fields that differ; `null` removes one.
+/// The changed fields; `null` removes one.
 fn changes(before: &DeploymentStatus, next: DeploymentStatus) -> BTreeMap<&'static str, Value> {
     fn change<T: PartialEq + Serialize>(name: &'static str, before: &T, next: &T) -> Option<(&'static str, Value)> {
         (before != next).then(|| (name, json!(next)))

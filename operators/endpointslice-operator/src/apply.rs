@@ -1,7 +1,7 @@
 //! Executes a plan: creates, changes and deletes slices, and tells people.
 //!
-//! Decides nothing. A slice is changed by a merge patch under the uid and resourceVersion it was decided on: what others
-//! wrote there stays, and what they wrote since then makes it fail.
+//! Decides nothing. A slice is changed by a merge patch under the uid and resourceVersion it was decided on: what
+//! others wrote there stays, and what they wrote since then makes it fail.
 //! Left out: a slice that is gone when it is to be deleted is as good as deleted.
 
 use std::collections::BTreeMap;
@@ -39,13 +39,13 @@ pub(crate) struct Writer {
     pub(crate) tracker: Arc<Tracker>,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 pub(crate) struct Outcome {
-    /// What failed.
+    /// The error.
     pub(crate) error: Option<anyhow::Error>,
 }
 
-/// What all writes for a Service have in common.
+/// The values that all writes for a Service share.
 struct Task<'a> {
     service: &'a Service,
     trigger: Option<Time>,
@@ -225,12 +225,12 @@ impl Writer {
     }
 }
 
-/// What did not go as it should.
+/// The failures of a sync.
 #[derive(Default)]
 struct Report {
     /// All of it, as people are told.
     told: Vec<String>,
-    /// What has failed.
+    /// The errors.
     errors: Vec<anyhow::Error>,
 }
 
@@ -297,7 +297,7 @@ struct BodyMetadata<'a> {
     owner_references: [OwnerReference<'a>; 1],
 }
 
-/// What changes of a slice; a `null` takes away.
+/// The changed fields of a slice; `null` removes one.
 #[derive(Serialize)]
 struct PatchBody<'a> {
     metadata: PatchMetadata<'a>,

@@ -68,7 +68,7 @@ impl EncodeMetric for BareCounter {
 type Label = [(&'static str, &'static str); 1];
 type SyncLabels = [(&'static str, String); 2];
 
-/// What this operator counts; cheap to clone.
+/// The metrics of this operator; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct EndpointSliceMetrics {
     added: Histogram,
@@ -80,7 +80,7 @@ pub(crate) struct EndpointSliceMetrics {
 }
 
 impl EndpointSliceMetrics {
-    /// Shows them among the process's metrics.
+    /// Registers them with the process's metrics.
     pub(crate) fn register(metrics: &Metrics, max_endpoints_per_slice: usize) -> Self {
         let per_sync = || Histogram::new(exponential_buckets(2.0, 2.0, 15));
         // Those that Prometheus takes by default.
@@ -146,7 +146,7 @@ fn traffic_distribution(service: &Service) -> Option<Text> {
     wanted.filter(|_| !service.metadata.annotations.is_auto).and_then(|_| service.traffic_distribution.clone())
 }
 
-/// What is known of each Service, summed up when somebody scrapes.
+/// The state of each Service, summed up at each scrape.
 ///
 /// Upstream: `Cache`, `metrics/cache.go`.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! What Services, pods, nodes and EndpointSlices are to this operator, and the exact texts it reads and writes.
+//! The views of Services, pods, nodes and EndpointSlices, and the exact texts that this operator reads and writes.
 //!
 //! Left out: every field that decides nothing here. A slice is changed by a patch, so what is not known of it stays.
 

@@ -38,7 +38,7 @@ pub struct Observed {
     pub trigger: Option<Time>,
     /// The share of all CPU that each zone has, if hints are wanted and it can be told.
     pub zones: Option<Arc<ZoneRatios>>,
-    /// What is remembered of its hints.
+    /// The remembered hints of the Service.
     pub hints: ServiceHints,
 }
 
@@ -58,8 +58,8 @@ impl Observed {
     }
 }
 
-/// The caches that a sync reads, and what is remembered between syncs. All but the Services are followed only while one of
-/// them selects pods.
+/// The caches that a sync reads, and what is remembered between syncs. All but the Services are followed only while one
+/// of them selects pods.
 pub struct Caches {
     /// All Services.
     pub services: Arc<Cache<Service>>,
@@ -78,7 +78,7 @@ pub struct Caches {
     pub(crate) tracker: Arc<Tracker>,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) services: Informer<Service>,
     pub(crate) pods: Informer<Pod>,
@@ -111,7 +111,7 @@ impl Caches {
         // Other pods are endpoints of nothing: see `Pod::is_listed`.
         let mut pods = InformerBuilder::<Pod>::new().fields(format!("status.podIP!=,{LIVE}"));
         let pods_by_namespace = pods.index_by_namespace();
-        // What others manage is none of ours, and need not be known.
+        // Slices of other managers need not be known.
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(format!("{}={MANAGED_BY}", labels::MANAGED_BY));
         let endpoint_slices_by_service =
             slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service_value(service))));

@@ -1,4 +1,4 @@
-//! What one sync of a Service does, and why: a value made from an observation, and nothing else.
+//! Decides what one sync of a Service does, and why, from an observation and nothing else.
 //!
 //! Left out: the time. What is written says when what it answers to happened, and that was observed.
 //!
@@ -28,7 +28,7 @@ use draft::Draft;
 pub use reasons::{Counts, Gone, Reason};
 use topologycache::ServiceHints;
 
-/// What does not change while the process runs.
+/// The configuration, which does not change while the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// How many endpoints a slice may have.
@@ -40,7 +40,7 @@ pub struct Config {
 pub enum Plan {
     /// Nothing, and why.
     Ignore(Ignored),
-    /// What becomes of the slices.
+    /// The decision about the slices.
     Write(Slices),
 }
 
@@ -53,7 +53,7 @@ pub enum Ignored {
     NoSelector,
 }
 
-/// What becomes of the slices of a Service.
+/// The decision about the slices of a Service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slices {
     /// By address type.
@@ -62,7 +62,7 @@ pub struct Slices {
     pub unsupported: Vec<Deletion>,
     /// How many pods the Service selects that have an IP.
     pub pods: usize,
-    /// What is to be remembered of its hints.
+    /// The hints to remember.
     pub hints: ServiceHints,
     /// When what the writes answer to happened, if that is known.
     pub trigger: Option<Time>,
@@ -91,7 +91,7 @@ impl Plan {
     }
 }
 
-/// What becomes of the slices of one address type. The first write that fails ends it; other types go on.
+/// The writes to the slices of one address type. The first that fails ends them; other types go on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
     /// Which type.
@@ -106,7 +106,7 @@ pub struct Family {
     pub withheld: usize,
     /// Pods that are left out for now. The Service is looked at again, as after a failure.
     pub skipped: Vec<Skipped>,
-    /// What people are told besides.
+    /// The other events.
     pub notices: Vec<PlannedEvent>,
     /// How many endpoints are new.
     pub added: usize,
@@ -144,7 +144,7 @@ pub struct Update {
     pub changes: Changes,
 }
 
-/// What changes among the endpoints of a slice.
+/// The changes of the endpoints of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Were there and are not to be.
@@ -182,7 +182,7 @@ pub struct PlannedEvent {
     pub kind: EventType,
     /// Its reason.
     pub reason: &'static str,
-    /// What people read.
+    /// The message.
     pub message: String,
 }
 

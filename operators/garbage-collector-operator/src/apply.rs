@@ -30,7 +30,7 @@ pub(crate) struct Writer {
     pub(crate) control: Control,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 pub(crate) struct Outcome {
     /// When the object is to be looked at again.
     pub(crate) look_again: LookAgain,
@@ -161,8 +161,8 @@ pub(crate) fn as_read(live: &LiveMeta) -> Preconditions<&str, &str> {
 
 pub(crate) const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
 
-/// An object that is gone needs no change any more. A path that is not known says nothing of the object: its kind may be
-/// missing for a while, and the change is still owed.
+/// An object that is gone needs no change any more. A path that is not known says nothing of the object: its kind may
+/// be missing for a while, and the change is still owed.
 pub(crate) fn unless_gone(written: Result<Written, ApiError>) -> Result<(), ApiError> {
     match written {
         Err(error) if !error.is_object_not_found() => Err(error),

@@ -1,4 +1,4 @@
-//! Who owns whom, over every kind: fed by the monitors, asked by the workers.
+//! The graph of owners and dependents over every kind. Monitors feed it, workers read it.
 //!
 //! Pure and incremental: [`Graph::update`] takes one event and gives what is worth an attempt now. An owner that no
 //! monitor has seen is a virtual node: its existence is a claim, which an attempt checks with the apiserver.
@@ -39,7 +39,7 @@ pub enum Event<'a> {
     Absent(&'a Identity),
 }
 
-/// What is worth an attempt after an event.
+/// The attempts that follow from an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// Objects that may have to be deleted, or that wait for their dependents.
@@ -86,8 +86,8 @@ impl Graph {
         attempts
     }
 
-    /// What all that is known is worth, as if it were observed now for the first time. An owner that has gone since then,
-    /// and still has dependents, becomes a virtual node.
+    /// The attempts that follow from the whole graph, as if every node were observed now for the first time. An owner
+    /// that is gone and still has dependents becomes a virtual node.
     pub fn resume(&mut self) -> Attempts {
         let mut attempts = Attempts::default();
         let uids: Vec<Uid> = self.nodes.keys().copied().collect();
@@ -180,8 +180,8 @@ impl Graph {
         self.start_deleting(uid, previous, deleting, attempts);
     }
 
-    /// What an observation says of a node's identity goes before what references said, and before what another version
-    /// of its kind said. Gives whether this is the first observation.
+    /// An observed identity replaces the one in references, and the one of another version of the kind. Returns whether
+    /// this is the first observation.
     fn settle_identity(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, attempts: &mut Attempts) -> bool {
         let Some(node) = self.nodes.get_mut(&object.uid) else { return true };
         if !node.is_virtual() {

@@ -1,7 +1,7 @@
-//! What the garbage collector reads of an object: who it is, who owns it, and whether it is being deleted.
+//! The views of an object: its identity, its owners, and whether it is being deleted.
 //!
-//! [`PartialObject`] is what the graph is fed, [`LiveObject`] what is read before anything is decided. Left out: labels,
-//! annotations, spec and status, which it never asks for.
+//! The graph is made of [`PartialObject`]s; a [`LiveObject`] is read before each decision. Left out: labels,
+//! annotations, spec and status, which the garbage collector never requests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -41,7 +41,7 @@ impl ObjectKind {
     }
 }
 
-/// What a reference says of its owner, without what it asks for.
+/// The owner that a reference names, without the reference's options.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Coordinates {
     /// The owner's kind.
@@ -111,7 +111,7 @@ impl From<RawReference<'_>> for OwnerReference {
     }
 }
 
-/// Who an object is. A virtual node's identity is only what some reference claims.
+/// The identity of an object. That of a virtual node is only claimed by a reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
     /// Kind, name and uid.

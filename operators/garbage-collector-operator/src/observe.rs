@@ -1,4 +1,4 @@
-//! What one attempt reads: the object, then its owners, each live, for the graph may lag.
+//! The reads of one attempt: the object, then its owners, each live, because the graph may lag.
 //!
 //! An owner is absent only if the apiserver knows its kind and says that there is no such object. Every other answer
 //! (the kind is not served, its API service is down, its conversion webhook is broken, RBAC refuses) leaves the
@@ -23,22 +23,22 @@ use crate::objects::{FOREGROUND_DELETION, Identity, LiveObject, ObjectKind, Owne
 pub use caches::Caches;
 pub(crate) use caches::{Followed, uid_of};
 
-/// What was seen of one object.
+/// The observation of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Who it is, as far as the graph knows.
+    /// Its identity in the graph.
     pub identity: Identity,
     /// How far the graph has seen its life come.
     pub stage: Stage,
     /// Its dependents, as the graph has them.
     pub dependents: Dependents,
-    /// What the apiserver says.
+    /// The live state.
     pub live: Live,
-    /// What was learned besides.
+    /// The facts learned on the way.
     pub learned: Learned,
 }
 
-/// What an attempt has learned for others and for the next one on the same object.
+/// The facts that an attempt has learned for other attempts and for the next one on the same object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
     /// The owners that do not exist, whether just asked for or known before.
@@ -47,7 +47,7 @@ pub struct Learned {
     pub restores: u64,
     /// The kinds of which a read failed, with the error, or went well for the first time since one had failed.
     pub reads: Vec<(Resource, Option<String>)>,
-    /// What was served before anything was read.
+    /// The discovery from before the first read.
     pub served: Arc<Discovery>,
     /// How often the object was looked at while it waited for a kind to be served.
     pub looks: u32,
@@ -56,7 +56,7 @@ pub struct Learned {
 /// So many of the dependents that hold an object back are known by name.
 const FIRST: usize = 3;
 
-/// What matters of an object's dependents.
+/// The state of an object's dependents that decisions need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependents {
     /// Whether there are any.
@@ -91,7 +91,7 @@ impl Dependents {
     }
 }
 
-/// What the apiserver says of an object.
+/// The live state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Live {
     /// Nobody asked: it is being deleted already.
@@ -122,11 +122,11 @@ pub struct Present {
     pub resource: Resource,
     /// As it was read.
     pub live: LiveObject,
-    /// What is known of its owners.
+    /// The state of its owners.
     pub owners: Owners,
 }
 
-/// What is known of an object's owners.
+/// The state of an object's owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owners {
     /// Nobody asked.
@@ -150,7 +150,7 @@ pub enum Owners {
     },
 }
 
-/// What an owner is like.
+/// The state of one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// It exists and stays.
@@ -163,7 +163,7 @@ pub enum Owner {
     Elsewhere,
 }
 
-/// What is known of an owner before anybody is asked.
+/// The state of an owner before any request.
 enum OwnerPlace {
     /// There is none.
     Absent(Identity),
@@ -201,7 +201,8 @@ impl Caches {
     }
 }
 
-/// What has to be asked of whom: the same for a sync, which asks the apiserver, and for a look ahead, which asks the graph.
+/// The reads of an attempt, the same for a sync, which reads from the apiserver, and for a preview, which reads from
+/// the graph.
 impl Caches {
     /// Where an object is; else what that says of it.
     fn place_of(&self, identity: &Identity) -> Result<(Resource, Key), Live> {
@@ -239,7 +240,7 @@ impl Caches {
         Ok(OwnerPlace::At { resource, key, identity })
     }
 
-    /// What an owner is like that does not exist where it is said to be.
+    /// The state of an owner that does not exist where the reference says.
     fn absent_owner(&self, dependent: &Identity, reference: &OwnerReference) -> Owner {
         let is_elsewhere = self.with_graph(|graph| {
             let seen = graph.node(reference.owner.uid).filter(|node| node.stage != Stage::Virtual);
@@ -368,7 +369,7 @@ mod tests {
         )
     }
 
-    /// What is known of an owner of this name, and of the owners of a pod that refers to it, where nobody answers.
+    /// Observes an owner of this name, and a pod that refers to it, while the apiserver does not answer.
     async fn check(name: &str, is_asked_for: bool) {
         let pod = pod_of(name);
         let (caches, control) = caches(&[("v1", "Pod", &pod)]).await;

@@ -1,4 +1,4 @@
-//! What one attempt does, from what was read of the object and its owners.
+//! Decides what one attempt does, from the object and its owners as read.
 //!
 //! Left out: reading, and what an error while reading means (a new attempt, always).
 
@@ -22,12 +22,12 @@ use crate::plan::patches::{Patch, drop_owners, unblock_owners};
 pub use reasons::{Named, Reason};
 use reasons::{cut, owner_name};
 
-/// What to do, and why.
+/// A decision with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Whom it is about.
     pub identity: Identity,
-    /// What to do.
+    /// The decision.
     pub action: Action,
     /// Why.
     pub reason: Reason,
@@ -46,7 +46,7 @@ pub enum LookAgain {
     WhenServed,
 }
 
-/// What to do with an object.
+/// The decision about an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Leave it alone.
@@ -70,9 +70,9 @@ pub struct Delete {
     pub resource: Resource,
     /// As it was read.
     pub live: LiveMeta,
-    /// What becomes of its dependents.
+    /// The propagation policy.
     pub policy: Propagation,
-    /// What breaks a circle of dependents that wait for each other.
+    /// The patch that breaks a circle of dependents waiting for each other.
     pub unblock: Option<Patch>,
 }
 
@@ -175,7 +175,7 @@ fn by_owners(
         let unblock = dependents.any_deletes_dependents.then(|| unblock_owners(&live.metadata));
         return (delete(Propagation::Foreground, unblock), owners_wait());
     }
-    // What was asked for when the object was deleted before stays as it was.
+    // An earlier delete chose the policy by a finalizer; it stays.
     let policy = if live.has_finalizer(ORPHAN) {
         Propagation::Orphan
     } else if live.has_finalizer(FOREGROUND_DELETION) {
@@ -187,14 +187,14 @@ fn by_owners(
     (delete(policy, None), reason)
 }
 
-/// What a delete that met another state has met.
+/// The state that a refused delete has met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// Another object of the same name: the planned one is gone.
     Absent,
-    /// Something changed, but not its owners: what was decided still holds.
+    /// The object changed, but not its owners: the decision still holds.
     SameOwners,
-    /// What was decided may not hold any more; or nothing changed, and somebody has refused.
+    /// The decision may not hold any more; or nothing changed, and admission refused the delete.
     Open,
 }
 
@@ -240,7 +240,7 @@ impl Reasoned for Plan {
     }
 }
 
-/// What the graph alone would decide; a sync asks the apiserver before it writes anything.
+/// The decision from the graph alone; a sync reads live before it writes.
 pub struct Foreseen(pub Plan);
 
 impl fmt::Display for Foreseen {

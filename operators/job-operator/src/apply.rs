@@ -1,5 +1,5 @@
-//! Carries out what was decided, stage by stage: claims and pods; the status that counts, and the finalizers; the status
-//! after that.
+//! Carries out what was decided, stage by stage: claims and pods; the status that counts, and the finalizers; the
+//! status after that.
 //!
 //! Left out: deciding anything. What fails is told by events, by the outcome, or as an error; the queue tries again.
 
@@ -40,27 +40,27 @@ use crate::plan::{Plan, Pods};
 use crate::status::LastStatus;
 use memory::Memory;
 
-/// What writes for Jobs.
+/// Writes for Jobs.
 pub(crate) struct Writer {
-    /// Every request.
+    /// The writes of this controller.
     pub(crate) control: Control,
     /// Pods, and the events about them.
     pub(crate) pods: PodControl,
     /// Events about Jobs.
     pub(crate) recorder: Recorder,
-    /// What was asked for and not seen yet.
+    /// The creations and deletions that are not seen yet.
     pub(crate) expectations: Arc<Expectations>,
-    /// What is remembered of each Job.
+    /// The memory of each Job.
     pub(crate) memory: Arc<Memory>,
     /// Where pods are looked at that no watch shows.
     pub(crate) orphans_queue: Queue,
-    /// What is counted.
+    /// The metrics.
     pub(crate) metrics: JobMetrics,
     /// For how long to expect something.
     pub(crate) clock: Clock,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The numbers that were planned with; none if there is nothing to do about the Job at all, or a claim failed.

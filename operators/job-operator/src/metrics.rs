@@ -40,7 +40,7 @@ pub struct JobMetrics {
 }
 
 impl JobMetrics {
-    /// Shows them among the process's metrics.
+    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let sync_duration: fn() -> Histogram = || Histogram::new(exponential_buckets(0.004, 2.0, 15));
         let sync_duration = Histograms::new_with_constructor(sync_duration);
@@ -200,7 +200,7 @@ where
     counters
 }
 
-/// What a sync does, in one word; none for a Job that is left alone, which is not counted.
+/// The action of a sync as a metric's label; none for a Job that is left alone, which is not counted.
 ///
 /// Upstream: `metrics.JobSyncAction…`.
 pub fn action(plan: &Plan) -> Option<&'static str> {

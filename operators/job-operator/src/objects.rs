@@ -1,4 +1,4 @@
-//! What a Job is to this operator, and the exact texts it writes.
+//! The view of a Job, and the exact texts that this operator writes.
 //!
 //! Reading order: [`Job`] → [`JobSpec`] → [`status`] → [`pod`] (what a Pod is to a Job).
 //! Left out: a typed pod template, of which only the restart policy is read.
@@ -214,7 +214,7 @@ pub struct PodFailurePolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodFailurePolicyRule {
-    /// What it does to the Job.
+    /// Its effect on the Job.
     pub action: PodFailureAction,
     /// Which ends of containers it means; then the conditions do not count.
     #[serde(default)]
@@ -224,7 +224,7 @@ pub struct PodFailurePolicyRule {
     pub on_pod_conditions: Vec<OnPodCondition>,
 }
 
-/// What a failed pod does to its Job.
+/// The effect of a failed pod on its Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum PodFailureAction {
     /// The whole Job fails.

@@ -1,5 +1,5 @@
-//! Reads from the caches, and from what this process remembers, all that one sync decides on; a pod that no watch shows,
-//! and the Job of a pod where the cache may not have it yet, are read live.
+//! Reads from the caches, and from what this process remembers, all that one sync decides on; a pod that no watch
+//! shows, and the Job of a pod where the cache may not have it yet, are read live.
 //!
 //! Left out: the live read before an adoption, which is part of adopting.
 
@@ -28,11 +28,11 @@ pub struct Caches {
     pub jobs: Arc<Cache<Job>>,
     /// Pods with the label [`CONTROLLER_UID`], and in the namespaces of Jobs that select others, all.
     pub pods: Arc<Cache<Pod>>,
-    /// Whose a pod is, or may become.
+    /// The owners of pods, and who may adopt them.
     pub claims: Claims<Job, Pod>,
 }
 
-/// What is followed.
+/// The informers that fill the caches.
 pub struct Informers {
     pub(crate) jobs: Informer<Job>,
     pub(crate) pods: Informer<Pod>,
@@ -78,7 +78,8 @@ impl Caches {
     /// Upstream: the first half of `syncJob`, `pkg/controller/job/job_controller.go`.
     pub fn observe(&self, expectations: &Expectations, memory: &Memory, key: &Key, now: Timestamp) -> Option<Observed> {
         let job = self.jobs.get(key)?;
-        // Before the pods: an expectation that is met in between then counts at the next sync, and not twice in this one.
+        // Before the pods: an expectation that is met in between then counts at the next sync, and not twice in this
+        // one.
         let outstanding = expectations.outstanding(key, now);
         let released = memory.released(key, job.metadata.uid);
         let backoff = memory.backoff(key, job.metadata.uid);
@@ -86,8 +87,9 @@ impl Caches {
         Some(Observed { job, pods, outstanding, released, backoff })
     }
 
-    /// Observes the pod of this key, and its Job; `None` if there is no such pod. That the cache has none says little: the
-    /// pod may have lost its label, or pods may not be followed any more, now that its Job is gone. So it is read live.
+    /// Observes the pod of this key, and its Job; `None` if there is no such pod. That the cache has none says little:
+    /// the pod may have lost its label, or pods may not be followed any more, now that its Job is gone. So it is read
+    /// live.
     ///
     /// Upstream: the first half of `syncOrphanPod`, `pkg/controller/job/job_controller.go`.
     pub(crate) async fn observe_orphan(&self, control: &Control, key: &Key) -> anyhow::Result<Option<OrphanPod>> {

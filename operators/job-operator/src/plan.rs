@@ -1,8 +1,8 @@
-//! What one sync does about a Job's pods, and why.
+//! Decides what one sync does about a Job's pods, and why.
 //!
-//! The second decision, which needs this one's outcome, is [`tracking`]'s; the third is
-//! [`crate::status`]'s. Reading order: [`counts`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are
-//! made or deleted) → [`tracking`] (what is counted). [`new_pod`] says what a pod looks like.
+//! The second decision, which needs this one's outcome, is [`tracking`]'s; the third is [`crate::status`]'s. Reading
+//! order: [`counts`] (the numbers) → [`ending`] (whether it ends) → [`mod@scale`] (which pods are made or deleted) →
+//! [`tracking`] (what is counted). [`new_pod`] says what a pod looks like.
 //! Left out: the order of the requests, which is apply's.
 
 pub mod backoff;
@@ -55,10 +55,10 @@ pub struct Plan {
     pub counts: Option<Counts>,
 }
 
-/// What to do about the pods.
+/// The decision about the pods.
 #[derive(Debug, PartialEq)]
 pub enum Pods {
-    /// Nothing.
+    /// Nothing is written.
     Leave,
     /// The Job ends: every active pod is deleted, and counted afterwards.
     End(Vec<PodRef>),

@@ -32,9 +32,9 @@ pub(crate) struct Writer {
 pub struct Outcome {
     /// Why not all kinds are known.
     pub undiscovered: Option<String>,
-    /// What emptying the pods has come to.
+    /// The result of emptying the pods.
     pub pods: Option<Emptied>,
-    /// What emptying the other kinds has come to; none while pods remain.
+    /// The result of emptying the other kinds; none while pods remain.
     pub others: Vec<Emptied>,
 }
 
@@ -67,7 +67,8 @@ impl Writer {
         outcome
     }
 
-    /// Writes this body to `/status`; from then on that is what was observed. Gives whether the namespace is still there.
+    /// Writes this body to `/status`; from then on that is what was observed. Gives whether the namespace is still
+    /// there.
     pub(crate) async fn write_status(&self, observed: &mut Observed, body: Value) -> anyhow::Result<bool> {
         let Some(written) = self.replace(observed, "status", &body).await? else { return Ok(false) };
         observed.namespace = LiveNamespace(body);
@@ -140,7 +141,7 @@ async fn delete_collection(control: KeyControl<'_>, namespace: &str, kind: &Kind
     }
 }
 
-/// What an aggregated apiserver gives no uid to is deleted by its name alone.
+/// An object without a uid, from an aggregated apiserver, is deleted by its name alone.
 fn delete_options(item: &ItemMeta) -> DeleteOptions<&str, &str> {
     let uid = item.uid.as_str();
     let options = if uid.is_empty() { DeleteOptions::any() } else { DeleteOptions::of(uid) };

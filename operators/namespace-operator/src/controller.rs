@@ -122,7 +122,7 @@ impl Controller for NamespaceController {
 }
 
 impl NamespaceController {
-    /// What the cache says; none where it does not have the namespace, which is gone or not being deleted.
+    /// The cached namespace; none if it is gone or not being deleted.
     fn pass(&self, key: &Key) -> Option<Pass> {
         self.caches.namespaces.get(key).map(|namespace| pass(&namespace))
     }

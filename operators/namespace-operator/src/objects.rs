@@ -66,7 +66,7 @@ impl LiveNamespace {
     }
 }
 
-/// What is read of an object that is to go, or has not gone yet.
+/// The fields of an object to delete.
 #[derive(Debug, Default, Deserialize)]
 pub struct Item {
     /// All that is read of it.
@@ -88,7 +88,7 @@ pub struct ItemMeta {
     pub finalizers: Option<Vec<String>>,
 }
 
-/// What is read of a pod: how long it may take to end.
+/// The field of a pod: how long it may take to end.
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod {
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What is read for one round: the namespace, what is served, the pods' grace, and what remains of a kind.
+//! The reads for one round: the namespace, the served resources, the pods' grace, and the remaining objects of a kind.
 //!
 //! All of it is read live but whether the namespace is being deleted, which the cache knows.
 
@@ -23,19 +23,19 @@ pub struct Caches {
     pub namespaces: Arc<Cache<Namespace>>,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
 }
 
-/// What a pass over a namespace decides on.
+/// The observation for one pass over a namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The namespace at this moment.
     pub namespace: LiveNamespace,
 }
 
-/// What the apiserver serves, as far as it can be told.
+/// The resources that the apiserver serves, as far as discovery could read them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Served {
     /// The kinds that are known.
@@ -65,7 +65,7 @@ pub async fn observe(control: &Control, key: &Key) -> anyhow::Result<Option<Obse
     }
 }
 
-/// What is served.
+/// The served resources.
 ///
 /// Upstream: `ProcessDiscoverResourcesErr`, `pkg/controller/namespace/deletion/status_condition_utils.go`.
 pub async fn live_served(feeder: &Feeder) -> Served {
@@ -93,7 +93,7 @@ pub async fn live_grace_seconds(control: &Control, namespace: &str) -> Result<i6
     Ok(longest)
 }
 
-/// What remains of a kind.
+/// The remaining objects of a kind.
 #[derive(Debug, Default)]
 pub struct Remaining {
     /// How many objects.
@@ -102,7 +102,7 @@ pub struct Remaining {
     pub finalizers: BTreeMap<String, usize>,
 }
 
-/// What remains of a kind; nothing where it cannot be listed.
+/// The remaining objects of a kind; none if it cannot be listed.
 pub async fn live_remaining(control: &Control, resource: &Resource, namespace: &str) -> Result<Remaining, ApiError> {
     let mut remaining = Remaining::default();
     let listed = control

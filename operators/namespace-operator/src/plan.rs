@@ -1,4 +1,5 @@
-//! What to do about a namespace: whether to empty it, of what and in which order, and what follows from what remains.
+//! Decides whether to empty a namespace, of which kinds and in which order, and what follows from the remaining
+//! objects.
 //!
 //! In three stages, each knowing what the one before has learned: [`plan`], [`plan_content`] and [`next_step`]; before
 //! them [`pass`] says by the cache alone whether they are due.
@@ -45,7 +46,7 @@ impl Pass {
     }
 }
 
-/// What to do about a namespace.
+/// The decision about a namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Nothing, and why.
@@ -114,7 +115,7 @@ pub fn plan_content(served: Served, since: Time) -> Content {
     Content { since, pods, others, undiscovered }
 }
 
-/// What emptying one kind has come to.
+/// The result of emptying one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emptied {
     /// The kind.
@@ -125,7 +126,7 @@ pub struct Emptied {
     pub remaining: usize,
     /// How many of them have each finalizer.
     pub finalizers: BTreeMap<String, usize>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
 }
 
@@ -170,7 +171,7 @@ pub fn remaining_grace(grace_seconds: i64, since: Time, now: Timestamp) -> i64 {
     if passed >= grace_seconds { 0 } else { grace_seconds }
 }
 
-/// What follows from a round.
+/// The decision after a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// The namespace is empty: this body for `/finalize` lets it go, if no finalizer of others is kept.
@@ -184,15 +185,15 @@ pub enum Next {
     After(Duration, Remains),
     /// Another round, as after any failure.
     Failed {
-        /// What went wrong.
+        /// The error.
         errors: Vec<String>,
         /// The same, kind by kind.
         reason: NextReason,
     },
 }
 
-/// What remains is looked at again after half of its time, and after `sync_period` at the latest (0 is no limit): pods
-/// may end long before their grace period does, and upstream's resync would find that out.
+/// A namespace with remaining objects is synced again after half of their time, and after `sync_period` at the latest
+/// (0 is no limit): pods may end long before their grace period does, and upstream's resync would notice that.
 ///
 /// Upstream: `worker`, `pkg/controller/namespace/namespace_controller.go`, and `finalizeNamespace`.
 pub fn next_step(observed: &Observed, outcome: &Outcome, sync_period: Duration) -> Next {

@@ -33,7 +33,7 @@ const CONTENT_REMAINING: Type = Type("NamespaceContentRemaining", "ContentRemove
 const FINALIZERS_REMAINING: Type =
     Type("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished");
 
-/// What is not well: reason and message.
+/// The failure: reason and message.
 type Failure = (&'static str, String);
 
 /// The body for `/status`; none if nothing changes.

@@ -24,7 +24,7 @@ use crate::status::failed_status;
 const AT_ONCE: usize = 16;
 /// How long a node may be missing. Upstream: `quarantineTime`, `pkg/controller/podgc/gc_controller.go`.
 pub(crate) const QUARANTINE: Duration = Duration::from_secs(40);
-/// What is waited for until then.
+/// The purpose of that timer.
 pub(crate) const QUARANTINE_PURPOSE: &str = "the end of its quarantine";
 
 /// Deletes pods.
@@ -38,7 +38,7 @@ pub(crate) struct Writer {
     pub(crate) decisions: Decisions,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug)]
 pub struct Outcome {
     /// The errors of all deletions that failed, as one.
@@ -111,7 +111,7 @@ impl Writer {
     }
 }
 
-/// What a write to a pod found.
+/// The result of a write to a pod.
 #[derive(Debug, PartialEq, Eq)]
 enum Written {
     There,

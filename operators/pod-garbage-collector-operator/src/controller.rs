@@ -82,8 +82,8 @@ impl Operator for PodGarbageCollectorOperator {
     }
 }
 
-/// What is due without any change: the first round, and the searches for nodes that went unseen. In a restored etcd
-/// pods may be bound to nodes which were gone when the backup was made.
+/// Enqueues the work that needs no change: the first round, and the searches for nodes that went unseen. In a restored
+/// etcd pods may be bound to nodes which were gone when the backup was made.
 fn begin(setup: &mut Setup, rounds: &Queue, bindings: &Queue) {
     let (rounds, searches, restored) = (rounds.clone(), bindings.clone(), bindings.clone());
     setup.at_start(move || {
@@ -108,7 +108,7 @@ struct RoundController {
 }
 
 impl Controller for RoundController {
-    /// What fails is tried again in the next round, and keeps no other pod waiting. Upstream: `gc`.
+    /// A pod that fails is tried again in the next round, and keeps no other pod waiting. Upstream: `gc`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let observed = live_round(&self.writer.control, self.caches.observe(key, self.threshold)).await;
         let plan = plan(&observed, self.threshold);

@@ -26,7 +26,7 @@ pub struct DeletionMetrics {
 }
 
 impl DeletionMetrics {
-    /// Shows them among the process's metrics.
+    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let (deletions, errors) = (Family::default(), Family::default());
         metrics.register(DELETIONS, DELETIONS_HELP, deletions.clone());

@@ -1,7 +1,7 @@
-//! What pods and nodes are to this operator: where a pod is and whether it has ended, and whether a node can still say so.
+//! The views of pods and nodes: a pod's node and phase, and whether a node can still report on its pods.
 //!
-//! Of the pods that are followed the metadata is enough; a pod is read whole when it may go.
-//! Left out: containers, and who owns a pod. Nobody's pods are spared.
+//! Pods are followed by their metadata; a pod is read whole when it may be deleted.
+//! Left out: containers, and owners, which make no difference.
 
 use serde::Deserialize;
 use shared::api::condition::{Condition, TRUE};
@@ -15,7 +15,7 @@ pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
 /// The taint by which a person says that a node has failed for good. Upstream: `TaintNodeOutOfService`.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-/// What a kubelet gives as the reason of a pod that it has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
+/// The reason in the status of a pod that a kubelet has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
 
 /// The field selector of pods none of whose containers will run again; a phase that is missing, or that nobody knows,

@@ -1,10 +1,10 @@
 //! Reads the ended pods and the nodes from the caches, and live what may go: pods that are stuck, pods of nodes that
 //! are missing, and of too many ended pods those that have not succeeded.
 //!
-//! What a pod is cannot change back: an ended one stays ended, one being deleted stays so, and a bound one stays where
-//! it is. A node can come back, so it is read anew before its pods go. What cannot be read is passed over, and keeps
-//! nothing else waiting.
-//! Left out: reading one pod anew; each delete names the uid that it means.
+//! A pod's state cannot change back: an ended pod stays ended, a pod being deleted stays so, and a bound pod keeps its
+//! node. A node can come back, so it is read again before its pods are deleted. A failed read is passed over, and keeps
+//! no other pod waiting.
+//! Left out: reading a single pod again; each delete carries its uid.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -27,7 +27,7 @@ const UNSCHEDULED: &str = "spec.nodeName=";
 /// So many nodes are named to the apiserver, so that it sends no pods of theirs; a URL has no room for thousands.
 const NAMED_MAX: usize = 100;
 
-/// What a round decides on.
+/// The observation for one round.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The key of the round.
@@ -40,7 +40,7 @@ pub struct Observed {
     pub stuck: Vec<Arc<Pod>>,
     /// The nodes that are out of service; in a plan those with stuck pods, as just read.
     pub out_of_service: BTreeSet<Text>,
-    /// What could not be read.
+    /// The errors of failed reads.
     pub unread: Vec<Unread>,
 }
 
@@ -86,7 +86,7 @@ pub struct MissingNode {
     pub pods: Vec<Arc<Pod>>,
 }
 
-/// What this operator follows.
+/// The caches of this operator.
 pub struct Caches {
     /// The pods that have ended.
     pub pods: Arc<Cache<PodMetadata>>,
@@ -94,7 +94,7 @@ pub struct Caches {
     pub nodes: Arc<Cache<Node>>,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) pods: Informer<PodMetadata>,
     pub(crate) nodes: Informer<Node>,
@@ -137,7 +137,7 @@ impl Caches {
 }
 
 impl Observed {
-    /// What was read; notes it if nothing was.
+    /// The result of a read; notes its error.
     fn noted<T: Default>(&mut self, reason: Reason, read: anyhow::Result<T>) -> T {
         read.unwrap_or_else(|error| {
             let error = format!("{error:#}");

@@ -26,7 +26,7 @@ pub use reasons::{
 /// So many nodes, and so many failures, are named in a reason.
 const LISTED: usize = 5;
 
-/// What becomes of the pods that have ended or are stuck.
+/// The decision about the pods that have ended or are stuck.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// These go, in this order.
@@ -108,7 +108,7 @@ pub fn plan_bindings(observed: &Bindings) -> BindingsPlan {
     BindingsPlan { missing: bound_to.difference(nodes).filter(|node| !node.is_empty()).cloned().collect() }
 }
 
-/// What becomes of the pods of a node that was missing.
+/// The decision about the pods of a node that was missing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MissingPlan {
     /// They stay.

@@ -1,4 +1,4 @@
-//! What is written into a pod's status before it is deleted.
+//! The status that is written to a pod before it is deleted.
 //!
 //! There is no kubelet to say how it ended, and controllers count a pod only once its phase is final. Left out: pods
 //! whose phase is final already, of which nothing is written.

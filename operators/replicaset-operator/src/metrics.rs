@@ -23,7 +23,7 @@ const STALE_SYNC_SKIPS_HELP: &str = "Total number of ReplicaSet syncs skipped du
 
 type GroupResource = [(&'static str, String); 2];
 
-/// What this operator counts.
+/// The metrics of this operator.
 #[derive(Clone)]
 pub struct ReplicaSetMetrics {
     age_ratio: Histogram,
@@ -31,7 +31,7 @@ pub struct ReplicaSetMetrics {
 }
 
 impl ReplicaSetMetrics {
-    /// Shows them among the process's metrics.
+    /// Registers them with the process's metrics.
     ///
     /// Upstream: `Register`, `pkg/controller/replicaset/metrics/metrics.go`.
     pub fn register(metrics: &Metrics) -> Self {
@@ -59,8 +59,8 @@ impl ReplicaMetrics for ReplicaSetMetrics {
 
 /// How much older than the youngest ready pod each ready pod is that was chosen from among others.
 ///
-/// Upstream: `reportSortingDeletionAgeRatioMetric`, `pkg/controller/replicaset/replica_set.go`; there the ratio is cut to
-/// a whole number.
+/// Upstream: `reportSortingDeletionAgeRatioMetric`, `pkg/controller/replicaset/replica_set.go`; there the ratio is cut
+/// to a whole number.
 pub fn deletion_age_ratios(plan: &Plan, now: Timestamp) -> Vec<f64> {
     let claimed: Vec<&Pod> = plan.claim.owned.iter().chain(&plan.claim.adopt).map(|pod| &**pod).collect();
     if plan.delete.len() >= claimed.len() {

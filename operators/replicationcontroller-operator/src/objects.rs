@@ -1,4 +1,4 @@
-//! What a `ReplicationController` is to this operator: what it asks for and what was last said of it.
+//! The view of a `ReplicationController`: its spec and its last written status.
 //!
 //! Left out: its annotations. A pod's view is [`shared::controllers::replicas::pod::Pod`].
 
@@ -13,10 +13,10 @@ use shared::controllers::replicas::{ReplicaOwner, ReplicaSpec};
 pub struct ReplicationController {
     /// Its metadata.
     pub metadata: Meta,
-    /// What it asks for.
+    /// The spec.
     #[serde(deserialize_with = "ReplicaSpec::with_map_selector")]
     pub spec: ReplicaSpec,
-    /// What was last said of it.
+    /// The last written status.
     #[serde(default)]
     pub status: ReplicaStatus,
 }

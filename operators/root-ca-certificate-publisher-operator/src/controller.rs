@@ -74,7 +74,7 @@ impl Operator for RootCaCertificatePublisherOperator {
 fn follow(setup: &mut Setup, file: RootCaFile, root_ca: &Arc<RootCa>, caches: &Arc<Caches>, queue: Queue) {
     let (root_ca, caches) = (Arc::clone(root_ca), Arc::clone(caches));
     let changed = move || caches.root_ca_changed().iter().for_each(|namespace| queue.add(namespace, Cause::Event));
-    // What was read with the flags is there already.
+    // The CA that was read with the flags is there already.
     let (_, ready) = watch::channel(Progress { synced: true, ..Progress::default() });
     setup.run("root-ca-file", ready, async move { root_ca.follow(file, changed).await });
 }

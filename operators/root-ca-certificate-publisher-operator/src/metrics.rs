@@ -36,7 +36,7 @@ pub struct SyncMetrics {
 }
 
 impl SyncMetrics {
-    /// Shows them among the process's metrics.
+    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let (syncs, durations) = (Family::default(), Family::new_with_constructor(Buckets));
         metrics.register(SYNCS, HELP, syncs.clone());

@@ -1,4 +1,4 @@
-//! What is watched: the metadata of active namespaces, and of each ConfigMap `kube-root-ca.crt` what it publishes.
+//! The views: the metadata of active namespaces, and the published CA of each ConfigMap `kube-root-ca.crt`.
 //!
 //! The text of the CA is interned: it is in memory once, not once a namespace. Left out: every other field of the
 //! ConfigMap, which is read anew before it is written, and travels as it is.
@@ -32,7 +32,7 @@ pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "c
 pub struct ConfigMap {
     /// Its metadata.
     pub metadata: Meta<Described>,
-    /// What it publishes; none if its data is anything but [`CA_CERT`] alone.
+    /// The published CA; none if its data is anything but [`CA_CERT`] alone.
     pub ca: Option<Text>,
 }
 

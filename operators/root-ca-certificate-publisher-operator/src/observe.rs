@@ -17,14 +17,14 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 use crate::objects::{CONFIG_MAPS, ConfigMap, Namespace, ROOT_CA_CONFIG_MAP};
 use crate::plan::{Wrong, wrong_with};
 
-/// What is known of one namespace. One that is gone is observed too: the cache has active ones only.
+/// The observation of one namespace, which may be gone: the cache has active ones only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The key of the namespace.
     pub namespace: Key,
     /// It is there, and its phase is `Active`.
     pub is_active: bool,
-    /// What is to be published; none if nobody has said.
+    /// The CA to publish; none if none is known.
     pub ca: Option<Text>,
     /// Its ConfigMap.
     pub config_map: Option<Arc<ConfigMap>>,
@@ -33,13 +33,13 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// What is wrong with the cached ConfigMap, if there is one and something to be published.
+    /// The fault of the cached ConfigMap, if there is one and a CA to publish.
     pub fn wrong(&self) -> Option<Wrong> {
         wrong_with(self.config_map.as_ref()?, self.ca.as_ref()?)
     }
 }
 
-/// What this operator follows.
+/// The caches of this operator.
 pub struct Caches {
     /// Active namespaces.
     pub namespaces: Arc<Cache<Namespace>>,
@@ -47,7 +47,7 @@ pub struct Caches {
     pub config_maps: Arc<Cache<ConfigMap>>,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
     pub(crate) config_maps: Informer<ConfigMap>,

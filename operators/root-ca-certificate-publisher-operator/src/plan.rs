@@ -14,16 +14,16 @@ use shared::runtime::decisions::{self, LiveRead, Reasoned};
 use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, ROOT_CA_CONFIG_MAP};
 use crate::observe::Observed;
 
-/// What becomes of a namespace, and why.
+/// The decision about a namespace, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing.
+    /// Nothing is written.
     Nothing(Reason),
     /// It gets its ConfigMap, this one.
     Create(Value),
     /// Its ConfigMap is set right.
     Update {
-        /// What is wrong with it.
+        /// The error.
         wrong: Wrong,
         /// All of it, with the uid and the version that were read.
         body: Value,
@@ -46,7 +46,7 @@ pub enum Reason {
     NoConfigMap,
     /// Its ConfigMap is not as it should be.
     Wrong {
-        /// What of it.
+        /// The fault.
         what: Wrong,
     },
 }
@@ -63,7 +63,7 @@ impl Reasoned for Plan {
     }
 }
 
-/// What is wrong with a ConfigMap.
+/// A fault of a ConfigMap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Wrong {
@@ -113,7 +113,7 @@ fn updated(live: &Value, ca: &Text) -> Option<Value> {
     Some(body)
 }
 
-/// What is wrong with a ConfigMap that is to publish this.
+/// The fault of a ConfigMap that should publish this CA.
 pub fn wrong_with(config_map: &ConfigMap, ca: &Text) -> Option<Wrong> {
     if config_map.ca.as_ref() != Some(ca) {
         Some(Wrong::Data)

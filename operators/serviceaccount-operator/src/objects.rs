@@ -1,6 +1,7 @@
-//! What is watched: the metadata of active namespaces, and of the ServiceAccounts called `default`.
+//! The views: the metadata of active namespaces, and of the ServiceAccounts called `default`.
 //!
-//! Left out: the phase, by which the apiserver selects; and all other ServiceAccounts, which are their makers' business.
+//! Left out: the phase, by which the apiserver selects; and all other ServiceAccounts, which are their makers'
+//! business.
 
 use serde::Deserialize;
 use shared::api::object::Meta;

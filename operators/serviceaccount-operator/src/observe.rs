@@ -10,7 +10,7 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{DEFAULT, Namespace, ServiceAccount};
 
-/// What is known of one namespace. One that is gone is observed too: the cache has active ones only.
+/// The observation of one namespace, which may be gone: the cache has active ones only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The key of the namespace.
@@ -21,7 +21,7 @@ pub struct Observed {
     pub has_account: bool,
 }
 
-/// What this operator follows.
+/// The caches of this operator.
 pub struct Caches {
     /// Active namespaces.
     pub namespaces: Arc<Cache<Namespace>>,
@@ -29,7 +29,7 @@ pub struct Caches {
     pub service_accounts: Arc<Cache<ServiceAccount>>,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) namespaces: Informer<Namespace>,
     pub(crate) service_accounts: Informer<ServiceAccount>,

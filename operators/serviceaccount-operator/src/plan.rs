@@ -12,10 +12,10 @@ use shared::runtime::decisions::{self, Reasoned};
 use crate::objects::DEFAULT;
 use crate::observe::Observed;
 
-/// What becomes of a namespace, and why.
+/// The decision about a namespace, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing.
+    /// Nothing is written.
     Nothing(Reason),
     /// It gets its account.
     Create,

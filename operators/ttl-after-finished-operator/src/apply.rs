@@ -22,7 +22,7 @@ pub(crate) struct Writer {
     pub(crate) clock: Clock,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug)]
 pub struct Outcome {
     /// When to look again; none if only a change can make a difference.
@@ -32,7 +32,7 @@ pub struct Outcome {
 }
 
 impl Writer {
-    /// Does what was planned.
+    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Observed { job } = observed;
         let key = &job.metadata.key;

@@ -1,4 +1,4 @@
-//! What a Job is to this operator: whether it has ended, when, and how long it may stay.
+//! The view of a Job: whether it has ended, when, and how long it may stay.
 //!
 //! Left out: everything else, such as who manages the Job; the time to live holds for all.
 

@@ -14,20 +14,20 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::Job;
 
-/// What is known of one Job.
+/// The observation of one Job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// One state of it.
     pub job: Arc<Job>,
 }
 
-/// What this operator follows.
+/// The caches of this operator.
 pub struct Caches {
     /// All Jobs.
     pub jobs: Arc<Cache<Job>>,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) jobs: Informer<Job>,
 }

@@ -2,7 +2,8 @@
 //!
 //! It is decided twice, for the state in the cache and then for the one just read. Left out: the reading.
 //!
-//! Upstream: `processTTL`, `needsCleanup` and `timeLeft`, `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go`.
+//! Upstream: `processTTL`, `needsCleanup` and `timeLeft`,
+//! `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go`.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,10 +18,10 @@ use shared::runtime::flags::GoDuration;
 use crate::objects::{End, Job};
 use crate::observe::Observed;
 
-/// What becomes of a Job, and why.
+/// The decision about a Job, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing.
+    /// Nothing is written.
     Keep(Reason),
     /// It is looked at again.
     Wait {

@@ -17,7 +17,7 @@ pub(crate) struct Writer {
     pub(crate) control: Control,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug)]
 pub struct Outcome {
     /// The error of the patch, if it failed.
@@ -25,7 +25,7 @@ pub struct Outcome {
 }
 
 impl Writer {
-    /// Does what was planned.
+    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Observed { node, nodes: _, boundary: _ } = observed;
         let done = match plan {

@@ -1,4 +1,4 @@
-//! What a Node is to this operator: one annotation, and that it is there.
+//! The view of a Node: one annotation, and that the Node exists.
 //!
 //! Left out: everything else, such as whether it is ready or being deleted; every Node counts.
 
@@ -24,7 +24,7 @@ pub struct Node {
 
 shared::view!(Node, NODES, Ttl);
 
-/// What the annotation [`TTL`] says.
+/// The value of the annotation [`TTL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ttl {
     /// It is not there.

@@ -1,7 +1,7 @@
 //! Reads one Node, and how large the cluster is.
 //!
-//! What was decided of the size is remembered: within an overlap of two boundaries it depends on where the cluster
-//! comes from. Left out: what a former process has seen, as upstream.
+//! The last boundary is remembered: where two boundaries overlap, the decision depends on the former one.
+//! Left out: the boundary of a former process, as upstream.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,18 +12,18 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 use crate::objects::Node;
 use crate::plan::Boundary;
 
-/// What is known of one Node, and of the cluster that it is in.
+/// The observation of one Node and of the size of its cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The Node.
     pub node: Arc<Node>,
     /// How many Nodes there are.
     pub nodes: usize,
-    /// What is right for so many.
+    /// The boundary for this many Nodes.
     pub boundary: Boundary,
 }
 
-/// What this operator follows.
+/// The caches of this operator.
 pub struct Caches {
     /// All Nodes.
     pub nodes: Arc<Cache<Node>>,
@@ -31,7 +31,7 @@ pub struct Caches {
     pub size: Size,
 }
 
-/// What fills the caches.
+/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) nodes: Informer<Node>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Informers {
 pub struct Size(Mutex<Boundary>);
 
 impl Size {
-    /// What is right for this number of Nodes, after those before.
+    /// The boundary for this number of Nodes, after the former boundary.
     pub fn boundary(&self, nodes: usize) -> Boundary {
         self.last().after(nodes)
     }

@@ -33,7 +33,7 @@ const BOUNDARIES: [Boundary; 5] = [
     Boundary { min: 1800, max: usize::MAX, ttl_seconds: 300 },
 ];
 
-/// That of an empty cluster.
+/// The boundary of an empty cluster.
 impl Default for Boundary {
     fn default() -> Self {
         SMALLEST
@@ -61,10 +61,10 @@ impl Boundary {
     }
 }
 
-/// What becomes of a Node, and why.
+/// The decision about a Node, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing.
+    /// Nothing is written.
     Keep(Reason),
     /// It is told another time to live.
     Annotate {

@@ -1,4 +1,5 @@
-//! Conditions of Deployments, ReplicaSets, ReplicationControllers and their like: one per type, in the order they were set.
+//! Conditions of Deployments, ReplicaSets, ReplicationControllers and their like: one per type, in the order they were
+//! set.
 //!
 //! Left out: `metav1.Condition`, which has an observedGeneration and rules of its own.
 
@@ -18,7 +19,7 @@ pub const UNKNOWN: &str = "Unknown";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What it is about, for example `Available`.
+    /// The type of the condition, for example `Available`.
     #[serde(rename = "type")]
     pub type_: Text,
     /// [`TRUE`], [`FALSE`] or [`UNKNOWN`]; any other text is kept as it is.

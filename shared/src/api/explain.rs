@@ -1,8 +1,8 @@
-//! What an operator answers about one object (`/why/…`) and about itself (`/debug/status`), as JSON.
+//! The JSON that an operator serves about one object (`/why/…`) and about itself (`/debug/status`).
 //!
-//! Operators write these values and `kubectl operators` reads them, so both sides change together; `docs/why.md` describes
-//! them for everybody else. A field may be added at any time; one that changes its meaning gets another name.
-//! Left out: how any of it is found, and words for people: those are the reader's.
+//! Operators write these values and `kubectl operators` reads them, so both sides change together; `docs/why.md`
+//! describes them for everybody else. A field may be added at any time; one that changes its meaning gets another name.
+//! Left out: where the values come from, and words for people, which the reader chooses.
 
 mod text;
 
@@ -19,18 +19,18 @@ use crate::api::url::is_segment;
 
 /// Where the explanation of an object is served: this, followed by the path that the apiserver serves the object under.
 pub const WHY_PATH: &str = "/why";
-/// Where an operator tells about itself.
+/// Where an operator serves its own state.
 pub const STATUS_PATH: &str = "/debug/status";
 /// Where an operator that runs as a shadow lists what it would write.
 pub const SHADOW_PATH: &str = "/debug/shadow";
 
-/// What a replica does at the moment.
+/// The role of a replica at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
     /// It holds the Lease and works, or works without an election.
     Leader,
-    /// It follows, and waits for the Lease.
+    /// It keeps its caches warm and waits for the Lease.
     Standby,
     /// It decides and never writes.
     Shadow,
@@ -44,20 +44,20 @@ pub struct Explanation {
     pub operator: String,
     /// The operator's own version.
     pub version: String,
-    /// What the replica does. The decisions of a standby are what it would decide.
+    /// The replica's role. A standby shows the decisions that it would make.
     pub role: Role,
-    /// When this was said.
+    /// When the answer was made.
     pub time: Timestamp,
-    /// What this is about.
+    /// The object.
     pub object: Subject,
-    /// The keys under which the operator syncs the object, one for each queue that knows it; none where it has nothing to
-    /// do with the object.
+    /// The keys under which the operator syncs the object, one for each queue that has it; none if the operator does
+    /// not act on the object.
     pub keys: Vec<KeyState>,
-    /// The caches that decisions come from.
+    /// The caches that decisions are read from.
     pub caches: Vec<CacheState>,
 }
 
-/// Which object.
+/// An object, named by its resource and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
@@ -74,8 +74,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// From the path under which the apiserver serves the object: `/apis/apps/v1/namespaces/default/deployments/web`. None
-    /// for what is no such path.
+    /// From the path under which the apiserver serves the object: `/apis/apps/v1/namespaces/default/deployments/web`.
+    /// None for what is no such path.
     pub fn of_path(path: &str) -> Option<Self> {
         let decoded = |segment: &str| Some(percent_decode_str(segment).decode_utf8().ok()?.into_owned());
         let segments: Vec<String> = path.strip_prefix('/')?.split('/').map(decoded).collect::<Option<_>>()?;
@@ -100,7 +100,7 @@ impl Subject {
         })
     }
 
-    /// Namespace and name, where the object is of this resource, of whatever version.
+    /// Namespace and name, if the object is of this resource, in any version.
     pub fn key_of(&self, resource: &Resource) -> Option<Key> {
         let Resource { group, plural, version: _, kind: _, namespaced: _ } = resource;
         (*group == self.group && *plural == self.resource).then(|| self.key())
@@ -118,14 +118,14 @@ impl Subject {
 pub struct KeyState {
     /// The queue's name, as in the metrics.
     pub queue: String,
-    /// `namespace/name`, or what else the queue calls the object.
+    /// `namespace/name`, or another name that the queue uses.
     pub key: String,
-    /// What a sync would decide now, from the present caches and without a write, stage by stage as far as no stage needs
-    /// another's writes; none where the caches don't have the object.
+    /// The stages that a sync would decide now from the caches, up to the first that needs a write or a live read; none
+    /// if the caches do not have the object.
     pub now: Vec<Stage>,
     /// Its last decisions, the newest first.
     pub last: Vec<Decision>,
-    /// What the key waits for.
+    /// The waiting times and failures of the key.
     pub standing: Standing,
 }
 
@@ -133,14 +133,15 @@ pub struct KeyState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stage {
-    /// All of it in one line: `create 3 (2 of 5 active)`.
+    /// The stage in one line: `create 3 (2 of 5 active)`.
     pub text: String,
-    /// Why: a case and its fields, such as `{"replicas":{"active":2,"wanted":5}}`; a case without fields is a string.
+    /// The reason: a case and its fields, such as `{"replicas":{"active":2,"wanted":5}}`; a case without fields is a
+    /// string.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub reason: Value,
 }
 
-/// What one sync decided, or several in a row that decided the same.
+/// The decision of one sync, or of several syncs in a row that decided the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
@@ -148,35 +149,35 @@ pub struct Decision {
     pub time: Timestamp,
     /// When the first of them began.
     pub first: Timestamp,
-    /// How many there were.
+    /// How many syncs there were.
     pub count: u64,
-    /// What was decided, stage by stage.
+    /// The stages in order.
     pub stages: Vec<Stage>,
-    /// How the last one went.
+    /// How the last sync ended.
     pub outcome: Outcome,
-    /// Why it failed.
+    /// The error of the last sync.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The last change that led to one of them; none where only timers, retries or the start of work did.
+    /// The last change that led to one of the syncs; none if only timers, retries or the start of work did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Version>,
-    /// What the last one wrote, as the apiserver answered; at most a few, the others are counted in `more_written`.
+    /// The writes of the last sync, as the apiserver answered; at most a few, `more_written` counts the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<Version>,
-    /// How many writes more there were.
+    /// How many more writes there were.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_written: u64,
 }
 
-/// How a sync went.
+/// How a sync ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// It runs.
+    /// It still runs.
     Applying,
-    /// Well.
+    /// It succeeded.
     Done,
-    /// Not; it is tried again.
+    /// It failed, and is tried again.
     Failed,
 }
 
@@ -192,47 +193,47 @@ pub struct Version {
     pub version: u64,
 }
 
-/// What a key waits for; all absent for one that is at rest.
+/// Why a key waits; all fields are absent for a key at rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Standing {
-    /// It waits in the queue since then.
+    /// Since when it waits in the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<Timestamp>,
-    /// A sync of it runs, or it is held, since then.
+    /// Since when its sync runs or the key is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processing: Option<Timestamp>,
-    /// Caches must have seen this before it is synced again.
+    /// The versions and lists that caches must see before its next sync.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
-    /// So many failures in a row.
+    /// The number of failures in a row.
     #[serde(skip_serializing_if = "is_zero_u32")]
     pub failures: u32,
     /// When it is tried again after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_try: Option<Timestamp>,
-    /// When it is looked at again although nothing happens.
+    /// Its next timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
 }
 
-/// What a held key waits to see.
+/// A version or list that a held key waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
-    /// Of which cache.
+    /// The cache's resource.
     pub resource: String,
     /// `version 4711`, `a lost creation`, `the first list`.
     pub until: String,
 }
 
-/// A look at a key that is due.
+/// A sync that is due at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Timer {
-    /// When.
+    /// When it is due.
     pub due: Timestamp,
-    /// What for; `""` where several events are looked at together.
+    /// Its purpose; `""` if it is for several events at once.
     pub purpose: String,
 }
 
@@ -242,20 +243,21 @@ pub struct Timer {
 pub struct CacheState {
     /// As upstream prints it: `pods`, `replicasets.apps`.
     pub resource: String,
-    /// What of it is followed, as text: `""` for all of it.
+    /// The selectors and namespaces that are followed, as text; `""` for all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub of: String,
-    /// Whether it was listed; what is followed on demand is not where no object needs it.
+    /// Whether it was listed. A resource that is followed on demand is not listed while no object needs it.
     pub synced: bool,
     /// The version it has reached.
     pub version: u64,
     /// When the apiserver last sent something: an event, a bookmark or a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard: Option<Timestamp>,
-    /// Why it cannot be listed or watched at the moment.
+    /// The error of the last list or watch, while it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<String>,
-    /// The objects whose newest state cannot be read, and why. In an explanation, those of its object's namespace.
+    /// The objects whose newest state cannot be decoded, with the error. An explanation has those of its object's
+    /// namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unreadable: BTreeMap<String, String>,
 }
@@ -272,14 +274,14 @@ pub struct OperatorStatus {
     pub version: String,
     /// The version of Kubernetes whose behaviour it has.
     pub kubernetes: String,
-    /// What the replica does.
+    /// The replica's role.
     pub role: Role,
     /// Its name in the Lease; `""` without an election.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub identity: String,
-    /// When this was said.
+    /// When the answer was made.
     pub time: Timestamp,
-    /// All that it follows.
+    /// Its caches.
     pub caches: Vec<CacheState>,
     /// Its queues.
     pub queues: Vec<QueueState>,
@@ -293,7 +295,7 @@ pub struct QueueState {
     pub name: String,
     /// How many keys wait to be taken.
     pub waiting: usize,
-    /// Since when the one waits that waits longest.
+    /// Since when the longest-waiting key waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Timestamp>,
     /// How many keys are synced or held at the moment.
@@ -309,15 +311,15 @@ pub struct QueueState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// Of this key.
+    /// The key.
     pub key: String,
-    /// When it began.
+    /// When the sync began.
     pub time: Timestamp,
-    /// Why.
+    /// The error.
     pub error: String,
 }
 
-/// What an operator that runs as a shadow has seen; the answer under [`SHADOW_PATH`].
+/// The report of an operator that runs as a shadow, served under [`SHADOW_PATH`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowReport {
@@ -325,17 +327,17 @@ pub struct ShadowReport {
     pub operator: String,
     /// The operator's own version.
     pub version: String,
-    /// When this was said.
+    /// When the answer was made.
     pub time: Timestamp,
     /// Whether every cache is synced and every key that was there at the start was looked at.
     pub complete: bool,
-    /// How many keys each queue has looked at.
+    /// How many keys each queue has synced.
     pub looked_at: BTreeMap<String, u64>,
-    /// How many keys want something whose objects have not come to rest.
+    /// How many keys would write about objects that have not come to rest.
     pub moving: u64,
-    /// What would still be written about objects that have come to rest.
+    /// The writes that would still be made about objects that have come to rest.
     pub differences: Vec<Difference>,
-    /// Differences beyond those listed.
+    /// How many more there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_differences: u64,
 }
@@ -354,12 +356,12 @@ pub struct Difference {
     pub resource: String,
     /// `namespace/name`; of a creation under a generated name, its prefix.
     pub object: String,
-    /// What the decision was, stage by stage.
+    /// The stages of the decision.
     pub stages: Vec<Stage>,
-    /// Where the object differs from what would be written; none for a creation or a deletion.
+    /// The fields in which the object differs from the write; none for a creation or a deletion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldDifference>,
-    /// Since when.
+    /// Since when the key would write it.
     pub since: Timestamp,
 }
 
@@ -369,9 +371,9 @@ pub struct Difference {
 pub struct FieldDifference {
     /// `status.conditions[type=Available].reason`, as far as lists have names for their items.
     pub path: String,
-    /// What the object has; null for nothing.
+    /// The object's value; null if it has none.
     pub has: Value,
-    /// What would be written; null to remove it.
+    /// The value of the write; null to remove the field.
     pub wants: Value,
 }
 

@@ -19,7 +19,7 @@ use crate::api::time::Time;
 
 /// A view of one kind: how an operator sees it.
 pub trait Object: DeserializeOwned + Send + Sync + 'static {
-    /// What its annotations are read into.
+    /// The type that its annotations are read into.
     type Annotations: Send + Sync;
     /// The lean metadata.
     fn meta(&self) -> &Meta<Self::Annotations>;
@@ -64,8 +64,8 @@ pub trait Kind: Object {
     }
 }
 
-/// Makes a struct with a field `metadata` the view of a kind: `view!(Job, JOBS)`, and with the type that its annotations
-/// are read into `view!(Service, SERVICES, TopologyMode)`.
+/// Makes a struct with a field `metadata` the view of a kind: `view!(Job, JOBS)`, and with the type that its
+/// annotations are read into `view!(Service, SERVICES, TopologyMode)`.
 #[macro_export]
 macro_rules! view {
     ($view:ty, $resource:expr) => {
@@ -322,7 +322,7 @@ pub struct Meta<A = NoAnnotations> {
     pub deletion_grace_seconds: i64,
     /// Its labels.
     pub labels: Labels,
-    /// What the view reads from the annotations.
+    /// The annotations that the view reads.
     pub annotations: A,
     /// The ownerReference with `controller: true`.
     pub controller: Option<Arc<ControllerRef>>,

@@ -1,6 +1,7 @@
-//! Which objects belong to a controller: claim what matches, adopt orphans, release what matches no more.
+//! Claims: which objects a controller owns, which orphans it adopts, and which it releases.
 //!
-//! Pure. The writes that follow from a [`Claim`] are [`crate::runtime::control`]'s. Left out: owners that are not controllers.
+//! Pure. The writes that follow from a [`Claim`] are [`crate::runtime::control`]'s. Left out: owners that are not
+//! controllers.
 //!
 //! Upstream: `ControllerRefManager`, `pkg/controller/controller_ref_manager.go`.
 
@@ -22,7 +23,7 @@ pub struct Owner {
     pub key: Key,
     /// Its identity.
     pub uid: Uid,
-    /// Whether deletionTimestamp is set: then it keeps what it owns and claims nothing new.
+    /// Whether deletionTimestamp is set. Such an owner keeps its objects and adopts no others.
     pub being_deleted: bool,
 }
 
@@ -54,14 +55,14 @@ pub struct OwnerReference<'a> {
     block_owner_deletion: bool,
 }
 
-/// What a controller does about its candidates.
+/// The candidates of an owner, by what its controller does about them.
 #[derive(Debug, PartialEq)]
 pub struct Claim<T> {
-    /// Already ours, and matching.
+    /// Owned and selected: nothing to do.
     pub owned: Vec<Arc<T>>,
-    /// Orphans that match: ours once the patch succeeds.
+    /// Selected orphans, to be adopted by a patch.
     pub adopt: Vec<Arc<T>>,
-    /// Ours, but matching no more.
+    /// Owned but not selected any more, to be released by a patch.
     pub release: Vec<Arc<T>>,
 }
 
@@ -93,7 +94,7 @@ impl<T> Default for Claim<T> {
     }
 }
 
-/// Sorts candidates into what is owned, to be adopted and to be released; keeps their order.
+/// Sorts candidates into owned ones, ones to adopt and ones to release; keeps their order.
 ///
 /// `matches` is the owner's selector and any other filter of upstream's.
 ///

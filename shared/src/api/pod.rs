@@ -1,4 +1,4 @@
-//! What a pod's status means to a workload controller: active, ready, available, and first to be deleted.
+//! The meaning of a pod's status to a workload controller: active, ready, available, and first to be deleted.
 //!
 //! An operator's own view of a Pod implements [`PodView`]; the parts it is made of ([`Phase`], [`Readiness`],
 //! [`DeletionCost`], [`Restarts`]) read themselves from the served JSON and keep a few bytes each.

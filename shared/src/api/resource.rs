@@ -1,4 +1,4 @@
-//! What the API calls a resource: group, version, plural and kind, and the paths that follow from them.
+//! The names of a resource in the API (group, version, plural and kind), and the paths that follow from them.
 //!
 //! Left out: discovery. An operator with fixed kinds names them in constants; those that discover build these values.
 

@@ -43,7 +43,7 @@ impl PodControl {
                 Ok(pod)
             }
             Err(error) => {
-                // That nothing can be created in a namespace that is being deleted is no news.
+                // A namespace that is being deleted takes no new objects: that needs no event.
                 if !error.is_namespace_terminating() {
                     let message = format!("Error creating: {error}");
                     self.recorder.event(owner, EventType::Warning, FAILED_CREATE, message);
@@ -62,8 +62,8 @@ impl PodControl {
                 Ok(true)
             }
             Err(error) if error.is_not_found() => Ok(false),
-            // A conflict, too: another pod may have taken the name, of which the cache will tell before the next try, or a
-            // webhook has refused in these words, and the pod is still there.
+            // A conflict, too: another pod may have taken the name, of which the cache will tell before the next try,
+            // or a webhook has refused in these words, and the pod is still there.
             Err(error) => {
                 let message = format!("Error deleting: {error}");
                 self.recorder.event(owner, EventType::Warning, FAILED_DELETE, message);

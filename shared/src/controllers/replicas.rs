@@ -1,8 +1,8 @@
 //! Keeping a number of pods alike: what ReplicaSets and ReplicationControllers share, in parts Jobs too.
 //!
-//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] → [`observe`] → [`plan`] (what to do) → [`apply`] (the writes) →
-//! [`status`] (what came of it). Around them: [`changes`] (whom a change concerns) and [`sync`] (the wiring). Left out: the
-//! kinds themselves, which are their operators'.
+//! Reading order: [`pod`] (the view) → [`ReplicaOwner`] → [`observe`] → [`plan`] (what to do) → [`apply`] (the writes)
+//! → [`status`] (what came of it). Around them: [`changes`] (whom a change concerns) and [`sync`] (the wiring). Left
+//! out: the kinds themselves, which are their operators'.
 
 pub mod apply;
 pub mod changes;
@@ -31,21 +31,21 @@ pub trait ReplicaOwner: Kind {
     /// Whether most namespaces have one, so that one watch follows the pods of all.
     const ARE_COMMON: bool;
 
-    /// What it asks for.
+    /// The spec.
     fn spec(&self) -> &ReplicaSpec;
 
-    /// What was last written of it.
+    /// The last written status.
     fn status(&self) -> &ReplicaStatus;
 }
 
-/// What an owner asks for.
+/// The spec of an owner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaSpec {
     /// How many pods.
     pub replicas: i32,
     /// How long a pod must have been ready to count as available.
     pub min_ready_seconds: i32,
-    /// Which pods are its own.
+    /// The selector of its pods.
     pub selector: Result<Selector, InvalidSelector>,
     /// How its pods are made.
     pub template: PodTemplate,

@@ -1,6 +1,7 @@
-//! What can go wrong with one request, told apart where a caller branches.
+//! The errors of one request: a case for each that a caller branches on.
 //!
-//! Left out: retries. A 429 with `Retry-After` is waited out by [`crate::runtime::client`]; all else is the queue's business.
+//! Left out: retries. A 429 with `Retry-After` is waited out by [`crate::runtime::client`]; everything else is tried
+//! again by the queue.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 
 use crate::api::protobuf;
 
-/// Why a request did not bring what was asked for.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The apiserver's answer; printed as the answer's message, as upstream prints a `StatusError`.
@@ -22,7 +23,7 @@ pub enum ApiError {
         method: String,
         /// The request's path.
         path: String,
-        /// What the transport said, all its causes in one line.
+        /// The transport's error with all its causes, in one line.
         cause: String,
     },
     /// No answer in time: whether a write happened is unknown.
@@ -35,7 +36,7 @@ pub enum ApiError {
         /// The request's time limit.
         limit: Duration,
     },
-    /// The answer is not what this build understands.
+    /// The answer cannot be decoded.
     #[error("{method} {path}: cannot read the answer: {cause}")]
     Decode {
         /// The request's method.
@@ -55,15 +56,15 @@ pub enum ApiError {
         /// How many bytes are read.
         limit: usize,
     },
-    /// Nothing was sent: another replica may be at work.
+    /// Nothing was sent, because another replica may lead.
     #[error("not written: the lease of this replica has expired")]
     NotLeading,
-    /// Nothing was sent: this process only decides.
+    /// Nothing was sent, because this process runs as a shadow.
     #[error("not written: this is a shadow")]
     Shadow,
 }
 
-/// `metav1.Status`, as far as a caller looks into it.
+/// The fields of `metav1.Status` that callers read.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
@@ -71,13 +72,13 @@ pub struct Status {
     pub code: u16,
     /// One word that classifies the failure, such as `AlreadyExists`.
     pub reason: String,
-    /// What a person reads.
+    /// The text for people.
     pub message: String,
-    /// What the failure is about.
+    /// Details of the failure.
     pub details: Option<StatusDetails>,
 }
 
-/// `metav1.StatusDetails`, as far as a caller looks into it.
+/// The fields of `metav1.StatusDetails` that callers read.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
@@ -93,7 +94,7 @@ pub struct StatusDetails {
 pub struct StatusCause {
     /// One word that classifies the cause, such as `NamespaceTerminating`.
     pub reason: String,
-    /// What a person reads.
+    /// The text for people.
     pub message: String,
     /// The field it is about.
     pub field: String,
@@ -149,8 +150,8 @@ impl ApiError {
         self.has_reason("NotFound") || (self.code() == Some(404) && self.has_reason(""))
     }
 
-    /// The server knows the resource, and the object is gone or never was. An answer that only knows no such path
-    /// says nothing of the object: its kind may be missing for a while.
+    /// The server serves the resource, and the object does not exist. A 404 for an unknown path says nothing about the
+    /// object, because its kind may be missing for a while.
     pub fn is_object_not_found(&self) -> bool {
         self.has_reason("NotFound") && self.status().is_some_and(|status| status.details.is_some())
     }
@@ -170,7 +171,7 @@ impl ApiError {
         self.code() == Some(403)
     }
 
-    /// The credentials are not valid, or no longer.
+    /// The credentials are not valid, or have expired.
     pub fn is_unauthorized(&self) -> bool {
         self.code() == Some(401)
     }
@@ -208,12 +209,12 @@ impl ApiError {
         self.has_cause("NamespaceTerminating")
     }
 
-    /// Whether a sync's error is that a shadow does not write, which is no news.
+    /// Whether the error is only that a shadow does not write.
     pub fn is_shadows(error: &anyhow::Error) -> bool {
         error.chain().any(|cause| matches!(cause.downcast_ref(), Some(Self::Shadow)))
     }
 
-    /// The same text for the same failure: without the query of the path, parts of which are drawn at random.
+    /// The same text for the same failure: without the path's query, of which parts are random.
     pub fn without_query(&self) -> String {
         let text = self.to_string();
         let Some((before, rest)) = text.split_once('?') else { return text };
@@ -232,7 +233,7 @@ impl ApiError {
 }
 
 impl Status {
-    /// Whether an answer of 500 or more says that nothing was stored: admission comes before storage, and a server that
+    /// Whether an answer of 500 or more means that nothing was stored. Admission runs before storage, and a server that
     /// is not ready, or whose storage is not, stores nothing.
     fn is_known_refusal(&self) -> bool {
         let message = self.message.strip_prefix("Internal error occurred: ").unwrap_or(&self.message);
@@ -243,7 +244,7 @@ impl Status {
     }
 }
 
-/// How refusals by admission begin that may come with any code.
+/// The first words of refusals by admission, which may have any code.
 ///
 /// Upstream: `ErrCallingWebhook`, staging/src/k8s.io/apiserver/pkg/util/webhook/error.go; `ToStatusErr`,
 /// staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go; `Evaluate`,
@@ -251,7 +252,8 @@ impl Status {
 const ADMISSION_REFUSALS: [&str; 3] =
     ["failed calling webhook ", "admission webhook ", "resource quota evaluation timed out"];
 
-/// How the aggregator begins when the connection to another apiserver failed, perhaps after the request was sent.
+/// The first words of the aggregator's error when the connection to another apiserver failed, perhaps after the request
+/// was sent.
 ///
 /// Upstream: `responder`, staging/src/k8s.io/kube-aggregator/pkg/apiserver/handler_proxy.go.
 const UNREACHED_SERVICE: &str = "error trying to reach service";
@@ -298,7 +300,7 @@ mod tests {
         assert_eq!(refused.without_query(), "GET /api/v1/pods: connection refused");
     }
 
-    /// Whether it is in doubt if a write that was answered like this has happened.
+    /// Whether a write with this answer may have happened.
     #[track_caller]
     fn check(code: u16, reason: &str, message: &str, expected: bool) {
         let status = Status { code, reason: reason.to_owned(), message: message.to_owned(), details: None };

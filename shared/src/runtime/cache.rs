@@ -1,7 +1,7 @@
-//! What an operator knows of one resource: every object by key, and named indices that spare scans.
+//! The objects of one resource as last seen: by key, and by named indices that avoid scans.
 //!
-//! Only [`crate::runtime::informer`] writes here. Left out: deep copies (objects are shared and never changed), and lookups by
-//! predicate over everything: a caller that needs one adds an index.
+//! Only [`crate::runtime::informer`] writes here. Left out: deep copies (objects are shared and never changed), and
+//! lookups by predicate over everything: a caller that needs one adds an index.
 
 use std::collections::{BTreeMap, HashMap, hash_map};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -11,23 +11,23 @@ use tokio::sync::watch;
 use crate::api::intern::Text;
 use crate::api::object::{ControllerRef, Key, Kind, Meta, Object, ResourceVersion, Uid};
 
-/// One value of an index.
+/// A value that an index finds objects by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IndexValue {
-    /// For example a controller's.
+    /// For example the uid of a controller.
     Uid(Uid),
-    /// For example a namespace or a node.
+    /// For example the name of a namespace or a node.
     Text(Text),
 }
 
-/// Names an index of one cache; [`Indices::add`] makes it.
+/// The handle of an index of one cache; [`Indices::add`] gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexId(usize);
 
-/// Says under which values an object is found: it calls `emit` for each.
+/// Calls `emit` with each value under which an index finds an object.
 pub type IndexFn<T> = Box<dyn Fn(&T, &mut dyn FnMut(IndexValue)) + Send + Sync>;
 
-/// The index functions of a cache, settled before it starts to fill.
+/// The index functions of a cache, complete before the first object is stored.
 pub struct Indices<T>(Vec<IndexFn<T>>);
 
 impl<T> Default for Indices<T> {
@@ -72,15 +72,15 @@ pub struct Cache<T> {
 /// How far a cache has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Whether the first list is in.
+    /// Whether the first list has been stored.
     pub synced: bool,
     /// The newest version seen in an event, a bookmark or a list.
     pub resource_version: ResourceVersion,
-    /// The number of the newest list that is in: see [`crate::runtime::informer::Health::next_list`].
+    /// The number of the newest list that has been stored: see [`crate::runtime::informer::Health::next_list`].
     pub list: u64,
 }
 
-/// One of the lists and watches that fill a cache together: each sees some of the objects, and several may see the same.
+/// One of the watches that fill a cache together. Each sees some of the objects; several may see the same object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part(u8);
 
@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// An object, and the parts that see it: it is gone when none does.
+/// An object and the parts that see it. It is gone when no part sees it.
 struct Entry<T> {
     object: Arc<T>,
     parts: u32,
@@ -116,8 +116,8 @@ impl Progress {
         });
     }
 
-    /// Notes that a whole list is in. Its version counts even where it is lower than what was seen before: an etcd
-    /// that was restored from a backup starts again from an old one.
+    /// Notes that a whole list has been stored. Its version counts even if it is lower than before: an etcd that was
+    /// restored from a backup starts again from an old version.
     pub(crate) fn listed(progress: &watch::Sender<Self>, version: ResourceVersion, list: u64) {
         progress.send_replace(Self { synced: true, resource_version: version, list });
     }
@@ -129,19 +129,19 @@ struct State<T> {
     indices: Vec<HashMap<IndexValue, BTreeMap<Key, Arc<T>>>>,
 }
 
-/// What became of one object.
+/// A change of one object.
 #[derive(Debug)]
 pub enum Change<'a, T> {
-    /// It is new.
+    /// The object is new.
     Added(&'a Arc<T>),
-    /// It is the same object (the same uid) in a new state.
+    /// The object (the same uid) has a new state.
     Updated {
-        /// As it was.
+        /// The former state.
         old: &'a Arc<T>,
-        /// As it is.
+        /// The new state.
         new: &'a Arc<T>,
     },
-    /// It is gone; this is its last known state.
+    /// The object is gone; this is its last known state.
     Deleted(&'a Arc<T>),
 }
 
@@ -154,7 +154,7 @@ impl<T> Clone for Change<'_, T> {
 impl<T> Copy for Change<'_, T> {}
 
 impl<'a, T> Change<'a, T> {
-    /// The newest state: of a deleted object the last.
+    /// The newest state; for a deleted object its last one.
     pub fn latest(&self) -> &'a Arc<T> {
         match self {
             Self::Added(object) | Self::Deleted(object) => object,
@@ -216,7 +216,8 @@ impl<T: Object> Cache<T> {
     }
 
     /// The objects whose controller is `owner`, by key; `index` is [`Indices::add_controller`]'s. An object of another
-    /// namespace is not among them, whatever its reference says: otherwise a user of that namespace could make it count here.
+    /// namespace is not among them, whatever its reference says: otherwise a user of that namespace could make it count
+    /// here.
     ///
     /// Upstream: `FilterPodsByOwner`, `pkg/controller/controller_utils.go`.
     pub fn controlled_by<O: Kind>(&self, index: IndexId, owner: &O) -> Vec<Arc<T>> {
@@ -254,24 +255,24 @@ impl<T: Object> Cache<T> {
         self.len() == 0
     }
 
-    /// How far the cache has come; of one that is followed on demand each part tells for itself.
+    /// The cache's progress. A resource that is followed on demand has a progress for each part instead.
     pub fn progress(&self) -> Progress {
         *self.progress.borrow()
     }
 
-    /// To wait for progress.
+    /// A receiver to wait for progress with.
     pub fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// To note progress.
+    /// The sender of progress.
     pub(crate) fn progress_sender(&self) -> watch::Sender<Progress> {
         self.progress.clone()
     }
 
-    /// Stores a new state of an object and tells what changed. An object of another uid under the same key was
-    /// deleted and made anew: that is two changes. A state that another part has told of, or one older than that which
-    /// is known, is no news.
+    /// Stores a new state of an object and reports the change. If the uid differs from the stored object of this key,
+    /// that object was deleted: this is two changes. A state that another part has reported, or an older one, is no
+    /// change.
     pub(crate) fn apply(&self, part: Part, new: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
         let mut state = self.write();
         if let Some(known) = state.objects.get_mut(&new.meta().key) {
@@ -293,8 +294,7 @@ impl<T: Object> Cache<T> {
         }
     }
 
-    /// Removes an object and tells so, unless another part still sees it, or another object of the same name has taken
-    /// its place.
+    /// Removes an object and reports that, unless another part still sees it or another object has taken its name.
     pub(crate) fn delete(&self, part: Part, last: &Arc<T>, mut changed: impl FnMut(Change<'_, T>)) {
         let mut state = self.write();
         let Some(known) = state.objects.get_mut(&last.meta().key) else { return };
@@ -309,7 +309,7 @@ impl<T: Object> Cache<T> {
         }
     }
 
-    /// Makes `live` all that this part sees, in one step, and then tells every difference: deletions first.
+    /// Replaces all objects that this part sees by `live` in one step, and then reports every change, deletions first.
     ///
     /// Upstream: `Replace`, staging/src/k8s.io/client-go/tools/cache/the_real_fifo.go.
     pub(crate) fn reset(&self, part: Part, live: Vec<Arc<T>>, mut changed: impl FnMut(Change<'_, T>)) {
@@ -355,7 +355,7 @@ impl<T: Object> Cache<T> {
         }
     }
 
-    /// Forgets what only this part has seen, and tells nobody: it is not gone, only not followed any more.
+    /// Forgets the objects that only this part sees, without a change: they still exist, but are not followed any more.
     pub(crate) fn forget_part(&self, part: Part) {
         let mut state = self.write();
         let unseen = |(key, entry): (&Key, &mut Entry<T>)| {
@@ -381,7 +381,7 @@ fn is_older_state<T: Object>(a: &T, b: &T) -> bool {
 }
 
 impl<T: Object> State<T> {
-    /// Notes an object that these parts see, besides those that saw it before. Gives its former state.
+    /// Stores an object that these parts see, besides the parts that saw it before. Returns its former state.
     fn insert(&mut self, object: &Arc<T>, parts: u32) -> Option<Arc<T>> {
         let (key, entry) = (object.meta().key.clone(), Entry { object: Arc::clone(object), parts });
         let old = match self.objects.entry(key) {

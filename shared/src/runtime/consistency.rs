@@ -1,13 +1,13 @@
 //! Read your writes: a key waits until the caches have seen what its last sync wrote.
 //!
 //! Without this, a sync that reads a cache older than its own writes makes the same pod twice. Upstream fails such a
-//! sync and retries it with back-off; here the key is held, without a worker, and the very event or bookmark that
-//! carries the version wakes it.
+//! sync and retries it with back-off. Here the key is held without a worker, and the event or bookmark that carries the
+//! version wakes it.
 //!
-//! An object that the selectors of its cache hide sends no event. Where the cache does not have it either, nothing is
-//! waited for. Where it has, an event must come: of its change, or of its leaving.
-//! Left out: deletions whose answer has no version, because the object is gone at once. Deleting it again changes
-//! nothing, and a controller that must not count it uses [`crate::runtime::expectations`].
+//! The watch sends no event for an object that the selectors of its cache exclude. If the cache does not have the
+//! object, the key does not wait for it. If the cache has it, an event must come: the object changes or leaves.
+//! Left out: deletions whose answer has no version, because the object is gone at once. A second deletion changes
+//! nothing, and a controller that must not count the object uses [`crate::runtime::expectations`].
 //!
 //! Upstream: KEP-5647, pkg/controller/util/consistency.
 
@@ -31,7 +31,7 @@ use crate::runtime::cache::Progress;
 use crate::runtime::client::Client;
 use crate::runtime::informer::{Demand, Health};
 
-/// How long a cache may stay behind before its watch is taken for dead.
+/// After a cache has been behind for this long, its watch counts as dead.
 const STALL: Duration = Duration::from_secs(5);
 
 /// How to follow the progress of one informer; [`crate::runtime::informer::Informer::follow`] gives it.
@@ -48,7 +48,7 @@ pub struct Follow {
     pub(crate) version_of: VersionOf,
 }
 
-/// The version of an object in a cache; none if it isn't there.
+/// Gives the version of an object in a cache; `None` if the cache does not have it.
 pub(crate) type VersionOf = Arc<dyn Fn(&Key) -> Option<ResourceVersion> + Send + Sync>;
 
 /// One write of an object, as the server answered it.
@@ -58,12 +58,12 @@ pub struct Write<'a> {
     pub object: &'a Key,
     /// Its version after the write.
     pub version: ResourceVersion,
-    /// Of a creation: the labels it has been given.
+    /// The labels of a created object.
     pub created_with: Option<&'a Labels>,
 }
 
 impl Follow {
-    /// Whether the informer still runs: one that was stopped has nothing more to tell.
+    /// Whether the informer still runs. A stopped informer sees no more versions.
     pub(crate) fn is_running(&self) -> bool {
         self.progress.has_changed().is_ok()
     }
@@ -76,14 +76,14 @@ impl Follow {
         self.namespace.is_empty() || *self.namespace == *namespace
     }
 
-    /// Whether a write of this object can ever be seen: what is created outside the selectors cannot.
+    /// Whether the cache can ever see a write of this object. It never sees an object created outside its selectors.
     fn shows(&self, write: &Write<'_>) -> bool {
         self.is_of_namespace(write.object.namespace())
             && write.created_with.is_none_or(|labels| query::matches(&self.label_selector, labels))
     }
 }
 
-/// What the syncs of one process read; all clones are one list.
+/// The informers that the syncs of one process read; all clones share one list.
 #[derive(Clone, Default)]
 pub struct Watched(Arc<Mutex<Lists>>);
 
@@ -101,7 +101,7 @@ impl Watched {
         followed.push(Arc::new(follow));
     }
 
-    /// Adds a resource that is followed on demand; what is followed of it is added by itself.
+    /// Adds a resource that is followed on demand; its informers come and go by themselves.
     pub(crate) fn add_demand(&self, demand: Demand) {
         self.lists().demands.push(demand);
     }
@@ -115,7 +115,7 @@ impl Watched {
         self.lists().followed.iter().filter(|follow| follow.resource == *resource).map(Arc::clone).collect()
     }
 
-    /// What a sync of this key needs and may not read yet.
+    /// The resources that a sync of this key reads and that were not listed yet.
     fn not_listed_for(&self, key: &Key) -> Vec<Demand> {
         self.lists().demands.iter().filter(|demand| !demand.is_listed_for(key)).cloned().collect()
     }
@@ -129,7 +129,7 @@ pub struct Consistency {
     lookups: Lookups,
 }
 
-/// What the syncs of one key wrote.
+/// The writes of the syncs of one key.
 struct Record {
     uid: Uid,
     goals: Vec<(Arc<Follow>, Goal)>,
@@ -139,24 +139,25 @@ struct Record {
 /// A creation whose answer was lost.
 struct Lost {
     follow: Arc<Follow>,
-    /// A lookup that began when this many creations were lost knows of it.
+    /// A lookup that began after this many lost creations covers this one.
     number: u64,
 }
 
-/// What a cache must have reached: this version, or this list, which has seen the write whatever its version says.
+/// The version or the list that a cache must have reached. A list that began after the write has seen it, whatever its
+/// version says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Goal {
     version: ResourceVersion,
     list: u64,
-    /// What was written, where that was there before and selectors may have hidden it since: no event tells of such a
-    /// write, and a cache without the object shows nothing that is older.
+    /// The written objects that existed before and that selectors may exclude now. Such a write sends no event, but a
+    /// cache without the object shows no older state of it either.
     objects: Option<BTreeMap<Key, ResourceVersion>>,
 }
 
 impl Goal {
     fn is_reached(&self, follow: &Follow, progress: &Progress) -> bool {
         let is_there = progress.resource_version >= self.version || progress.list >= self.list;
-        // What has ended tells nothing more; its next first list will have seen the write.
+        // An ended informer sees no more versions; its next first list includes the write.
         is_there || !follow.is_running() || self.objects.as_ref().is_some_and(|objects| are_seen(follow, objects))
     }
 
@@ -190,7 +191,7 @@ impl Record {
 }
 
 impl Consistency {
-    /// Nothing written yet. `client` looks for what a lost answer may have created.
+    /// A record without writes. `client` looks for objects that a request with a lost answer may have created.
     pub fn new(client: Client, followed: Watched) -> Self {
         Self { client, followed, written: Mutex::default(), lookups: Lookups::default() }
     }
@@ -199,8 +200,8 @@ impl Consistency {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a write of the sync of `key`, an object of this uid. A record of another uid is replaced. What no informer
-    /// follows needs no record: nobody reads it from a cache.
+    /// Notes a write of the sync of `key`, whose object has this uid. It replaces the record of another uid. A resource
+    /// that no informer follows needs no record, because no cache has it.
     pub fn record(&self, key: &Key, uid: Uid, resource: &Resource, write: Write<'_>) {
         for follow in self.followed.of(resource).into_iter().filter(|follow| follow.shows(&write)) {
             let Write { object, version, created_with } = write;
@@ -232,7 +233,7 @@ impl Consistency {
         change(record);
     }
 
-    /// Forgets what was written for `key`; with a uid only if it was written for that object.
+    /// Forgets the writes for `key`; with a uid, only those for that object.
     pub fn forget(&self, key: &Key, uid: Option<Uid>) {
         let mut written = self.written();
         if written.get(key).is_some_and(|record| uid.is_none_or(|uid| uid == record.uid)) {
@@ -240,8 +241,8 @@ impl Consistency {
         }
     }
 
-    /// None when the caches have seen all that was written for `key`, which is then forgotten, and all that its sync reads
-    /// on demand was listed. Otherwise what is still to be seen, to be awaited.
+    /// `None` if the caches have seen all writes for `key`, which are then forgotten, and every resource that its sync
+    /// reads on demand has been listed. Otherwise the missing versions and lists, to wait for.
     pub fn behind(self: &Arc<Self>, key: &Key) -> Option<Behind> {
         let unlisted = self.followed.not_listed_for(key);
         let writes = self.unseen_writes(key);
@@ -251,7 +252,7 @@ impl Consistency {
         Some(Behind { consistency: Arc::clone(self), key: key.clone(), writes, unlisted })
     }
 
-    /// The resources of which writes are not seen yet, and what must be seen. Forgets the record where there are none.
+    /// The resources whose caches lack writes, and the versions they must reach. Forgets the record if none is missing.
     fn unseen_writes(&self, key: &Key) -> Vec<(String, String)> {
         let mut written = self.written();
         let Some(record) = written.get(key) else { return Vec::new() };
@@ -272,7 +273,7 @@ impl Consistency {
     }
 }
 
-/// What the caches have not seen yet.
+/// The versions and lists that the caches have not seen yet.
 pub struct Behind {
     consistency: Arc<Consistency>,
     key: Key,
@@ -281,7 +282,7 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// The resources whose caches lack own writes, and what they must have seen.
+    /// The resources whose caches lack own writes, and the versions they must reach.
     pub fn writes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.writes.iter().map(|(resource, what)| (resource.as_str(), what.as_str()))
     }
@@ -304,13 +305,13 @@ impl Behind {
     }
 }
 
-/// Waits for a cache. A watch that stays silent is reconnected, and if that does not help the whole resource is listed
-/// anew.
+/// Waits for a cache. If its watch stays silent, the watch is reconnected; if that does not help, the resource is
+/// listed again.
 async fn reach(follow: &Follow, goal: &Goal) {
     let Follow { progress, health, .. } = follow;
     let mut progress = progress.clone();
     let mut reached = async |limit| {
-        // An informer that has ended tells nothing more.
+        // An ended informer sees no more versions.
         timeout(limit, progress.wait_for(|now| goal.is_reached(follow, now))).await.is_ok()
     };
     if reached(STALL).await {

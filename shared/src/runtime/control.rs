@@ -1,7 +1,7 @@
 //! Every write of an operator: create, delete, patch, replace; adoption and release; many identical writes at once.
 //!
-//! A write names what it was decided on, by its [`Preconditions`], and whom it was made for: that key is not synced
-//! again before the caches have seen it.
+//! A write names the state it was decided on ([`Preconditions`]) and the key whose sync made it. That key is not synced
+//! again before the caches have seen the write.
 //! Left out: deciding anything, retries (the queue's), and leases and events, which have modules of their own.
 
 mod key;
@@ -38,7 +38,7 @@ pub struct Control {
 /// An object as the server stored it: its metadata, which is all that a write asks the server to answer.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Written {
-    /// What the server gave it.
+    /// The metadata as stored.
     pub metadata: Meta,
 }
 
@@ -50,8 +50,8 @@ impl Object for Written {
 }
 
 impl Control {
-    /// Writes through this client, which sends nothing while another replica may be at work ([`Client::with_term`]), and
-    /// notes its writes with the decisions of the same queue.
+    /// Writes through this client, which sends nothing while another replica may lead ([`Client::with_term`]), and
+    /// notes each write with the decisions of the same queue.
     pub fn new(client: Client, consistency: Arc<Consistency>, decisions: Decisions) -> Self {
         Self { client, consistency, decisions }
     }
@@ -66,32 +66,32 @@ impl Control {
         self.for_key(key, Uid::default())
     }
 
-    /// Forgets what was written for a key: its object is gone. With a uid only if it was written for that object.
+    /// Forgets the writes for a key whose object is gone; with a uid, only those for that object.
     pub fn forget(&self, key: &Key, uid: Option<Uid>) {
         self.consistency.forget(key, uid);
     }
 
-    /// What was written, and for whom.
+    /// The record of writes by key.
     pub fn consistency(&self) -> &Arc<Consistency> {
         &self.consistency
     }
 
-    /// A live read: the newest state there is, past every cache.
+    /// A live read: the newest state, past every cache.
     pub async fn get<T: Object>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
         self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
     }
 }
 
-/// What is ours after [`KeyControl::claim`].
+/// The objects that the owner controls after [`KeyControl::claim`].
 #[derive(Debug)]
 pub struct Claimed<T> {
-    /// What was owned and what was adopted, by key, as the cache has it.
+    /// The objects that were owned or adopted, by key, as the cache has them.
     pub objects: Vec<Arc<T>>,
-    /// What failed; the rest was still done.
+    /// The errors of patches that failed; the others were still sent.
     pub errors: Vec<anyhow::Error>,
 }
 
-/// One error that says them all, or none.
+/// One error that holds all of these, or none.
 pub fn aggregate(errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
     let mut errors = errors.into_iter();
     let Some(first) = errors.next() else { return Ok(()) };
@@ -106,9 +106,9 @@ pub fn aggregate(errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
 /// How a slow start ended.
 #[derive(Debug)]
 pub struct SlowStart<T, E> {
-    /// What the calls that succeeded gave.
+    /// The results of the calls that succeeded.
     pub succeeded: Vec<T>,
-    /// Why calls failed; all are of one batch.
+    /// The errors, all of one batch.
     pub failed: Vec<E>,
     /// How many calls were not made after a batch with a failure.
     pub skipped: usize,

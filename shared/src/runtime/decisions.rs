@@ -1,11 +1,11 @@
-//! The latest decisions, for `/debug/decisions` and `/why`: what each sync decided for its key, why, what led to it, what
-//! it wrote, how often, and how it went.
+//! The latest decisions, for `/debug/decisions` and `/why`: for each sync of a key its cause, stages, reasons, writes
+//! and outcome.
 //!
-//! A sync of several stages is one record, which ends with the sync. Each key keeps its own last few, however busy others
-//! are; of these, what wrote something to other objects stays longest, for others ask what led to it. Where room is
-//! wanted, the key goes that was decided on longest ago.
-//! Left out: history beyond that (logs at `--v=2` and traces have it), and anything that reads decisions back to decide:
-//! this is for people only.
+//! A sync of several stages is one record. Each key keeps its last few records, however busy other keys are. Records
+//! that wrote to other objects stay longest, because people look at such an object and ask why it was written. When all
+//! records together need too much memory, the key that was synced longest ago loses its records.
+//! Left out: older history, which logs at `--v=2` and traces have. No code reads decisions back to decide; they are for
+//! people only.
 
 mod reason;
 
@@ -24,22 +24,22 @@ use crate::runtime::shadow;
 
 pub use self::reason::{LiveRead, Reason, Reasoned};
 
-/// So many records of a key are kept.
+/// A key keeps this many records.
 const OF_KEY_MAX: usize = 4;
-/// The text of a stage has at most so many bytes, and so has the JSON of its reason.
+/// The text of a stage has at most this many bytes, and so has the JSON of its reason.
 const TEXT_BYTES_MAX: usize = 512;
-/// A record names so many of its writes; the others are counted.
+/// A record names this many of its writes; the others are counted.
 const WRITES_MAX: usize = 4;
-/// All records together have at most so many bytes, with what each takes besides its texts.
+/// All records together have at most this many bytes; each counts [`RECORD_BYTES`] besides its texts.
 const BYTES_MAX: usize = 256 * 1024;
 const RECORD_BYTES: usize = 256;
 
-/// A stage as it is shown before anything is done.
+/// A stage as `preview` shows it.
 pub fn stage(plan: &impl Reasoned) -> Stage {
     Noted::new(plan).into()
 }
 
-/// The stage that a sync begins with: the live read, if there is one.
+/// The first stage of a sync: the live read if there is one, else the plan.
 pub fn first_stage<P: Reasoned>(live_read: Option<LiveRead<impl Reason>>, plan: impl FnOnce() -> P) -> Stage {
     live_read.map_or_else(|| stage(&plan()), |live_read| stage(&live_read))
 }
@@ -47,16 +47,16 @@ pub fn first_stage<P: Reasoned>(live_read: Option<LiveRead<impl Reason>>, plan: 
 /// A change of an object that led to a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// Of this resource.
+    /// The object's resource.
     pub resource: &'static Resource,
-    /// The object.
+    /// The object's key.
     pub object: Key,
     /// Its version after the change.
     pub version: ResourceVersion,
 }
 
 impl Trigger {
-    /// This state of an object.
+    /// The change that made this state of an object.
     pub(crate) fn of<T: Kind>(object: &T) -> Self {
         let meta = object.meta();
         Self { resource: T::STATIC_RESOURCE, object: meta.key.clone(), version: meta.resource_version }
@@ -82,12 +82,12 @@ pub struct Decisions {
     records: Arc<Mutex<Records>>,
 }
 
-/// Which key of which queue.
+/// A key of a queue.
 type Subject = (&'static str, Key);
 
 #[derive(Default)]
 struct Records {
-    /// Of the syncs that run.
+    /// Records of running syncs.
     open: HashMap<Subject, Record>,
     closed: HashMap<Subject, History>,
     /// The keys of closed records, by their last change.
@@ -103,14 +103,14 @@ struct History {
     changed: u64,
 }
 
-/// One stage, its reason as JSON; `""` where that is too long to keep.
+/// One stage, with its reason as JSON; `""` if the JSON is too long to keep.
 #[derive(PartialEq, Eq)]
 struct Noted {
     text: Box<str>,
     reason: Box<str>,
 }
 
-/// What one sync decided, or several in a row that decided the same.
+/// The decision of one sync, or of several syncs in a row that decided the same.
 struct Record {
     /// When the last of them began.
     time: Timestamp,
@@ -128,7 +128,7 @@ struct Record {
 }
 
 impl Decisions {
-    /// The same records, for the keys of the queue of this name.
+    /// A handle on the same records that notes decisions of the queue of this name.
     #[must_use]
     pub fn of_queue(&self, queue: &'static str) -> Self {
         Self { queue, records: Arc::clone(&self.records) }
@@ -143,8 +143,7 @@ impl Decisions {
         self.records().open.insert((self.queue, key.clone()), Record::new(now, cause));
     }
 
-    /// Notes what the running sync of a key has decided, its reasons included, and logs it: one more stage, until the sync
-    /// ends.
+    /// Adds a stage with its reason to the record of the running sync of a key, and logs it.
     pub fn record(&self, now: Timestamp, key: &Key, plan: &impl Reasoned) {
         let noted = Noted::new(plan);
         tracing::debug!(queue = self.queue, %key, plan = &*noted.text, "decided");
@@ -156,9 +155,9 @@ impl Decisions {
         record.stages.push(noted);
     }
 
-    /// Notes what the running sync of a key has written.
+    /// Adds a write to the record of the running sync of a key.
     pub(crate) fn wrote(&self, key: &Key, resource: &Resource, object: &Key, version: ResourceVersion) {
-        // A write that no sync makes is nobody's decision.
+        // A write outside a sync has no decision.
         let subject = (self.queue, key.clone());
         let mut records = self.records();
         let Some(record) = records.open.get_mut(&subject) else { return };
@@ -169,9 +168,8 @@ impl Decisions {
         }
     }
 
-    /// Notes how the sync of a key has ended; the queue's workers do that, but for what a sync decides about other keys than
-    /// its own. If it has decided the same as the one before, that is counted, not listed
-    /// twice.
+    /// Notes how the sync of a key has ended. The queue's workers call it; a sync that decides about another key than
+    /// its own calls it for that key. A decision equal to the one before is counted, not listed twice.
     pub fn finish(&self, key: &Key, outcome: Result<(), &dyn Display>) {
         let subject = (self.queue, key.clone());
         let mut records = self.records();
@@ -184,7 +182,7 @@ impl Decisions {
             let failure = Failure { key: key.to_string(), time: record.time, error: error.to_string() };
             records.last_errors.insert(self.queue, failure);
         }
-        // A key whose object is gone decides nothing.
+        // The sync of an object that is gone decides nothing.
         if !record.stages.is_empty() || record.error.is_some() {
             records.close(subject, record);
         }
@@ -334,7 +332,7 @@ impl From<&Noted> for Stage {
     }
 }
 
-/// A record as people read it.
+/// One line of `/debug/decisions`.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -344,7 +342,7 @@ struct Line<'a> {
     decision: Decision,
 }
 
-/// The text as far as it fits; what follows is not even formatted.
+/// The first part of the text that fits; the rest is not formatted at all.
 fn shortened(text: &(impl Display + ?Sized)) -> String {
     struct Limited(String);
     impl Write for Limited {

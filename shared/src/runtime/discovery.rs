@@ -1,4 +1,4 @@
-//! What the apiserver serves: every resource with its verbs, built in, custom and aggregated, in two requests.
+//! Discovery: every resource with its verbs, built in, custom and aggregated, in two requests.
 //!
 //! A group version that cannot be read (its API service is down) is reported by itself and hides no other.
 //! Left out: the older documents, one for each group version (every apiserver since 1.27 has the two); short names,
@@ -38,7 +38,7 @@ impl Served {
     }
 }
 
-/// What the apiserver serves.
+/// The resources that the apiserver serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Discovery {
     /// Every resource in every version, in the server's order.

@@ -1,8 +1,8 @@
-//! What a change of an object means for one queue, as a value.
+//! The consequences of a change of an object for one queue, as values.
 //!
-//! An operator's `controller/changes.rs` decides it by pure methods of its caches; [`Effects`] carries it out, and is all
-//! that an informer's handler does.
-//! Left out: what concerns a second queue, or what only one controller remembers: that is a handler of its own.
+//! Pure methods in an operator's `controller/changes.rs` decide them, and [`Effects`] carries them out; an informer's
+//! handler does nothing else.
+//! Left out: consequences for a second queue, or for state that only one controller keeps. They need their own handler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::runtime::queue::{Cause, Queue};
 /// One consequence of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A key is to be synced.
+    /// Sync a key.
     Enqueue(Key, Cause),
-    /// A key is to be synced after a while, for this purpose: see [`Queue::add_after`].
+    /// Sync a key after a while, for this purpose: see [`Queue::add_after`].
     EnqueueAfter(Key, Duration, &'static str),
     /// One of the objects that a key waits for has appeared.
     CreationObserved(Key),
-    /// The object of this uid is gone or about to go; the key may have waited for that.
+    /// The object of this uid is gone or being deleted; the key may have waited for that.
     DeletionObserved(Key, Uid),
-    /// The key's object of this uid is gone: nothing that was written or expected for it counts any more.
+    /// The key's object of this uid is gone: its writes and expectations do not count any more.
     Forget(Key, Uid),
 }
 
-/// Carries out what changes mean for one queue; cheap to clone.
+/// Carries out the effects of changes for one queue; cheap to clone.
 #[derive(Clone)]
 pub struct Effects {
     queue: Queue,
@@ -38,12 +38,12 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// For a queue, with what its syncs write and expect.
+    /// For a queue, with the control and the expectations of its syncs.
     pub fn new(queue: Queue, control: Control, expectations: Arc<Expectations>) -> Self {
         Self { queue, control, expectations }
     }
 
-    /// The handler of an informer: carries out what `changed` says of each change, by what is in the caches.
+    /// The handler of an informer: it carries out the effects that `changed` gives for each change.
     pub fn of<C, T, F>(&self, caches: &Arc<C>, changed: F) -> impl Fn(Change<'_, T>) + Send + Sync + use<C, T, F>
     where
         C: Send + Sync + 'static,
@@ -143,7 +143,7 @@ mod tests {
             (vec![Effect::CreationObserved(web()), Effect::DeletionObserved(web(), uid("b"))], "1 deletion, a version"),
             (vec![Effect::DeletionObserved(web(), uid("a"))], "1 creation, a version"),
             (vec![Effect::Forget(web(), uid("web"))], ""),
-            // What was written for a former object of the name.
+            // The write was for a former object of the name.
             (vec![Effect::Forget(web(), uid("former"))], "a version"),
         ] {
             assert_eq!(added(effects.clone()).await, expected, "{effects:?}");

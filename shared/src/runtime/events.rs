@@ -1,9 +1,9 @@
-//! Events about objects, posted as client-go's recorder does: queued, counted, combined, and never in anybody's way.
+//! Events about objects, posted as client-go's recorder does: queued, counted and combined; recording never blocks.
 //!
-//! What repeats is counted in one Event (a PATCH of `count`), what differs only in its message is combined from the
-//! tenth on, and one object gets at most 25 in a burst. Events are core/v1: `events.k8s.io` would change what
-//! `kubectl describe` and existing alerts see.
-//! A process that does not work has nothing to tell, and tells nothing but of its election.
+//! Equal events are counted in one Event (a PATCH of `count`). From the tenth on, events that differ only in their
+//! message are combined. One object gets at most 25 in a burst. Events are core/v1, because `events.k8s.io` would
+//! change what `kubectl describe` and existing alerts show. A process that does not work posts no events but those of
+//! its election.
 //! Left out: annotations on Events, and host names in their source.
 
 mod correlator;
@@ -38,7 +38,7 @@ pub enum EventType {
 }
 
 impl EventType {
-    /// As an Event's `type` has it.
+    /// The Event's `type`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -76,14 +76,14 @@ struct Queue {
 }
 
 impl Recorder {
-    /// One that tells also while another replica may be at work.
+    /// A recorder that posts also while another replica may lead.
     #[must_use]
     pub fn at_any_time(self) -> Self {
         Self { at_any_time: true, ..self }
     }
 
-    /// Logs an event and queues it. One that finds the queue full is dropped and counted; before work has started there
-    /// are none.
+    /// Logs an event and queues it. If the queue is full, the event is dropped and counted. Before work has started, it
+    /// is ignored.
     pub fn event(&self, about: &ObjectReference, kind: EventType, reason: &str, message: String) {
         let is_working = |queue: &Arc<Queue>| queue.is_working.load(Ordering::Relaxed);
         if !self.at_any_time && !self.queue.as_ref().is_none_or(is_working) {
@@ -117,7 +117,7 @@ impl Recorder {
     }
 }
 
-/// The task that posts what recorders queue.
+/// The task that posts the queued events.
 pub struct Events {
     queue: Arc<Queue>,
     stop: CancellationToken,
@@ -135,7 +135,7 @@ impl Events {
         Self { queue: Arc::new(Queue { sender, is_full, is_working, clock, metrics }), stop, posting }
     }
 
-    /// What is called once, when work starts.
+    /// The function to call once when work starts.
     pub fn starter(&self) -> impl FnOnce() + Send + use<> {
         let queue = Arc::clone(&self.queue);
         move || queue.is_working.store(true, Ordering::Relaxed)
@@ -146,7 +146,7 @@ impl Events {
         Recorder { component, queue: Some(Arc::clone(&self.queue)), at_any_time: false }
     }
 
-    /// Posts what is queued, each event tried once, for at most this long.
+    /// Posts the queued events for at most this long; each is tried once.
     pub async fn stop(self, limit: Duration) {
         self.stop.cancel();
         if tokio::time::timeout(limit, self.posting).await.is_err() {

@@ -1,4 +1,4 @@
-//! What a controller has asked for and not yet seen: until then its cache is known to be stale and counts nothing.
+//! Creations and deletions that a controller has not seen yet. Until it has, its cache is known to be stale.
 //!
 //! Left out: creations by identity; a pod's uid is known only after the call that creates it.
 //!
@@ -19,7 +19,7 @@ use crate::api::object::{Key, Uid};
 /// Upstream: `ExpectationsTimeout`, `pkg/controller/controller_utils.go`.
 pub const TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 
-/// What the controller of each key has asked for and not yet seen.
+/// The expected creations and deletions of each key.
 ///
 /// Deletions are tracked by uid, so that a pod's deletionTimestamp and its removal count once. (Upstream tracks them by
 /// namespace and name, in spite of the name.) All methods may be called from any thread.
@@ -35,7 +35,7 @@ struct Expected {
     expires: Timestamp,
 }
 
-/// What is still to be seen of a key; a reason to wait.
+/// The creations and deletions that a key waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Outstanding {
     /// Creations not seen yet.
@@ -99,7 +99,7 @@ impl Expectations {
         }
     }
 
-    /// What is still to be seen; `None` if the cache can be trusted as far as this key goes.
+    /// The outstanding expectations; `None` if the cache can be trusted for this key.
     pub fn outstanding(&self, key: &Key, now: Timestamp) -> Option<Outstanding> {
         let by_key = self.lock();
         let Expected { creations, deleted, expires } = by_key.get(key)?;
@@ -135,7 +135,7 @@ mod tests {
         Uid::parse(&format!("00000000-0000-4000-8000-0000000000{number:02x}"))
     }
 
-    /// What is outstanding at second 1, as text; `-` for nothing.
+    /// The outstanding expectations at second 1, as text; `-` for none.
     fn outstanding(expectations: &Expectations) -> String {
         expectations.outstanding(&key(), at(1)).map_or("-".to_owned(), |outstanding| outstanding.to_string())
     }

@@ -1,5 +1,5 @@
-//! What is served under `/why/…` and `/debug/status`: what the queues, decisions and caches of this process say, put
-//! together when somebody asks. Until then it costs nothing.
+//! The answers under `/why/…` and `/debug/status`, made from the queues, decisions and caches of this process when a
+//! request comes. Until then they cost nothing.
 //!
 //! Left out: who may ask, which is [`crate::runtime::serving`]'s.
 
@@ -22,7 +22,7 @@ use crate::runtime::queue::{self, Queue};
 use crate::runtime::run::Names;
 use crate::runtime::worker::Controller;
 
-/// What is asked about one queue.
+/// The answers that one queue gives.
 pub(crate) struct Desk {
     queue: Queue,
     decisions: Decisions,
@@ -66,7 +66,7 @@ impl Desk {
     }
 }
 
-/// What a process can say about its objects and about itself.
+/// Explains the objects of this process, and the process itself.
 pub(crate) struct Explainer {
     pub(crate) names: Names,
     pub(crate) mode: Mode,
@@ -80,7 +80,7 @@ pub(crate) struct Explainer {
 }
 
 impl Explainer {
-    /// All that is known about one object.
+    /// The explanation of one object.
     pub(crate) fn explain(&self, object: Subject) -> Explanation {
         let now = self.clock.now();
         let namespace = object.namespace.clone();
@@ -96,7 +96,7 @@ impl Explainer {
         }
     }
 
-    /// How this replica fares.
+    /// The state of this replica.
     pub(crate) fn status(&self) -> OperatorStatus {
         let now = self.clock.now();
         OperatorStatus {

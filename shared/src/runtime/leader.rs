@@ -1,14 +1,18 @@
 //! Leader election on a Lease, as client-go's: of all replicas one works, the others keep their caches warm.
 //!
-//! Whether a holder is alive is judged by this process's own monotonic clock from the moment it saw the Lease change, so
-//! clocks may differ and jump. Every update carries the resourceVersion it was decided on. Six things are better
-//! than upstream's: a candidate watches the Lease, and so takes a released one at once and not at its next poll; a leader
-//! that sees another holder, or that its Lease was not its own all the time, stops at its next renewal and not after the
-//! renew deadline; one that slept through its Lease begins no write before it has renewed it ([`Term`]); a Lease whose
-//! version falls tells that etcd was restored ([`Elector::restores`]); the same error is logged once; and a Lease that can
-//! be renewed is renewed each 5 s and not each retry period: see docs/decisions/0010-lease-renewals.md.
-//! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders are
-//! possible for as long as a process is stopped between looking at its watch and writing.
+//! A candidate judges by its own monotonic clock whether the holder is alive, from the moment it saw the Lease change,
+//! so clocks may differ and jump. Every update carries the resourceVersion it was decided on. Six things differ from
+//! upstream:
+//! - A candidate watches the Lease, so it takes a released one at once and not at its next poll.
+//! - A leader that sees another holder, or a gap in its own holding, stops at its next renewal and not after the renew
+//!   deadline.
+//! - A leader that slept through its Lease sends no write before it has renewed it ([`Term`]).
+//! - A falling version of the Lease shows that etcd was restored ([`Elector::restores`]).
+//! - The same error is logged once.
+//! - The leader renews every 5 s and not every retry period: see docs/decisions/0010-lease-renewals.md.
+//!
+//! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders
+//! are possible for as long as a process is stopped between looking at its watch and writing.
 //!
 //! Upstream: staging/src/k8s.io/client-go/tools/leaderelection.
 
@@ -37,7 +41,7 @@ use watch::Watched;
 /// manager's.
 const WATCHDOG_GRACE: Duration = Duration::from_secs(20);
 
-/// How long a restored etcd may go unnoticed, which shows in the version of a renewed Lease.
+/// The longest time until a renewed Lease shows that etcd was restored.
 const RENEW_PERIOD_MAX: Duration = Duration::from_secs(5);
 
 const REASON: &str = "LeaderElection";
@@ -47,9 +51,9 @@ const REASON: &str = "LeaderElection";
 pub struct Election {
     /// Namespace and name of the Lease.
     pub lease: Key,
-    /// This process, unlike any other.
+    /// A name that no other process has.
     pub identity: String,
-    /// How long a Lease lasts that is not renewed; whole seconds count.
+    /// How long a Lease lasts without a renewal, in whole seconds.
     pub lease_duration: Duration,
     /// How long the leader tries to renew before it gives up.
     pub renew_deadline: Duration,
@@ -79,13 +83,13 @@ impl Election {
         (self.renew_deadline / 2).min(RENEW_PERIOD_MAX).max(self.retry_period)
     }
 
-    /// How long all tries of one renewal may take: the leader gives up when upstream's would, which begins to try a retry
-    /// period after the last renewal and goes on until the renew deadline.
+    /// How long all tries of one renewal may take. Upstream's leader begins to try a retry period after the last
+    /// renewal and gives up at the renew deadline; this one gives up at the same moment.
     fn renew_limit(&self) -> Duration {
         (self.retry_period + self.renew_deadline).min(self.lease_duration).saturating_sub(self.renew_period())
     }
 
-    /// How long one answer is waited for: where none comes, another try still has its time.
+    /// How long to wait for one answer, so that there is time for another try.
     fn answer_limit(&self) -> Duration {
         (self.renew_limit() / 2).max(Duration::from_secs(1))
     }
@@ -102,7 +106,7 @@ pub enum Lost {
         /// The new holder.
         holder: String,
     },
-    /// It was released, deleted or held by somebody else for a while: another may have been at work.
+    /// The Lease was released, deleted or held by another process for a while, which may have written.
     #[error("lease {lease} was not held all the time")]
     Interrupted {
         /// Its namespace and name.
@@ -119,7 +123,7 @@ pub enum Lost {
 }
 
 /// Fails once a leader has neither renewed its Lease nor ended for far too long: the process is stuck, and the kubelet
-/// should end it. A candidate is always well.
+/// should end it. A candidate is always healthy.
 ///
 /// Upstream: `HealthzAdaptor`, staging/src/k8s.io/client-go/tools/leaderelection/healthzadaptor.go.
 #[derive(Clone)]
@@ -130,7 +134,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Whether all is well, for `/healthz`.
+    /// Whether the leader is not stuck, for `/healthz`.
     pub fn check(&self) -> Result<(), String> {
         match self.renewed() {
             Some(at) if at.elapsed() > self.limit => {
@@ -176,12 +180,12 @@ pub struct Elector {
     /// The Lease as last read or written.
     lease: Option<Lease>,
     observed: Option<Observed>,
-    /// What is renewed, once it was acquired.
+    /// The term, while this process holds the Lease.
     holding: Option<Holding>,
-    /// Of the Lease, whatever became of it.
+    /// The newest version of the Lease, also after a deletion.
     newest_version: ResourceVersion,
     restores: Sender<u64>,
-    /// Whether the first try to acquire has ended, however it did.
+    /// Whether the first try to acquire has ended, with or without success.
     tried: Sender<bool>,
     /// The last error that was logged and still stands.
     problem: Option<String>,
@@ -190,13 +194,13 @@ pub struct Elector {
 /// How one try ended.
 enum Attempt {
     Leads,
-    /// By this identity, or where a renewal found that the Lease was not held all the time by `""`.
+    /// The identity that holds the Lease; `""` if a renewal found a gap in this process's own holding.
     HeldBy(String),
     Failed,
 }
 
 impl Elector {
-    /// A candidate; nothing is asked yet. The client's requests should wait behind nobody else's: see [`Client::beside`].
+    /// A candidate that has sent no request yet. Its client should share no limiter: see [`Client::beside`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
         let watchdog = Watchdog {
             lease: election.lease.clone(),
@@ -221,7 +225,7 @@ impl Elector {
         }
     }
 
-    /// Changes each time the Lease shows that etcd was restored from a backup: what is cached is of another history.
+    /// Changes each time the Lease shows that etcd was restored from a backup: the caches hold another history.
     pub fn restores(&self) -> Receiver<u64> {
         self.restores.subscribe()
     }
@@ -233,12 +237,12 @@ impl Elector {
 
     /// For clients that write while this process leads.
     pub fn term(&self) -> Term {
-        // The others count what the Lease says, and that is whole seconds.
+        // Other candidates count the seconds in the Lease, which are whole.
         let lease_duration = Duration::from_secs(self.election.lease_duration.as_secs());
         Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
-    /// What this candidate is called in the Lease.
+    /// This candidate's name in the Lease.
     pub fn identity(&self) -> &str {
         &self.election.identity
     }
@@ -253,7 +257,7 @@ impl Elector {
         tracing::info!(lock = %self.election.lease, "attempting to acquire leader lease");
         let acquired = loop {
             let attempt = self.attempt().await;
-            // What waits for the first try begins later than this.
+            // A task that waits for the first try begins later than this.
             let ended = Instant::now();
             self.tried.send_replace(true);
             let holder = match attempt {
@@ -297,7 +301,7 @@ impl Elector {
             match self.attempt().await {
                 Attempt::Leads => return None,
                 Attempt::HeldBy(holder) => return Some(holder),
-                // Whoever waited for an answer in vain has waited long enough.
+                // A try that got no answer has waited already.
                 Attempt::Failed => sleep_until(next).await,
             }
         }
@@ -308,7 +312,7 @@ impl Elector {
         if !self.leads() {
             return;
         }
-        // The next holder may work before the answer to this is here.
+        // The next holder may write before the answer arrives.
         self.watchdog.set(None);
         let limit = self.election.renew_deadline;
         match timeout(limit, self.try_release()).await {
@@ -351,7 +355,7 @@ impl Elector {
     /// One try to acquire or renew.
     async fn attempt(&mut self) -> Attempt {
         let limit = self.election.answer_limit();
-        // Others count from when they see the renewal, which is later.
+        // Other candidates count from when they see the renewal, which is later.
         let begun = Instant::now();
         let outcome = match timeout(limit, self.try_acquire_or_renew()).await {
             Ok(outcome) => outcome.map_err(|error| error.to_string()),
@@ -488,7 +492,7 @@ impl Elector {
                     (self.lease, self.observed) = (None, None);
                 }
                 Ok(None) => return sleep_until(next_poll).await,
-                // Expired: the next try reads it once more, for a watch may be dead and not know it.
+                // Expired: the next try reads the Lease, because the watch may be dead without an error.
                 Err(_) => return,
             }
         }

@@ -1,8 +1,9 @@
-//! What `/metrics` shows: upstream's names and labels for what upstream has, so that existing dashboards work.
+//! The metrics of `/metrics`, under upstream's names and labels where upstream has them, so that existing dashboards
+//! work.
 //!
-//! Counters are shared with those who count; what others know anyway (how long keys have been worked on, whether caches
-//! are synced, the process's memory) is read when somebody scrapes. Left out: a global registry, and stability levels in
-//! the help texts.
+//! The code that counts shares its counters with this registry. Values that another part already has (how long syncs
+//! have run, whether caches are synced, the process's memory) are read at each scrape. Left out: a global registry, and
+//! stability levels in the help texts.
 
 mod process;
 mod state;
@@ -30,7 +31,7 @@ use crate::runtime::queue::{Observer, Queue};
 /// The content type of [`Metrics::to_text`], by which Prometheus chooses its parser.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// One label, `name` with upstream or `resource` with us.
+/// One label: upstream's `name`, or `resource`, which only the operators have.
 type Label = [(&'static str, &'static str); 1];
 
 /// All metrics of a process; cheap to clone.
@@ -68,12 +69,12 @@ impl Metrics {
         self.registry().register(name, help, metric);
     }
 
-    /// Adds what is only known when somebody scrapes.
+    /// Adds a collector whose values are read at each scrape.
     pub fn register_collector(&self, collector: impl Collector) {
         self.registry().register_collector(Box::new(collector));
     }
 
-    /// What a new queue of this name tells; [`Self::watch_queue`] adds what is read from the queue.
+    /// The observer of a new queue of this name; [`Self::watch_queue`] adds the values that are read from the queue.
     pub fn queue(&self, name: &'static str) -> QueueMetrics {
         let families = &self.families;
         let label: Label = [("name", name)];
@@ -86,12 +87,12 @@ impl Metrics {
         }
     }
 
-    /// Shows how long the keys of this queue have been worked on.
+    /// Shows how long the running syncs of this queue have run.
     pub fn watch_queue(&self, queue: &Queue) {
         self.state.add_queue(queue.clone());
     }
 
-    /// Shows how this informer fares.
+    /// Shows the state of this informer.
     pub fn watch_informer(&self, informer: Follow) {
         self.state.add_informer(informer);
     }
@@ -101,12 +102,12 @@ impl Metrics {
         self.state.add_panics(name, panics);
     }
 
-    /// What the client for the apiserver at this host (and port) tells.
+    /// The metrics of the client for the apiserver at this host (and port).
     pub fn client(&self, host: &str) -> ClientMetrics {
         ClientMetrics { families: Arc::clone(&self.families), host: host.into() }
     }
 
-    /// What the election for the Lease of this name tells.
+    /// The metrics of the election for the Lease of this name.
     pub fn leader(&self, name: &'static str) -> LeaderMetrics {
         let label: Label = [("name", name)];
         LeaderMetrics {
@@ -115,7 +116,7 @@ impl Metrics {
         }
     }
 
-    /// What the event recorder tells.
+    /// The metrics of the event recorder.
     pub fn events(&self) -> EventMetrics {
         let counter = |outcome| self.families.events.get_or_create_owned(&[("outcome", outcome)]);
         EventMetrics {
@@ -129,7 +130,7 @@ impl Metrics {
     /// All metrics as `OpenMetrics` text, which [`CONTENT_TYPE`] announces.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string fails only if a collector does; what came before it is still worth having.
+        // Writing to a string fails only if a collector does; the metrics before it are still useful.
         if let Err(error) = text::encode(&mut text, &self.registry()) {
             tracing::error!(%error, "cannot encode all metrics");
         }
@@ -228,7 +229,7 @@ impl Families {
     }
 }
 
-/// What one work queue tells.
+/// The metrics of one work queue.
 pub struct QueueMetrics {
     adds: Counter,
     depth: Gauge,
@@ -259,7 +260,7 @@ impl Observer for QueueMetrics {
     }
 }
 
-/// What one client tells.
+/// The metrics of one client.
 #[derive(Clone)]
 pub struct ClientMetrics {
     families: Arc<Families>,
@@ -300,7 +301,7 @@ struct Code(Option<StatusCode>);
 
 impl EncodeLabelValue for Code {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
-        // client-go's word for a request that no answer came to.
+        // client-go's word for a request without an answer.
         self.0.as_ref().map_or("<error>", StatusCode::as_str).encode(encoder)
     }
 }
@@ -323,7 +324,7 @@ impl EncodeLabelValue for Host {
     }
 }
 
-/// What one election tells.
+/// The metrics of one election.
 #[derive(Clone)]
 pub struct LeaderMetrics {
     is_leader: Gauge,
@@ -342,7 +343,7 @@ impl LeaderMetrics {
     }
 }
 
-/// What the event recorder tells.
+/// The metrics of the event recorder.
 #[derive(Clone)]
 pub struct EventMetrics {
     pub(crate) posted: Counter,

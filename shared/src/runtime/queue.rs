@@ -1,11 +1,14 @@
-//! The work queue: each key once, never processed twice at the same time, waiting where it should wait.
+//! The work queue: it holds each key once, and no key is processed twice at the same time.
 //!
-//! As client-go's (`util/workqueue`: dirty and processing sets, delays, per-key back-off), with three differences:
-//! an event of a failed key leads to a sync, but to one a second at most, and one that fails neither counts nor moves
-//! the next try, while an edit of its own spec ends the back-off; edits overtake the bulk of other events, which still
-//! get every fifth turn; and there is no bucket over all keys, so one sick key never slows another.
-//! A queue sleeps until work starts: a standby's takes no key, for nobody would ever take one out again.
-//! Left out: what to do with a key (see [`crate::runtime::worker`]).
+//! It works as client-go's (`util/workqueue`: dirty and processing sets, delays, per-key back-off), with three
+//! differences:
+//! - An event of a failed key leads to a sync, at most once a second. If that sync fails too, the failure does not
+//!   count and the next try stays where it is. An edit of the object's spec ends the back-off.
+//! - Edits overtake other events, which still get every fifth turn.
+//! - There is no rate limit over all keys, so one failing key never slows another.
+//!
+//! A queue sleeps until work starts. The queue of a standby takes no key, because no worker would take it out again.
+//! Left out: how a key is synced (see [`crate::runtime::worker`]).
 
 mod entry;
 mod look;
@@ -70,20 +73,20 @@ pub trait Observer: Send + Sync {
     fn retried(&self);
 }
 
-/// How the work on a key ended.
+/// How the sync of a key ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// Well: its failures are forgotten.
+    /// It succeeded. The queue forgets the key's failures.
     Done,
-    /// Well, and it is looked at again after this time, unless something adds it earlier, for this purpose.
+    /// It succeeded. The key is synced again after this time, for this purpose, unless something adds it earlier.
     After(Duration, &'static str),
-    /// Well, and events of this time are looked at together once it has passed; an edit does not wait.
+    /// It succeeded. Events within this time lead to one sync at its end; an edit does not wait.
     Rest(Duration),
-    /// Not wholly: it is tried again after its back-off, and events wait for this time only.
+    /// It did a part. The key is tried again after its back-off; an event waits for this time only.
     Partly(Duration),
-    /// It is tried again after its back-off, and events are at least a second apart.
+    /// It failed. The key is tried again after its back-off; syncs for events are at least a second apart.
     Retry,
-    /// It was not worked on after all, and is taken again at once.
+    /// It did not run. The key is taken again at once.
     Again,
 }
 
@@ -101,13 +104,13 @@ struct Shared {
     wake: Notify,
 }
 
-/// How far a queue's life has come.
+/// Whether a queue takes keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nobody works, and it takes no keys.
+    /// No worker runs, so the queue takes no keys.
     #[default]
     Asleep,
-    /// It takes what is there at the start: none of that is an edit.
+    /// The queue takes the keys of all existing objects. None of them counts as an edit.
     Filling,
     Open,
     ShutDown,
@@ -126,7 +129,7 @@ struct State {
 /// After so many edits in a row one other key goes first.
 const EDITS_IN_A_ROW: u32 = 4;
 
-/// How far apart the syncs of a failed key are to which events lead.
+/// The least time between two syncs of a failed key for events.
 const EVENTS_APART: Duration = Duration::from_secs(1);
 
 impl Queue {
@@ -136,7 +139,7 @@ impl Queue {
         Self { shared: Arc::new(Shared { name, backoff, observer, state, wake }) }
     }
 
-    /// Wakes queues, and has them filled with the keys of all that is there.
+    /// Wakes queues; `fill` adds the keys of all existing objects.
     pub fn start(queues: &[Self], fill: impl FnOnce()) {
         for queue in queues {
             queue.advance(Stage::Asleep, Stage::Filling);
@@ -169,12 +172,12 @@ impl Queue {
         }
     }
 
-    /// Adds a key. One that rests, or has failed within the last second, waits for a while unless `cause` is an edit.
+    /// Adds a key. A key that rests, or that failed within the last second, waits unless `cause` is an edit.
     pub fn add(&self, key: &Key, cause: Cause) {
         self.add_wish(key, Wish { cause, trigger: None });
     }
 
-    /// As [`Self::add`], for this change.
+    /// As [`Self::add`], and notes the change that led to it.
     pub(crate) fn add_for(&self, key: &Key, cause: Cause, trigger: Trigger) {
         self.add_wish(key, Wish { cause, trigger: Some(trigger) });
     }
@@ -184,7 +187,7 @@ impl Queue {
         let next = state.first_timer();
         let added = state.add(key, wish, Instant::now());
         self.tell_depth(&state, added);
-        // A key that waits has a timer, which is nobody's yet if it is the first.
+        // The first delayed key starts a timer that no waiter watches yet.
         let wakes = added || state.first_timer() != next;
         drop(state);
         if wakes {
@@ -192,8 +195,8 @@ impl Queue {
         }
     }
 
-    /// Adds a key once `delay` has passed, for this purpose: `"the deadline of its start"`. Of several delays the earliest
-    /// counts; [`Self::add`] does not cancel one.
+    /// Adds a key once `delay` has passed, for this purpose: `"the deadline of its start"`. Of several delays the
+    /// earliest counts; [`Self::add`] does not cancel one.
     pub fn add_after(&self, key: &Key, delay: Duration, purpose: &'static str) {
         if delay.is_zero() {
             return self.add(key, Cause::Event);
@@ -220,7 +223,7 @@ impl Queue {
                         observer.depth(state.len());
                     });
                     if state.len() > 0 || !state.timers.is_empty() {
-                        // Somebody must watch over what is left while this caller works.
+                        // Another waiter must watch the remaining keys while this caller works.
                         self.shared.wake.notify_one();
                     }
                     return Some(key);
@@ -237,7 +240,7 @@ impl Queue {
         }
     }
 
-    /// Gives a key back.
+    /// Returns a key that [`Self::next`] gave, with the end of its sync.
     pub fn finish(&self, key: &Key, how: Finish) {
         let mut state = self.state();
         let finished = state.finish(key, how, self.shared.backoff, Instant::now());
@@ -252,13 +255,13 @@ impl Queue {
         self.shared.wake.notify_one();
     }
 
-    /// Tries again what has failed, each key at its own moment within `window`: what it failed for may be over.
+    /// Tries all failed keys again, each at its own moment within `window`, because the cause may be gone.
     pub fn retry_all_spread(&self, window: Duration) {
         self.state().hasten(Instant::now(), || part_of(window), |entry| entry.failures > 0);
         self.shared.wake.notify_one();
     }
 
-    /// As [`Self::retry_all_spread`], and all keys that were added with a delay, too: what they waited for may never come.
+    /// As [`Self::retry_all_spread`], for delayed keys too: the event that they wait for may never come.
     pub fn add_all_spread(&self, window: Duration) {
         self.state().hasten(Instant::now(), || part_of(window), |_| true);
         self.shared.wake.notify_one();
@@ -269,12 +272,13 @@ impl Queue {
         self.state().keys.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// The change that led to the sync of this key that runs.
+    /// The change that led to the running sync of this key.
     pub(crate) fn trigger(&self, key: &Key) -> Option<Trigger> {
         self.state().keys.get(key)?.processing.as_ref()?.trigger.clone()
     }
 
-    /// The keys being processed, and for how long: for `unfinished_work_seconds` and `longest_running_processor_seconds`.
+    /// The keys being processed, and for how long: for `unfinished_work_seconds` and
+    /// `longest_running_processor_seconds`.
     pub fn running(&self) -> Vec<Duration> {
         let state = self.state();
         state.keys.values().filter_map(|entry| entry.processing.as_ref()).map(|work| work.since.elapsed()).collect()
@@ -296,7 +300,7 @@ impl Queue {
         self.len() == 0
     }
 
-    /// Whether nothing is to be done before time passes or something is added: no key waits, is worked on, or has failed.
+    /// Whether no key waits, is being synced, or has failed.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn is_at_rest(&self) -> bool {
         let state = self.state();
@@ -307,7 +311,7 @@ impl Queue {
         })
     }
 
-    /// Ends the queue: all callers that wait in [`Self::next`] get none.
+    /// Ends the queue: every caller of [`Self::next`] gets `None`.
     pub fn shut_down(&self) {
         self.state().stage = Stage::ShutDown;
         self.shared.wake.notify_waiters();
@@ -327,7 +331,7 @@ impl Queue {
 #[derive(Default)]
 struct Finished {
     took: Option<Duration>,
-    /// Whether a next try is due that was not before.
+    /// Whether a failed key has become due.
     retries: bool,
     queued: bool,
 }
@@ -341,7 +345,7 @@ impl State {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// Gives whether the key waits in a lane and did not before.
+    /// Returns whether the key has been put into a lane.
     fn add(&mut self, key: &Key, wish: Wish, now: Instant) -> bool {
         let wish = match self.stage {
             Stage::Asleep | Stage::ShutDown => return false,
@@ -377,7 +381,7 @@ impl State {
         is_new
     }
 
-    /// Lets none of these keys wait longer than `delay` says for each.
+    /// Shortens the wait of each of these keys to at most its `delay`.
     fn hasten(&mut self, now: Instant, delay: impl Fn() -> Duration, is_meant: impl Fn(&Entry) -> bool) {
         let mut due = Vec::new();
         for (key, entry) in self.keys.iter_mut().filter(|(_, entry)| is_meant(entry)) {
@@ -410,7 +414,7 @@ impl State {
         self.timers.insert((due.at, key.clone()));
     }
 
-    /// Gives how many keys it put into a lane.
+    /// Returns how many keys it put into a lane.
     fn fire_timers(&mut self, now: Instant) -> usize {
         let mut added = 0;
         while let Some((due, key)) = self.timers.pop_first() {
@@ -462,7 +466,7 @@ impl State {
             Finish::Done | Finish::Again => entry.settle(None),
             Finish::After(delay, purpose) => entry.settle(Some(Due { at: after(now, delay), purpose })),
             Finish::Rest(delay) => entry.rest(after(now, delay)),
-            // An edit came in the meantime: what failed is not what is asked for now.
+            // The spec was edited during the sync: the failure is about the old spec.
             Finish::Partly(_) | Finish::Retry if is_edited => entry.settle(None),
             Finish::Partly(apart) => Some(entry.fail(is_extra, after(now, apart), backoff, now)),
             Finish::Retry => Some(entry.fail(is_extra, after(now, EVENTS_APART), backoff, now)),

@@ -59,7 +59,7 @@ pub struct Names {
 pub trait Operator {
     /// Its names.
     const NAMES: Names;
-    /// The flags that only it has.
+    /// The flags of this operator alone.
     type Flags: clap::Args;
 
     /// Declares informers, queues and workers; starts nothing.
@@ -125,7 +125,7 @@ async fn connect<O: Operator>(shared: &SharedFlags, metrics: &Metrics) -> anyhow
     Ok(Client::new(&config, options)?)
 }
 
-/// What this program runs on, in Go's words.
+/// The operating system and the architecture, in Go's words.
 fn platform() -> String {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -135,7 +135,7 @@ fn platform() -> String {
     format!("{}/{architecture}", std::env::consts::OS)
 }
 
-/// None where `--leader-elect=false`, and for a shadow, which keeps nobody from working.
+/// `None` with `--leader-elect=false`, and for a shadow, which never works.
 fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Elector>> {
     if !shared.leader.leader_elect || setup.shadow.is_some() {
         return Ok(None);
@@ -171,7 +171,7 @@ async fn serve<O: Operator>(
     Ok(Server::start(&shared.serving, site, &setup.client).await?)
 }
 
-/// Whoever asks is answered by this from now on; nothing more can be declared.
+/// Ends the declarations, and answers requests for explanations from now on.
 fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
     Explainer {
         names: O::NAMES,
@@ -204,8 +204,8 @@ async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) 
     }
 }
 
-/// Follows once it is known whether this process leads at once: lists that begin after the acquisition have seen all
-/// that was written before, and need not be made twice.
+/// Starts the informers once the first try to acquire has ended. Lists that begin after an acquisition include all
+/// earlier writes, so they need not be made twice.
 async fn after_first_try<T>(tried: Option<Receiver<bool>>, following: impl Future<Output = T>) -> T {
     if let Some(mut tried) = tried {
         // An election that has ended ends the process.
@@ -214,7 +214,7 @@ async fn after_first_try<T>(tried: Option<Receiver<bool>>, following: impl Futur
     following.await
 }
 
-/// Tries again what failed while the server was away.
+/// Retries failed keys when the server answers again.
 async fn retry_after_returns(mut came_back: Receiver<u64>, queues: Vec<Queue>) {
     while came_back.changed().await.is_ok() {
         for queue in &queues {
@@ -223,7 +223,7 @@ async fn retry_after_returns(mut came_back: Receiver<u64>, queues: Vec<Queue>) {
     }
 }
 
-/// What must be up to date before work begins.
+/// The caches that must be up to date before work begins.
 struct Caches {
     client: Client,
     progress: Vec<Receiver<Progress>>,
@@ -231,7 +231,7 @@ struct Caches {
 }
 
 impl Caches {
-    /// Ends when all are synced and, after an acquisition at this moment, know what the former leader wrote.
+    /// Ends when all caches are synced and, after an acquisition at this moment, include the former leader's writes.
     async fn ready(self, acquired: Option<Instant>) {
         all_synced(self.progress).await;
         if let Some(acquired) = acquired {
@@ -240,7 +240,7 @@ impl Caches {
     }
 }
 
-/// Ends when a task that follows a resource has panicked: nobody else would ever notice that its cache stands still.
+/// Ends when the task of an informer has panicked; otherwise its cache would stand still unnoticed.
 async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
     let error = loop {
         match following.join_next().await {
@@ -253,7 +253,7 @@ async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
     error.context("a resource is not followed any more")
 }
 
-/// What sleeps until this replica works.
+/// The parts that sleep until this replica works.
 struct Work {
     queues: Vec<Queue>,
     starters: Vec<Starter>,
@@ -284,7 +284,7 @@ async fn lead(
     let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}
-        // Somebody else may work already: what is under way is dropped, not finished.
+        // Another replica may work already: running syncs are dropped, not finished.
         lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
     tracing::info!("stopping");
@@ -299,7 +299,7 @@ async fn lead(
     end(elector).await
 }
 
-/// Waits for the workers, and drops what has not ended in time: the next leader works alone.
+/// Waits for the workers, and drops syncs that do not end in time, so that the next leader works alone.
 async fn ended<T>(mut working: AbortOnDropHandle<T>, limit: Duration) {
     if timeout(limit, &mut working).await.is_err() {
         tracing::warn!(?limit, "workers have not ended in time");

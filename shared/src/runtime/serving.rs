@@ -1,10 +1,11 @@
-//! HTTPS for the kubelet, Prometheus and people: health is open to all, everything else needs permission, as upstream's.
+//! HTTPS for the kubelet, Prometheus and people: health is open to all, everything else needs permission, as upstream.
 //!
-//! `/livez`, `/readyz`, `/healthz` (with `?verbose`, `?exclude=` and one path per check), `/debug/flags/v`, and the pages
-//! that [`Site::page`] adds; and `/why/…`, for whoever may get the object that follows. Every request is authenticated by TokenReview and authorized by SubjectAccessReview, except
-//! for what is not there: upstream asks for a review of any path first, here a path that nothing is served under is
-//! answered 404 to everyone, or anybody could cause reviews without end.
-//! Left out: HTTP/2 (its abuse has cost others dearly; the visitors here need it not), client certificates, profiling.
+//! It serves `/livez`, `/readyz`, `/healthz` (with `?verbose`, `?exclude=` and one path per check), `/debug/flags/v`,
+//! the pages that [`Site::page`] adds, and `/why/…` to clients that may get the object. Every other request is
+//! authenticated by TokenReview and authorized by SubjectAccessReview. Upstream reviews unknown paths too; here an
+//! unknown path is answered with 404 first, because otherwise any client could cause any number of reviews.
+//! Left out: HTTP/2 (it has been abused against other servers, and no client here needs it), client certificates,
+//! profiling.
 
 mod auth;
 mod certificate;
@@ -55,12 +56,12 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADER_MAX: Duration = Duration::from_secs(32);
 const BODY_MAX: Duration = Duration::from_secs(10);
 const BODY_BYTES_MAX: usize = 1024;
-/// However slowly somebody reads, a connection ends after this time; well before a scraper would mind.
+/// A connection ends after this time, however slowly the client reads. Scrapers reconnect.
 const CONNECTION_MAX: Duration = Duration::from_secs(600);
 const LAST_ANSWER_MAX: Duration = Duration::from_secs(30);
 const BUFFER_BYTES_MAX: usize = 16 * 1024;
 
-/// Why nothing can be served.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServingError {
     /// `--tls-cert-file` or `--tls-private-key-file` cannot be used.
@@ -71,10 +72,10 @@ pub enum ServingError {
     Listen {
         /// `--bind-address` and `--secure-port`.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// There is no client for the reviews.
+    /// The client for the reviews cannot be made.
     #[error(transparent)]
     Client(#[from] ConfigError),
     /// The system gives no random bytes.
@@ -82,7 +83,7 @@ pub enum ServingError {
     Randomness,
 }
 
-/// A body that is whole, or comes in pieces.
+/// A body in one piece or in several.
 type Content = UnsyncBoxBody<Bytes, Infallible>;
 type Read = Box<dyn Fn(&Query) -> Content + Send + Sync>;
 
@@ -93,7 +94,7 @@ struct Page {
 
 type Explain = Box<dyn Fn(Subject) -> Explanation + Send + Sync>;
 
-/// What a request is for.
+/// The page that a request is for.
 enum Found<'a> {
     Page(&'a Page),
     Why(&'a Explain, Subject),
@@ -103,7 +104,7 @@ enum Found<'a> {
     Check(Probe, String),
 }
 
-/// What is served.
+/// The pages that are served.
 pub struct Site {
     checks: Checks,
     verbosity: Verbosity,
@@ -124,7 +125,7 @@ impl Site {
         self
     }
 
-    /// Adds a page, made anew for each visitor who may GET its path.
+    /// Adds a page, made anew for each client that may GET its path.
     #[must_use]
     pub fn page(
         mut self,
@@ -136,8 +137,7 @@ impl Site {
         self
     }
 
-    /// Adds a page that may be longer than what memory should hold: each piece is made once the visitor has taken those
-    /// before.
+    /// Adds a page that may be too long for memory: each piece is made once the client has taken those before.
     #[must_use]
     pub fn page_in_pieces<P: Iterator<Item = String> + Send + 'static>(
         mut self,
@@ -153,7 +153,7 @@ impl Site {
         self
     }
 
-    /// What is there under this path. Which paths there are is no secret: it is in the source.
+    /// The route of this path. Which paths exist is no secret, because the source names them.
     fn find(&self, method: &Method, path: &str) -> Result<Found<'_>, Answer> {
         let found = self.find_path(path).ok_or_else(Answer::not_found)?;
         match (method, found) {
@@ -214,7 +214,7 @@ fn explanation(explanation: &Explanation, query: &Query) -> Answer {
     Answer { code: StatusCode::OK, content_type: JSON, body }
 }
 
-/// What a visitor gets.
+/// The answer to a request.
 struct Answer {
     code: StatusCode,
     content_type: &'static str,
@@ -265,8 +265,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve as the flags say, with reviews as `client`, over a connection of their own; nothing where
-    /// `--secure-port` is 0. Called inside the tokio runtime.
+    /// Starts to serve as the flags say; `None` if `--secure-port` is 0. Reviews are sent as `client`, over a
+    /// connection of their own. Call it inside the tokio runtime.
     ///
     /// # Errors
     /// When the certificate cannot be used or the address not be listened on.
@@ -290,7 +290,7 @@ impl Server {
         Ok(Self { address, accepting: tokio::spawn(accept(listener, acceptor, visit)) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -328,7 +328,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>)
                 });
             }
             Err(error) => {
-                // Such as too many open files: waiting is all that helps.
+                // Such as too many open files: only waiting helps.
                 tracing::warn!(%error, "cannot accept a connection");
                 sleep(Duration::from_secs(1)).await;
             }
@@ -357,7 +357,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, seat
         return;
     }
     connection.as_mut().graceful_shutdown();
-    // What is not read by then is not going to be.
+    // A client that has not read by then will not read.
     let _ = timeout(LAST_ANSWER_MAX, connection).await;
 }
 

@@ -1,9 +1,9 @@
-//! Deciding all and writing nothing, beside whoever does the work: `--mode=shadow`.
+//! `--mode=shadow`: the process decides everything and writes nothing, beside the controller that does the work.
 //!
-//! Everything runs as it does otherwise; the client refuses each write, which no sync can tell from any other refusal that
-//! stored nothing. What a sync wanted to write is noted: its first refused write, and those of the same stage that
-//! don't follow from it. What a key still wants once its object has come to rest is a difference.
-//! Left out: what others wrote that was not decided here. Caches don't tell whose field has changed.
+//! The client refuses each write, and a sync cannot tell that from any other refusal; everything else runs as usual.
+//! The shadow notes the first refused write of a sync, and the other writes of the same stage that do not follow from
+//! it. A write that a key still wants after its object has come to rest is a difference.
+//! Left out: writes of others that this process did not decide. A cache does not show which client changed a field.
 
 mod fields;
 mod metrics;
@@ -33,7 +33,7 @@ use metrics::ShadowMetrics;
 use wishes::Wishes;
 use write::Write;
 
-/// So many writes of one sync are noted; of more it is known how many.
+/// This many writes of one sync are noted; the others are counted.
 const OF_SYNC_MAX: usize = 16;
 
 tokio::task_local! {
@@ -41,7 +41,7 @@ tokio::task_local! {
     static SYNC: RefCell<Watched>;
 }
 
-/// One sync, as far as it has come.
+/// A running sync.
 #[derive(Default)]
 struct Watched {
     queue: &'static str,
@@ -55,7 +55,7 @@ struct Watched {
 
 /// Notes a stage of the running sync, if it is of this key and a shadow runs it.
 pub(crate) fn decided(queue: &'static str, key: &Key, stage: impl FnOnce() -> Stage) {
-    // Where nobody watches there is nothing to note.
+    // Outside a shadow nothing is noted.
     let _ = SYNC.try_with(|sync| {
         let mut sync = sync.borrow_mut();
         if (sync.queue, &sync.key) == (queue, &Some(key.clone())) {
@@ -64,18 +64,19 @@ pub(crate) fn decided(queue: &'static str, key: &Key, stage: impl FnOnce() -> St
     });
 }
 
-/// Whether a shadow sends this request not, for it may change something. It is noted with the running sync.
+/// Whether a shadow withholds this request because it may change something. If so, it is noted with the running sync.
 pub(crate) fn refuses(method: &Method, path: &str, content_type: Option<&HeaderValue>, body: &Bytes) -> bool {
     if !write::is_write(method, path) {
         return false;
     }
-    // What no sync writes, such as an Event, is not about an object that a key stands for.
+    // A write outside a sync, such as an Event, belongs to no key.
     let _ = SYNC.try_with(|sync| sync.borrow_mut().refuse(Write::read(method, path, content_type, body)));
     true
 }
 
 impl Watched {
-    /// What follows from a refusal is no wish: what a later stage decides, and a status where the object was meant.
+    /// Writes that follow from a refusal do not count: those of a later stage, and a status after a write of the
+    /// object.
     fn refuse(&mut self, write: Write) {
         let stage = *self.refused_at.get_or_insert(self.stages.len());
         let of_object = |write: &Write| write.subresource.is_empty();
@@ -94,7 +95,7 @@ struct Listed {
     items: Vec<Value>,
 }
 
-/// What a process is that decides and never writes; cheap to clone.
+/// A process that decides and never writes; cheap to clone.
 #[derive(Clone)]
 pub struct Shadow {
     operator: &'static str,
@@ -105,7 +106,7 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    /// One where `--mode` says so, and the client for everything.
+    /// A shadow if `--mode` says so, and the client of the process.
     pub(crate) fn of_mode(
         operator: &'static str,
         mode: Mode,
@@ -125,19 +126,19 @@ impl Shadow {
         lock(&self.wishes)
     }
 
-    /// Remembers which keys there are to look at; once queues are filled.
+    /// Notes the keys of all queues, once these are filled.
     pub(crate) fn started(&self, queues: &[Queue]) {
         let keys = queues.iter().flat_map(|queue| queue.waiting().into_iter().map(|key| (queue.name(), key)));
         self.wishes().start(keys);
     }
 
-    /// The same controller, for which a sync that wanted to write something has done its part: its key is looked at again
-    /// once its object may have come to rest.
+    /// Wraps a controller: a sync with a refused write counts as done, and its key is synced again when its object may
+    /// have come to rest.
     pub(crate) fn controller<C: Controller>(&self, controller: Arc<C>, queue: &Queue) -> Shadowed<C> {
         Shadowed { controller, shadow: self.clone(), queue: queue.name() }
     }
 
-    /// Keeps what a sync wanted, and gives when the key is to be looked at again.
+    /// Keeps the writes that a sync wanted, and returns when to sync the key again.
     async fn note(&self, queue: &'static str, key: &Key, watched: Watched) -> Option<Duration> {
         let Watched { stages, refused_at, wanted, more, .. } = watched;
         let subject = (queue, key.clone());
@@ -169,7 +170,8 @@ impl Shadow {
         synced.look
     }
 
-    /// The object as it is now; nothing where it cannot be read. A list of one, for roles often allow no more.
+    /// The object as it is now; `None` if it cannot be read. It is read by a list of one, because roles often allow no
+    /// get.
     async fn read(&self, path: &str) -> Value {
         let (collection, name) = path.rsplit_once('/').unwrap_or_default();
         let path = format!("{collection}?fieldSelector=metadata.name%3D{name}");
@@ -182,7 +184,7 @@ impl Shadow {
         }
     }
 
-    /// All there is to tell.
+    /// The report.
     pub fn report(&self) -> ShadowReport {
         let wishes = self.wishes();
         let looked_at = wishes.looked_at().into_iter().map(|(queue, keys)| (queue.to_owned(), keys));
@@ -220,7 +222,7 @@ impl<C: Controller> Controller for Shadowed<C> {
         let (outcome, watched) = SYNC.scope(RefCell::new(watched), ends).await;
         let is_refused = watched.refused_at.is_some();
         if !is_refused && outcome.is_err() {
-            // It failed before it came to any write: what it wants is not known.
+            // The sync failed before any write, so its writes are not known.
             return outcome;
         }
         let look = shadow.note(queue, key, watched).await;
@@ -244,7 +246,7 @@ fn lock(wishes: &Mutex<Wishes>) -> MutexGuard<'_, Wishes> {
     wishes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// When a key is looked at again that a shadow kept from writing. A refusal is no failure, so that nothing backs off.
+/// When to sync a key with a refused write again. The refusal is no failure, so the key does not back off.
 fn look_again(requeue: Option<Requeue>, look: Option<Duration>) -> Requeue {
     let timer = match requeue {
         Some(Requeue::After(delay, purpose)) => Some((delay, purpose)),

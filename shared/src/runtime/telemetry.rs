@@ -28,12 +28,12 @@ pub const DEFAULT_VERBOSITY: u8 = 0;
 
 /// From here on decisions are logged.
 const DECISIONS: u8 = 2;
-/// From here on everything of ours is logged, and what libraries say.
+/// From here on all lines of this project are logged, and those of libraries.
 const EVERYTHING: u8 = 6;
-/// From here on also what libraries say in detail, as client-go's bodies of requests.
+/// From here on details of libraries are logged too, as client-go logs bodies of requests.
 const TRANSPORT: u8 = 8;
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// klog's: `I1121 11:11:00.123456       1 leader.rs:52] "Successfully acquired lease" lock="kube-system/x"`.
@@ -73,12 +73,12 @@ impl Verbosity {
         Self(Arc::new(AtomicU8::new(level)))
     }
 
-    /// The level as it is now.
+    /// The current level.
     pub fn level(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Logs more or less from now on.
+    /// Changes the level.
     pub fn set(&self, level: u8) {
         self.0.store(level, Ordering::Relaxed);
         tracing::callsite::rebuild_interest_cache();
@@ -116,7 +116,7 @@ impl<S: Subscriber> Layer<S> for Verbosity {
     }
 }
 
-/// What may be set for [`start`].
+/// The settings of [`start`].
 pub struct Options {
     /// The operator's name, which traces carry as `service.name`.
     pub operator: &'static str,
@@ -126,7 +126,7 @@ pub struct Options {
     pub verbosity: u8,
     /// `--otlp-endpoint`.
     pub otlp_endpoint: Option<String>,
-    /// What log lines are dated by.
+    /// The clock of log lines.
     pub clock: Clock,
 }
 
@@ -137,12 +137,12 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// What `/debug/flags/v` changes.
+    /// The level that `/debug/flags/v` changes.
     pub fn verbosity(&self) -> &Verbosity {
         &self.verbosity
     }
 
-    /// Sends the traces that still wait, for at most this long. Log lines never wait.
+    /// Sends the remaining traces for at most this long. Log lines never wait.
     pub async fn flush(&self, limit: Duration) {
         if let Some(traces) = &self.traces {
             traces.flush(limit).await;
@@ -156,7 +156,7 @@ impl Telemetry {
 /// When the endpoint for traces cannot be used.
 pub fn start(options: &Options) -> Result<Telemetry, TracesError> {
     let stderr = |line: &[u8]| {
-        // Where stderr is gone there is nothing left to tell it to.
+        // If stderr is gone, there is no place left to log to.
         let _ = std::io::stderr().lock().write_all(line);
     };
     let (subscriber, telemetry) = subscriber(options, stderr)?;

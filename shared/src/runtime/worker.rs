@@ -20,16 +20,17 @@ use crate::runtime::consistency::{Behind, Consistency};
 use crate::runtime::decisions::Decisions;
 use crate::runtime::queue::{Finish, Queue};
 
-/// When a key that synced well is looked at again, should nothing happen before.
+/// When a key is synced again after a sync without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
-    /// When an event says so.
+    /// At its next event.
     Done,
-    /// After this time, for this purpose: see [`Queue::add_after`].
+    /// After this time, for this purpose, or at an earlier event: see [`Queue::add_after`].
     After(Duration, &'static str),
-    /// When an event says so, but those of this time together: for what changes in bursts and is written whole.
+    /// At its next event, with all events of this time together: for objects that change in bursts and are written
+    /// whole.
     Rest(Duration),
-    /// After the queue's back-off, as after a failure, for something was left out; an event waits for this time only.
+    /// After the queue's back-off, because the sync left something out; an event waits for this time only.
     Partly(Duration),
     /// After the queue's back-off, as after a failure: upstream's `AddRateLimited` without an error.
     RateLimited,
@@ -55,23 +56,23 @@ impl From<Requeue> for Finish {
     }
 }
 
-/// What syncs the keys of one queue.
+/// Syncs the keys of one queue.
 pub trait Controller: Send + Sync + 'static {
-    /// Brings the cluster one step closer to what the object of this key asks for. It gets nothing but the key.
+    /// Brings the cluster one step closer to the spec of the object of this key.
     fn sync(&self, key: &Key) -> impl Future<Output = anyhow::Result<Requeue>> + Send;
 
-    /// The key under which it syncs this object; none where the object is of no kind that it acts on.
+    /// The key under which this controller syncs the object; `None` if it does not act on this kind.
     fn key_of(&self, object: &Subject) -> Option<Key>;
 
-    /// What a sync of this key would decide now, stage by stage, as far as no stage needs another's writes or a live read;
-    /// none where the caches don't have its object. It changes nothing at all.
+    /// The stages that a sync of this key would decide now, up to the first that needs a write or a live read; none if
+    /// the caches do not have the object. Must not change anything.
     fn preview(&self, key: &Key) -> Vec<Stage>;
 
-    /// Told when a key is held because a cache has not seen its own writes, with that cache's resource.
+    /// Called when a key is held because the cache of this resource has not seen the key's own writes.
     fn held(&self, _resource: &str) {}
 }
 
-/// What the workers of one queue share.
+/// The state that the workers of one queue share.
 pub(crate) struct Work<C> {
     pub(crate) controller: Arc<C>,
     pub(crate) queue: Queue,
@@ -83,8 +84,8 @@ pub(crate) struct Work<C> {
 }
 
 impl<C: Controller> Work<C> {
-    /// Runs `workers` syncs at a time until the queue is shut down and the running ones have ended. A key whose own writes
-    /// the caches have not seen yet, or that reads what is not listed yet, is held until then.
+    /// Runs `workers` syncs at a time until the queue is shut down and the running syncs have ended. A key is held
+    /// until the caches have seen its own writes and every resource that it reads has been listed.
     pub(crate) async fn run(self, workers: usize) {
         let (work, mut tasks) = (Arc::new(self), JoinSet::new());
         for _ in 0..workers.max(1) {
@@ -102,7 +103,7 @@ impl<C: Controller> Work<C> {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// The key stays taken while it waits, but its worker goes on with others.
+    /// The key stays taken while it waits; its worker goes on with other keys.
     fn hold(&self, key: Key, behind: Behind) {
         for resource in behind.unlisted() {
             tracing::debug!(%key, resource, "held until the resource is listed");

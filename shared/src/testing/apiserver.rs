@@ -1,8 +1,8 @@
 //! An apiserver in the test's own process, with state and with a script: operators run against it as they are.
 //!
 //! It stores, versions, patches, deletes, lists and watches as a real one does, as far as controllers can tell. A test
-//! says what else happens ([`Server::on`], [`Server::hold_watches`], [`Server::stop_after_writes`]), and plays everybody
-//! else: the person with kubectl, the kubelet, other controllers ([`Server::add`], [`Server::change`],
+//! says what else happens ([`Server::on`], [`Server::hold_watches`], [`Server::stop_after_writes`]), and plays
+//! everybody else: the person with kubectl, the kubelet, other controllers ([`Server::add`], [`Server::change`],
 //! [`Server::delete`]). There are no sockets, so tokio's paused time passes as soon as everybody waits.
 //!
 //! Left out: validation, defaults and admission. What depends on them is the e2e suite's.
@@ -43,7 +43,7 @@ use crate::runtime::clock::Clock;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// What is served besides the resources that this crate names.
+/// The served resources besides those that this crate names.
 const OTHERS: [Resource; 7] = [
     Resource::namespaced("", "v1", "ConfigMap", "configmaps"),
     Resource::namespaced("", "v1", "Service", "services"),
@@ -104,7 +104,7 @@ impl Default for Server {
     }
 }
 
-/// What a test does and sees. A resource is called by its plural (`pods`), a target may have a subresource
+/// The methods for tests. A resource is named by its plural (`pods`), a target may have a subresource
 /// (`pods/status`), and a key is `namespace/name`, or the name where there is no namespace.
 impl Server {
     /// An empty cluster, at [`NOW`].
@@ -146,7 +146,7 @@ impl Server {
         })
     }
 
-    /// What happens to requests such as `("create", "pods")` from now on; of several rules the newest counts.
+    /// Sets a rule for requests such as `("create", "pods")` from now on; of several rules the newest counts.
     pub fn on(&self, verb: &str, target: &str) -> Rule {
         let rule = Rule::new(verb, target);
         self.state().rules.push(rule.clone());
@@ -306,7 +306,7 @@ impl Server {
     }
 }
 
-/// What a process meets.
+/// The server as a process meets it.
 impl Server {
     async fn answer(
         &self,

@@ -1,4 +1,4 @@
-//! What holds for each resource that an operator follows on demand: it is followed only while an object needs it, nothing
+//! Tests for each resource that an operator follows on demand: it is followed only while an object needs it, nothing
 //! is decided before its first list, and an object that comes again finds what is its own.
 //!
 //! Left out: watches that stand still, break or expire while an object works with them. What an operator must not do

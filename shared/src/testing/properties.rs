@@ -1,4 +1,4 @@
-//! What must hold for every plan, as assertions to call from tests and proptests.
+//! Assertions that hold for every plan, to call from tests and proptests.
 //!
 //! Left out: what can only be said with an operator's own types; those properties are in its tests.
 

@@ -80,7 +80,7 @@ impl Running {
         }
     }
 
-    /// What the operator says of the object under this path of the apiserver's.
+    /// The operator's explanation of the object under this path of the apiserver.
     ///
     /// # Panics
     /// When that is no object's path.
@@ -89,7 +89,7 @@ impl Running {
         self.explainer.explain(Subject::of_path(path).unwrap())
     }
 
-    /// What it has seen, where it runs as a shadow.
+    /// Its report, if it runs as a shadow.
     pub fn shadow_report(&self) -> Option<ShadowReport> {
         self.shadow.as_ref().map(Shadow::report)
     }
@@ -123,10 +123,10 @@ pub enum Step {
     Pass(Duration),
 }
 
-/// What happens to an operator whose cluster lives through `steps`.
+/// Runs an operator while its cluster lives through `steps`, and again with a kill before each of its writes.
 ///
-/// Kills it before each of its writes, starts it again, and asserts that the cluster ends up the same; and that an
-/// operator which starts in a cluster at rest writes nothing. Gives the server of a life without a kill.
+/// Asserts that the cluster ends up the same each time, and that an operator which starts in a cluster at rest writes
+/// nothing. Gives the server of the life without a kill.
 ///
 /// # Panics
 /// Where one of these does not hold.

@@ -26,7 +26,7 @@ pub enum Schedule {
     },
 }
 
-/// What a calendar must show: each field as a set of bits.
+/// A calendar schedule: each field as a set of bits.
 ///
 /// Upstream: `SpecSchedule`, `spec.go` of robfig/cron.
 #[derive(Clone, Debug, PartialEq)]

@@ -28,7 +28,7 @@ pub enum Reason {
     Unparseable {
         /// The schedule.
         schedule: Text,
-        /// What is wrong with it.
+        /// The error.
         error: String,
     },
     /// The schedule is never due.
@@ -41,7 +41,7 @@ pub enum Reason {
         /// When something will be; none if never again.
         next: Option<Timestamp>,
     },
-    /// What was due was not started in time, and is not started any more.
+    /// The run that was due was not started in time, and is not started any more.
     TooLate {
         /// When it was due.
         due: Timestamp,
@@ -59,7 +59,7 @@ pub enum Reason {
     InvalidTemplate {
         /// When it was due.
         due: Timestamp,
-        /// What is wrong with it.
+        /// The error.
         error: String,
     },
     /// The run that is due must wait for the end of others, for the `concurrencyPolicy` is `Forbid`.

@@ -1,4 +1,4 @@
-//! What is due, how much was missed, and how long until the next time.
+//! The run that is due, how many were missed, and the time until the next one.
 //!
 //! Left out: whether what is due may start, which is [`super`]'s.
 //!
@@ -37,7 +37,7 @@ pub enum Missed {
 #[error("time difference between two schedules is less than 1 second")]
 pub struct NeverDue;
 
-/// What is due.
+/// The run that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
     /// The latest time that has come, if one has.

@@ -1,4 +1,4 @@
-//! What is sent: the JSON of each write.
+//! The JSON of each write.
 //!
 //! Left out: the status, whose patch is [`crate::status`]'s.
 

@@ -23,7 +23,7 @@ pub enum Reason {
     SelectsEverything,
     /// Nobody can say which ReplicaSets are meant.
     InvalidSelector {
-        /// What is wrong with it.
+        /// The error.
         error: Text,
     },
     /// It is being deleted: its status is kept right until it is gone.

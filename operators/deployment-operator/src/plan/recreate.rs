@@ -67,7 +67,7 @@ fn names<'a>(replica_sets: impl IntoIterator<Item = &'a Arc<ReplicaSet>>) -> Vec
     replica_sets.into_iter().map(|replica_set| Text::new(replica_set.metadata.name())).collect()
 }
 
-/// What a list of pods has to tell.
+/// The question that a list of pods answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
@@ -99,8 +99,8 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// When to look again at old pods that no status tells of. The longer the last one has been ending, the longer its end may
-/// still take.
+/// When to look again at old pods that no status tells of. The longer the last one has been ending, the longer its end
+/// may still take.
 pub fn next_live_read(observed: &Observed, now: Timestamp) -> Option<Duration> {
     let pods = observed.live_pods.as_ref()?;
     let sets = ReplicaSets::of(observed);

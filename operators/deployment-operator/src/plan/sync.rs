@@ -65,7 +65,7 @@ impl<'a> ReplicaSets<'a> {
     }
 }
 
-/// What the new ReplicaSet and the Deployment note about each other. Where the ReplicaSet changes, the Deployment follows
+/// Plans the annotations of the new ReplicaSet and the Deployment. Where the ReplicaSet changes, the Deployment follows
 /// with the next sync.
 ///
 /// Upstream: `getNewReplicaSet` for one that exists, `pkg/controller/deployment/sync.go`.
@@ -101,7 +101,7 @@ pub(super) fn plan_revision(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>) {
     }
 }
 
-/// What is to be set on a ReplicaSet.
+/// The annotations to set on a ReplicaSet.
 #[derive(Debug, PartialEq)]
 struct AnnotationChanges {
     set: BTreeMap<Text, Text>,
@@ -130,8 +130,8 @@ fn annotation_changes(deployment: &Annotations, replica_set: &Annotations, new_r
     AnnotationChanges { are_to_be_written: !set.is_empty(), set }
 }
 
-/// The revision that the new ReplicaSet notes, to be raised. An empty text is no revision yet; of an old one it is an odd
-/// one.
+/// The revision that the new ReplicaSet notes, to be raised. An empty text is no revision yet; of an old one it is an
+/// odd one.
 fn own_revision(new: &Annotations) -> Option<i64> {
     match new.get(annotations::REVISION) {
         None | Some("") => Some(0),
@@ -203,7 +203,7 @@ pub enum Creation {
     Failed(String),
 }
 
-/// What follows from how a creation went.
+/// The consequences of a creation.
 #[derive(Debug, PartialEq)]
 pub struct AfterCreation {
     /// The new ReplicaSet; without one the sync ends with the creation's error.
@@ -216,8 +216,8 @@ pub struct AfterCreation {
     pub event: Option<PlannedEvent>,
 }
 
-/// Decides what follows from how a creation went. A ReplicaSet that was there already is the new one if it is ours and of
-/// our template: the cache was late. Any other one had the same hash by chance, and the next name has another.
+/// Decides what follows from how a creation went. A ReplicaSet that was there already is the new one if it is ours and
+/// of our template: the cache was late. Any other one had the same hash by chance, and the next name has another.
 ///
 /// Upstream: `getNewReplicaSet` after `Create`, `sync.go`.
 pub fn after_creation(
@@ -260,8 +260,8 @@ fn is_ours(observed: &Observed, found: &ReplicaSet) -> bool {
 
 /// Whether some ReplicaSet was last scaled for another size of the Deployment.
 ///
-/// Only a rolling update knows proportions: several ReplicaSets of another strategy are left to its rollout. Upstream takes
-/// them for a scaling event too, does nothing about it, and so never gets to the rollout.
+/// Only a rolling update knows proportions: several ReplicaSets of another strategy are left to its rollout. Upstream
+/// takes them for a scaling event too, does nothing about it, and so never gets to the rollout.
 ///
 /// Upstream: `isScalingEvent`, `sync.go`.
 pub(super) fn is_scaling_event(observed: &Observed) -> bool {

@@ -17,7 +17,7 @@ use crate::controller::zones::zones_key;
 use crate::objects::{EndpointSlice, Node, Pod, Service};
 use crate::observe::Caches;
 
-/// What is waited for, in words.
+/// The purpose of a timer, in words.
 const POD_CHANGES: &str = "changes of its pods, to be written together";
 const SLICE_CHANGES: &str = "changes of its slices by others";
 
@@ -79,8 +79,8 @@ impl Caches {
     ///
     /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
     /// `pkg/controller/endpointslice/endpointslice_controller.go`. There a slice that another controller takes over, or
-    /// gives away, is updated; here it comes or goes. And there nobody minds when a slice goes that this process has not
-    /// written yet. A Service that was never looked at is about to be, with all its slices.
+    /// gives away, is updated; here it comes or goes. And there nobody minds when a slice goes that this process has
+    /// not written yet. A Service that was never looked at is about to be, with all its slices.
     pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
         let service = |slice: &Arc<EndpointSlice>| {
             let service = slice.service();

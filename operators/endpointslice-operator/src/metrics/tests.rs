@@ -23,7 +23,7 @@ fn slices(families: &[&[(usize, usize)]]) -> Slices {
     Slices { families, unsupported: Vec::new(), pods: 0, hints: ServiceHints::default(), trigger: None }
 }
 
-/// What is shown of these, without help texts and buckets.
+/// The lines of these metrics, without help texts and buckets.
 fn shown(metrics: &Metrics) -> Vec<String> {
     let text = metrics.to_text();
     let own = text.lines().filter(|line| line.starts_with("endpoint_slice_controller") && !line.contains("_bucket"));

@@ -1,4 +1,4 @@
-//! What an EndpointSlice is to this operator: all that it writes itself, in the form it writes it.
+//! The view of an EndpointSlice: all fields that this operator writes, in the form it writes them.
 //!
 //! Left out: annotations, and owners that are not its controller.
 
@@ -20,7 +20,7 @@ use super::{ENDPOINT_SLICES, SERVICES, labels};
 pub struct EndpointSlice {
     /// Its metadata.
     pub metadata: Meta,
-    /// What its addresses are. It never changes.
+    /// The type of its addresses. It never changes.
     pub address_type: AddressType,
     /// The ports of all its endpoints.
     #[serde(default, deserialize_with = "null_as_empty")]
@@ -60,7 +60,7 @@ fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D
     Ok(items)
 }
 
-/// What the addresses of a slice are.
+/// The type of the addresses of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AddressType {
     /// Of IPv4.
@@ -72,7 +72,7 @@ pub enum AddressType {
 }
 
 impl AddressType {
-    /// That of an IP family; none if this build does not know it.
+    /// The type of an IP family; none if this build does not know it.
     pub fn of_family(family: &str) -> Option<Self> {
         match Self::parse(family) {
             Self::Other(_) => None,
@@ -138,7 +138,7 @@ pub struct EndpointPort {
     /// Its number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<i32>,
-    /// What is spoken over it.
+    /// The application protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<Text>,
 }
@@ -264,7 +264,7 @@ pub struct Conditions {
     pub terminating: Option<bool>,
 }
 
-/// What an endpoint stands for: a pod.
+/// The pod behind an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Its namespace and name.

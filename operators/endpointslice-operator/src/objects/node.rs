@@ -1,4 +1,4 @@
-//! What a node is to this operator: its zone, and what it adds to it.
+//! The view of a node: its zone, and the CPU that it adds to the zone.
 //!
 //! Left out: its labels besides. Each node has a set of its own, which would be kept for nothing.
 

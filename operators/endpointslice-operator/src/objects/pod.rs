@@ -1,4 +1,4 @@
-//! What a pod is to this operator: its addresses, where it runs, whether it serves, and what its ports are called.
+//! The view of a pod: its addresses, its node, whether it serves, and the names of its ports.
 //!
 //! Every pod of the cluster is kept, so what many of them share is kept once: texts, and lists of ports.
 //! Left out: ports without a name, which no Service can ask for by name.
@@ -50,9 +50,9 @@ impl Pod {
 /// `spec.hostname` and `spec.subdomain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What the pod is called.
+    /// The pod's hostname.
     pub name: Text,
-    /// Within which Service.
+    /// The Service under which it is resolved.
     pub subdomain: Text,
 }
 

@@ -1,4 +1,4 @@
-//! What a Service is to this operator: whom it selects, on which ports, and how its slices are to look.
+//! The view of a Service: its selector, its ports, and the fields that shape its slices.
 //!
 //! Left out: its own ports and addresses, which are for proxies.
 
@@ -100,7 +100,7 @@ pub struct ServicePort {
     pub name: Text,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: Text,
-    /// What is spoken over it.
+    /// The application protocol.
     pub app_protocol: Option<Text>,
     /// The pods' port.
     pub target_port: TargetPort,
@@ -112,7 +112,7 @@ pub struct ServicePort {
 pub enum TargetPort {
     /// The same for all of them.
     Number(i32),
-    /// What each of them calls so.
+    /// The name of a container port, whose number may differ from pod to pod.
     Name(Text),
 }
 

@@ -1,4 +1,4 @@
-//! What this process remembers between syncs: its own writes, the times it has seen, and the hints it has given.
+//! The memory of this process between syncs: its own writes, the times it has seen, and the hints it has given.
 //!
 //! A process that starts anew has forgotten all of it, and writes nothing because of that. What is kept of a Service's
 //! slices goes with the Service: nobody may follow them any more when they go.
@@ -141,12 +141,12 @@ impl Tracker {
         self.state().services.insert(service.clone(), Arc::clone(state));
     }
 
-    /// What is remembered of a Service's hints.
+    /// The remembered hints of a Service.
     pub(crate) fn hints(&self, service: &Key) -> ServiceHints {
         self.state().hints.get(service).cloned().unwrap_or_default()
     }
 
-    /// What is to be remembered of a Service's hints.
+    /// The hints of a Service to remember.
     pub(crate) fn remember_hints(&self, service: &Key, hints: ServiceHints) {
         let mut state = self.state();
         if hints == ServiceHints::default() {

@@ -11,7 +11,7 @@ use shared::api::time::Time;
 
 use crate::objects::{Pod, Service};
 
-/// What a sync of a Service has seen.
+/// The times that a sync of a Service has seen.
 #[derive(Debug, Default)]
 pub struct ServiceState {
     /// Whether there was one.
@@ -23,7 +23,7 @@ pub struct ServiceState {
 }
 
 impl ServiceState {
-    /// What this sync sees. `pods` are sorted by key.
+    /// The times that this sync sees. `pods` are sorted by key.
     pub fn of(service: &Service, pods: &[Arc<Pod>]) -> Self {
         let times = pods.iter().filter_map(|pod| Some((pod.metadata.key.clone(), pod.ready_changed?)));
         Self { is_known: true, creation: service.metadata.creation, pods: times.collect() }

@@ -1,6 +1,6 @@
 //! Slices on their way from what they are to what they will be.
 //!
-//! What does not change is borrowed from what was observed, so a settled Service costs no copies.
+//! Unchanged parts are borrowed from the observation, so a settled Service costs no copies.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::objects::{Endpoint, EndpointPort, EndpointSlice};
 /// One slice.
 #[derive(Clone, Debug)]
 pub(super) struct Draft<'a> {
-    /// What it was; none if it is new.
+    /// The observed slice; none if it is new.
     pub(super) base: Option<&'a EndpointSlice>,
     /// Its ports.
     pub(super) ports: Cow<'a, [EndpointPort]>,

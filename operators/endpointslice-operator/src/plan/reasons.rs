@@ -22,7 +22,7 @@ pub enum Reason {
     Selected {
         /// How many pods with an IP that is.
         pods: usize,
-        /// What becomes of them, by address type.
+        /// The decision by address type.
         families: BTreeMap<String, Counts>,
         /// How many pods are left out because the node that they name is not known.
         missing_nodes: usize,

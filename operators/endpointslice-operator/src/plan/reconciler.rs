@@ -1,8 +1,8 @@
 //! Which endpoints go into which slice, with as few writes as possible.
 //!
-//! Slices are grouped by ports. In each group what is gone leaves its slice and what has changed changes where it is; what
-//! is new goes first into slices that are written anyway, the fullest first, then into the one slice that it fills best, or
-//! into new ones. Slices are never joined for the sake of it.
+//! Slices are grouped by ports. In each group what is gone leaves its slice and what has changed changes where it is;
+//! what is new goes first into slices that are written anyway, the fullest first, then into the one slice that it fills
+//! best, or into new ones. Slices are never joined for the sake of it.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/reconciler.go`.
 
@@ -137,7 +137,7 @@ fn desire(observed: &Observed, address_type: &AddressType, groups: &mut Groups<'
     skipped
 }
 
-/// What becomes of one group.
+/// The decision about one group.
 struct Packed<'a> {
     drafts: Drafts<'a>,
     delete: Deletions<'a>,
@@ -190,7 +190,7 @@ fn pack<'a>(service: &Service, max: usize, existing: &[&'a EndpointSlice], desir
     Packed { drafts, delete, endpoints, added, removed }
 }
 
-/// What stays in a slice, as it is to be, and whether some of it was otherwise before. Takes it out of `rest`.
+/// The endpoints that stay in a slice, in their new state, and whether any of them changed. Takes them out of `rest`.
 fn keep(slice: &EndpointSlice, rest: &mut BTreeMap<Key, Endpoint>) -> (Vec<Endpoint>, bool) {
     let mut is_changed = false;
     let mut kept = Vec::with_capacity(slice.endpoints.len());
@@ -236,8 +236,8 @@ fn keep_placeholder<'a>(labels: &Labels, drafts: &mut Drafts<'a>, delete: &mut D
     }
 }
 
-/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same, and which overlooks the
-/// owner.
+/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same, and which overlooks
+/// the owner.
 fn is_placeholder(slice: &EndpointSlice, labels: &Labels) -> bool {
     let covers = |a: &Labels, b: &Labels| a.iter().all(|(key, value)| b.get(key).unwrap_or_default() == value);
     let own = &slice.metadata.labels;
@@ -276,7 +276,7 @@ fn finalize(
     let Drafts { create, mut update, unchanged: _ } = drafts;
     let mut create = create.into_iter();
     for (slice, why) in delete {
-        // What another Service of the same name owned is about to be collected as garbage.
+        // A slice of another Service of the same name is about to be collected as garbage.
         let recycled = if why == Gone::NotOwned { None } else { create.next() };
         match recycled {
             Some(draft) => update.push(Draft { base: Some(slice), ..draft }),

@@ -23,10 +23,10 @@ pub type ZoneRatios = BTreeMap<Text, f64>;
 /// How many endpoints are meant for each zone.
 pub type ZoneCounts = BTreeMap<Text, i64>;
 
-/// What is remembered of a Service's hints.
+/// The remembered hints of a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceHints {
-    /// What was allocated, by address type.
+    /// The allocations, by address type.
     pub allocated: BTreeMap<AddressType, ZoneCounts>,
     /// Whether its endpoints have hints, as far as was told.
     pub is_enabled: bool,

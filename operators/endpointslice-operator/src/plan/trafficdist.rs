@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::draft::Drafts;
 use crate::objects::{Endpoint, Hints, traffic_distribution};
 
-/// What a Service's `trafficDistribution` asks for.
+/// The preference in a Service's `trafficDistribution`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficDistribution {
     /// Endpoints of the client's zone first.

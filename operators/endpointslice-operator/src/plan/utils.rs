@@ -1,4 +1,4 @@
-//! What a Service and one pod make of an endpoint: its address types, ports, labels, and the endpoint itself.
+//! The parts that follow from a Service and one pod: address types, ports, labels, and the endpoint itself.
 //!
 //! Left out: hints, which need all endpoints at once.
 //!

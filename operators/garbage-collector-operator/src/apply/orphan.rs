@@ -26,7 +26,7 @@ pub(crate) struct Writer {
     pub(crate) control: Control,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 pub(crate) struct Outcome {
     /// A dependent that could not be changed (the owner then waits), or the finalizer that could not be removed.
     pub(crate) error: Option<anyhow::Error>,

@@ -1,8 +1,9 @@
 //! One monitor for each kind that can be deleted, listed and watched; kinds come and go while the operator runs.
 //!
 //! A kind that cannot be listed has a monitor that tries on, by itself: it stops no other, and says nothing about its
-//! objects. The Lease of a kubelet changes every ten seconds and goes with its Node, so these are not watched but listed when
-//! a Node has gone. Left out: asking about an owner's existence. A monitor that has seen nothing proves nothing.
+//! objects. The Lease of a kubelet changes every ten seconds and goes with its Node, so these are not watched but
+//! listed when a Node has gone. Left out: asking about an owner's existence. A monitor that has seen nothing proves
+//! nothing.
 //!
 //! Upstream: `Sync`, `pkg/controller/garbagecollector/garbagecollector.go`, and `syncMonitors`, `graph_builder.go`.
 
@@ -71,7 +72,7 @@ impl Monitors {
                 continue;
             }
             sleep(SETTLE).await;
-            // What has failed may work now.
+            // A failed list may work now.
             self.running.values().for_each(Running::retry);
         }
     }

@@ -25,9 +25,9 @@ pub enum Stage {
 /// One node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Who it is; of a virtual node, who a dependent says it is.
+    /// Its identity; a virtual node has the one that a dependent's reference names.
     pub identity: Identity,
-    /// How far its life has come.
+    /// Whether it is virtual, alive or being deleted, and how.
     pub stage: Stage,
     pub(super) resource_version: ResourceVersion,
     /// Whether the last state was being deleted with the finalizer `orphan`, and with `foregroundDeletion`.

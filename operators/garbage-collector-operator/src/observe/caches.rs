@@ -1,8 +1,8 @@
-//! What monitors and workers share: the graph, what is served, what reads have shown, and the two queues before which an
-//! event's attempts are put.
+//! The state that monitors and workers share: the graph, the served resources, the results of reads, and the two queues
+//! of attempts.
 //!
-//! The graph's lock is the counterpart of upstream's single graph worker: an event is taken whole, and what it is worth
-//! is enqueued before the next one. It is never held over an await.
+//! The graph's lock stands for upstream's single graph worker: the attempts of one event are enqueued before the next
+//! event is handled. It is never held over an await.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,10 +23,10 @@ use crate::observe::lookup::Monitored;
 /// The reason of the event about a reference to an owner in another namespace.
 const OWNER_REF_INVALID_NAMESPACE: &str = "OwnerRefInvalidNamespace";
 
-/// What marks the key of an attempt that is only worth while no monitor has seen the object.
+/// The mark of the key of an attempt that counts only while no monitor has seen the object.
 const VIRTUAL: &str = "virtual";
 
-/// What monitors and workers share.
+/// The state that monitors and workers share.
 pub struct Caches {
     graph: Mutex<Graph>,
     served: watch::Sender<Arc<Discovery>>,
@@ -44,7 +44,7 @@ pub struct Caches {
 /// is client-go's default with a longest wait of 1000 s.
 const UNSERVED: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(1000) };
 
-/// What an event means for the very object that was attempted.
+/// The effect of an event on the object that was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Followed {
     /// All that follows is enqueued.
@@ -107,7 +107,7 @@ impl Caches {
         });
     }
 
-    /// What the apiserver served when it was last asked.
+    /// The resources of the last discovery.
     pub(crate) fn served(&self) -> Arc<Discovery> {
         Arc::clone(&self.served.borrow())
     }

@@ -1,7 +1,7 @@
-//! What an attempt would read, as far as the graph knows it: for people who ask before there is one.
+//! The observation that an attempt would make, from the graph alone, for previews.
 //!
-//! It asks the same questions in the same order as an attempt does. Left out: whatever only the apiserver knows, which is
-//! said of it; and the object's references word for word, so that no patch of such an observation may ever be sent.
+//! It asks the same questions in the same order as an attempt does. Left out: whatever only the apiserver knows, which
+//! is said of it; and the object's references word for word, so that no patch of such an observation may ever be sent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::objects::{Identity, LiveMeta, LiveObject, OwnerReference};
 use crate::observe::{Caches, Dependents, Learned, Live, Observed, Owner, OwnerPlace, Owners, Present};
 
 impl Caches {
-    /// What the graph knows; none if it does not know the object.
+    /// The graph's observation; none if the graph does not have the object.
     pub(crate) fn foresee(&self, uid: Uid) -> Option<Observed> {
         let (node, dependents) = self.with_graph(|graph| {
             let dependents = Dependents::of(uid, graph.dependents(uid));

@@ -18,7 +18,7 @@ use crate::observe::Caches;
 use crate::observe::caches::key_of;
 use crate::plan::unseen::Unseen;
 
-/// What marks the key of an object that no monitor has seen: kind and name follow.
+/// The mark of the key of an object that no monitor has seen; kind and name follow.
 const UNSEEN: &str = "unseen";
 /// The namespace of kubelets' Leases.
 const NODE_LEASES: &str = "kube-node-lease";

@@ -1,6 +1,6 @@
-//! What a deletion that orphans is worth: which dependents lose which references before the owner may go.
+//! Decides which dependents of an owner that is deleted with the policy Orphan lose which references first.
 //!
-//! Left out: dependents that the graph has not seen yet. As upstream's, the promise holds for those it knows.
+//! Left out: dependents that the graph has not seen yet, as upstream.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use crate::objects::{Identity, ORPHAN};
 /// Every dependent is released; then, and only then, the owner loses its finalizer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Who is deleted without its dependents.
+    /// The owner that is deleted without its dependents.
     pub owner: Identity,
-    /// They stay.
+    /// The dependents to release.
     pub releases: Vec<Release>,
 }
 
 /// One dependent that loses its references to the owner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Release {
-    /// Who it is.
+    /// The dependent.
     pub dependent: Identity,
     /// The owner's uid as the dependent's references write it.
     pub owners: Vec<String>,

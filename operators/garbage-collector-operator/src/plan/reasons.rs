@@ -36,7 +36,7 @@ pub enum Reason {
     Unserved,
     /// The apiserver left a question open.
     Unread {
-        /// What it said instead.
+        /// The error of the read.
         error: String,
     },
     /// It names no namespace.
@@ -54,9 +54,9 @@ pub enum Reason {
     NoOwners,
     /// An owner's kind is not served.
     OwnerUnserved {
-        /// As the reference has it.
+        /// The value in the reference.
         api_version: String,
-        /// As the reference has it.
+        /// The value in the reference.
         kind: String,
     },
     /// No object can have its name.
@@ -68,9 +68,9 @@ pub enum Reason {
     },
     /// No object can have the name of an owner.
     OwnerInvalidName {
-        /// As the reference has it.
+        /// The value in the reference.
         kind: String,
-        /// As the reference has it.
+        /// The value in the reference.
         name: String,
     },
     /// All its owners stay.

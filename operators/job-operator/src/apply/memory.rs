@@ -1,5 +1,5 @@
-//! What this process remembers of a Job between two syncs. All of it may be lost: the next process starts without it, as
-//! with upstream.
+//! The memory of this process about a Job between two syncs. All of it may be lost: the next process starts without it,
+//! as upstream's does.
 //!
 //! Left out: how many creations and deletions the cache has not shown yet, which is [`shared::runtime::expectations`]'.
 

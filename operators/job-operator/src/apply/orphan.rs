@@ -14,12 +14,12 @@ use crate::objects::JOB_TRACKING_FINALIZER;
 use crate::observe::OrphanPod;
 use crate::plan::orphan::OrphanPlan;
 
-/// What writes for pods without a Job that counts them.
+/// Writes for pods that no Job counts.
 pub(crate) struct Writer {
     pub(crate) control: Control,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The Job that has a pod less.
@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
 }
 
 impl Writer {
-    /// Does what was planned.
+    /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &OrphanPod, plan: OrphanPlan) -> Outcome {
         match plan {
             OrphanPlan::Keep(_) => Outcome { disowned_by: None, error: None },

@@ -23,7 +23,7 @@ use crate::observe::Caches;
 /// Upstream: `SyncJobBatchPeriod`, `pkg/controller/job/job_controller.go`.
 pub const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// What that is for.
+/// The purpose of that delay.
 pub(super) const BATCH: &str = "changes that come together";
 
 impl Caches {

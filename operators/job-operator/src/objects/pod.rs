@@ -1,4 +1,4 @@
-//! What a Pod is to a Job: how it ended and when, which index it worked on, whether it has been counted.
+//! The view of a Pod: how it ended and when, which index it worked on, whether it has been counted.
 //!
 //! Most pods of a cluster belong to no Job, so fields that only failed pods need are kept for those alone.
 //! Left out: everything else of the pod's spec and status.
@@ -35,12 +35,12 @@ pub struct Pod {
     pub restarts_in_all: i32,
     /// When it ended, as far as that can be told; of a pod that has not ended it means nothing.
     pub finish: Option<Time>,
-    /// What a pod failure policy may look at; none if there is nothing. A pod that runs may have it too: if its Job
-    /// fails, it counts as failed.
+    /// The fields that a pod failure policy reads; `None` if they are empty. A running pod may have them too: if its
+    /// Job fails, it counts as failed.
     pub failure: Option<Box<Failure>>,
 }
 
-/// What a pod failure policy looks at.
+/// The fields that a pod failure policy reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
     /// Containers that ended with another exit code than 0, init containers last.
@@ -58,7 +58,7 @@ pub struct Exit {
     pub code: i32,
 }
 
-/// What a Job reads from its pods' annotations.
+/// The annotations of a pod that a Job reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobAnnotations {
     /// The index it works on; none if the annotation is missing or no index.
@@ -69,8 +69,8 @@ pub struct JobAnnotations {
     pub ignored_failures: i32,
 }
 
-/// The types of the conditions that a kubelet gives to every pod. While a pod runs they are not kept: no policy is about
-/// them.
+/// The types of the conditions that a kubelet gives to every pod. While a pod runs they are not kept: no policy is
+/// about them.
 const USUAL_CONDITIONS: [&str; 5] =
     ["PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
 

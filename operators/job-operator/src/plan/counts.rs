@@ -1,4 +1,4 @@
-//! What the claimed pods of a Job amount to: active, ready, terminating, succeeded, failed; and, by index, which are done.
+//! The counts of a Job's claimed pods: active, ready, terminating, succeeded, failed; and, by index, which are done.
 //!
 //! A pod counts if it has the tracking finalizer and this process has not already sent the removal of it.
 //! Left out: decisions.
@@ -196,7 +196,7 @@ impl Counts {
         }
     }
 
-    /// What the pod failure policy says of a pod.
+    /// The pod failure policy's verdict on a pod.
     pub fn verdict(&self, pod: &Pod) -> Verdict {
         match_pod_failure_policy(self.job.spec.pod_failure_policy.as_ref(), pod)
     }

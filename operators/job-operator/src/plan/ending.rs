@@ -19,7 +19,7 @@ use super::pod_failure_policy::Verdict;
 use super::success_policy::match_success_policy;
 use crate::objects::status::{JobCondition, conditions, reasons};
 
-/// That a Job ends.
+/// The end of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// How.
@@ -28,13 +28,13 @@ pub struct Ending {
     pub condition_reason: Text,
     /// Why, for a person.
     pub message: Box<str>,
-    /// What led to it.
+    /// The cause.
     pub cause: Cause,
     /// Whether an earlier sync has said so already; then it is too late for any other reason.
     pub is_announced: bool,
 }
 
-/// What ends a Job, by the numbers that decided it.
+/// The cause of a Job's end, with the numbers that decided it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Cause {

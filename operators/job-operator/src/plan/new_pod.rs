@@ -1,5 +1,5 @@
-//! The JSON of a Job's new pod: the template's, with the tracking finalizer and, of an Indexed Job, all that tells a pod
-//! its index.
+//! The JSON of a Job's new pod: the template's, with the tracking finalizer and, of an Indexed Job, all that tells a
+//! pod its index.
 //!
 //! The template stays the raw JSON it was served as; only upstream's changes are spliced in.
 //! Left out: the labels by which a Job's pods are found, which the apiserver adds to the template itself.
@@ -50,7 +50,7 @@ pub enum InvalidTemplate {
     },
 }
 
-/// What all new pods of a Job have in common, borrowed from its template.
+/// The parts that all new pods of a Job share, borrowed from its template.
 pub struct NewPods<'a> {
     owner: Owner,
     labels: Labels,

@@ -1,5 +1,5 @@
-//! Whether the tracking finalizer of a pod has lost its meaning, because no Job will ever count the pod; and whether a pod
-//! that no watch shows is its Job's any more.
+//! Whether the tracking finalizer of a pod has lost its meaning, because no Job will ever count the pod; and whether a
+//! pod that no watch shows is its Job's any more.
 //!
 //! Left out: pods of Jobs that go on, whose finalizers go when they are counted.
 //!
@@ -15,7 +15,7 @@ use crate::objects::Job;
 use crate::objects::pod::Pod;
 use crate::observe::OrphanPod;
 
-/// What to do about the finalizer of one pod, and why.
+/// The decision about the finalizer of one pod, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrphanPlan {
     /// It stays.
@@ -34,7 +34,7 @@ pub enum Reason {
     NotTracked,
     /// The pod's controller is no Job.
     OtherKind {
-        /// What it is.
+        /// The owner's kind.
         kind: Text,
     },
     /// The Job goes on.
@@ -56,7 +56,7 @@ pub enum Reason {
         /// The name it had.
         job: Text,
     },
-    /// The Job is over.
+    /// The Job has ended.
     Finished {
         /// The Job's name.
         job: Text,
@@ -100,7 +100,7 @@ pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
     OrphanPlan::Disown(Reason::NotSelected { job: name })
 }
 
-/// What the caches leave open.
+/// The question that the caches leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
@@ -111,8 +111,8 @@ pub enum Unknown {
     },
 }
 
-/// Plans to read the Job where the cache may not have it yet: pods are watched apart from Jobs, so a pod may be seen before
-/// its Job.
+/// Plans to read the Job where the cache may not have it yet: pods are watched apart from Jobs, so a pod may be seen
+/// before its Job.
 pub fn plan_live_read(observed: &OrphanPod) -> Option<LiveRead<Unknown>> {
     let OrphanPod { pod, job, is_cached: _, is_job_cached } = observed;
     let owner = pod.job().filter(|_| job.is_none() && !is_job_cached && pod.has_tracking_finalizer())?;

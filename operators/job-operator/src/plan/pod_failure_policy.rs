@@ -1,11 +1,11 @@
-//! What a failed pod means by the Job's pod failure policy: data in, a verdict out.
+//! The verdict of a Job's pod failure policy on a failed pod.
 //!
 //! Left out: whether the pod has failed at all, which is asked before.
 
 use crate::objects::pod::{Exit, Failure, Pod};
 use crate::objects::{OnExitCodes, OnExitCodesOperator, OnPodCondition, PodFailureAction, PodFailurePolicy};
 
-/// What the policy says of one failed pod.
+/// The policy's verdict on one failed pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The action of the first rule that matches.

@@ -21,7 +21,7 @@ use crate::objects::status::conditions;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The Job is over.
+    /// The Job has ended.
     Finished {
         /// `Complete` or `Failed`.
         condition: &'static str,
@@ -30,7 +30,7 @@ pub enum Reason {
     },
     /// Another controller looks after it.
     ManagedBy {
-        /// What it calls itself.
+        /// The controller's name.
         controller: Box<str>,
     },
     /// Its completion mode is newer than this build.
@@ -40,7 +40,7 @@ pub enum Reason {
     },
     /// Its selector cannot be read.
     InvalidSelector {
-        /// What is wrong with it.
+        /// The error.
         error: InvalidSelector,
     },
     /// It ends: no pod may be left that runs.
@@ -49,7 +49,7 @@ pub enum Reason {
         condition: &'static str,
         /// The condition's reason.
         reason: Text,
-        /// What ends it.
+        /// The cause.
         cause: Cause,
         /// Pods that run or wait for a node.
         active: usize,
@@ -63,14 +63,14 @@ pub enum Reason {
     },
     /// So many are active, so many are wanted.
     Parallelism(Numbers),
-    /// Fewer are active than wanted, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced once it has
-    /// ended.
+    /// Fewer are active than wanted, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced once it
+    /// has ended.
     WaitingForTerminating(Numbers),
     /// Fewer are active than wanted, but every index is done or taken.
     NoIndexLeft(Numbers),
     /// Pods are missing, and the template makes none.
     InvalidTemplate {
-        /// What is wrong with it.
+        /// The error.
         error: InvalidTemplate,
     },
     /// Pods have failed: the next ones come later.
@@ -128,7 +128,7 @@ impl Numbers {
 }
 
 impl Reason {
-    /// That the Job is over, if it is.
+    /// The end of the Job, if it has ended.
     pub(super) fn finished(job: &Job) -> Option<Self> {
         [conditions::COMPLETE, conditions::FAILED].into_iter().find_map(|condition| {
             let said = job.status.true_condition(condition)?;

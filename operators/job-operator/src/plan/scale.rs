@@ -67,7 +67,7 @@ pub enum Why {
     NoIndex,
     /// Its index is none of the Job's.
     OutOfRange {
-        /// That index.
+        /// The index.
         index: i32,
         /// How many the Job has.
         completions: i32,
@@ -116,9 +116,9 @@ pub struct IndexFailures {
     pub ignored: i32,
 }
 
-/// What becomes of the pods.
+/// The decision about the pods.
 pub struct Scaled {
-    /// What is done.
+    /// The decision.
     pub pods: Pods,
     /// Why.
     pub reason: Reason,
@@ -164,7 +164,7 @@ pub fn scale(counts: &Counts, now: Timestamp) -> Scaled {
     }
 }
 
-/// That no pod may be made yet.
+/// No pod may be made yet.
 struct TooEarly {
     wait: Duration,
     failures: i64,

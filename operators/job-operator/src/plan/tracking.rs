@@ -46,7 +46,7 @@ pub struct Tracking {
     pub release: Vec<PodRef>,
     /// How the Job ends once nothing is left to count.
     pub end: Option<End>,
-    /// That it was suspended or resumed, if that is new.
+    /// The suspension or resumption, if it is new.
     pub suspension: Option<Suspension>,
     /// The back-off before the next pods, from now on.
     pub backoff: BackoffRecord,
@@ -66,7 +66,7 @@ pub enum Reason {
         condition: &'static str,
         /// The condition's reason.
         reason: Text,
-        /// What led to it.
+        /// The cause.
         cause: Cause,
         /// Pods that are being deleted and have not ended.
         terminating: i32,
@@ -99,16 +99,17 @@ pub struct End {
     pub at: Time,
 }
 
-/// That pods may run again, or may not.
+/// A suspension or a resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspension {
-    /// They may not.
+    /// Pods may not run.
     Suspended,
-    /// They may.
+    /// Pods may run again.
     Resumed,
 }
 
-/// Decides which pods are counted; none are if there is nothing to do about the Job at all, or its pods were not claimed.
+/// Decides which pods are counted; none are if there is nothing to do about the Job at all, or its pods were not
+/// claimed.
 pub fn plan_tracking(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<Tracking> {
     let counts = outcome.counts.as_ref()?;
     let mut status = counts.job.status.clone();
@@ -169,8 +170,8 @@ fn suspend(status: &mut JobStatus, counts: &Counts, now: Timestamp) -> Option<Su
     let at = Time::of(now);
     let (condition, start_time, suspension) = if counts.job.spec.suspend {
         let condition = JobCondition::new(conditions::SUSPENDED, true, reasons::JOB_SUSPENDED, "Job suspended", at);
-        // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job that has not started may
-        // change where its pods go.
+        // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job that has not started
+        // may change where its pods go.
         (condition, None, Suspension::Suspended)
     } else {
         let condition = JobCondition::new(conditions::SUSPENDED, false, reasons::JOB_RESUMED, "Job resumed", at);

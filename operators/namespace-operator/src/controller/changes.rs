@@ -1,4 +1,4 @@
-//! What a change of a namespace means.
+//! The effects of a change of a namespace.
 //!
 //! Left out: namespaces that nobody deletes, which are never synced.
 

@@ -1,7 +1,7 @@
 //! Why a namespace is looked at, emptied, let go, or kept: as values for programs, and in words.
 //!
-//! Left out: deciding. Of what remains only a few kinds are named, as many as a reason has room for; the conditions name
-//! all of them.
+//! Left out: deciding. Of what remains only a few kinds are named, as many as a reason has room for; the conditions
+//! name all of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,7 +55,7 @@ pub enum ContentReason {
     },
 }
 
-/// What a pass over all kinds has left.
+/// The objects and errors that a pass over all kinds has left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remains {
@@ -85,11 +85,11 @@ pub enum NextReason {
         /// Why not all kinds are known.
         #[serde(skip_serializing_if = "Option::is_none")]
         undiscovered: Option<String>,
-        /// What could not be emptied, and why.
+        /// The kinds that could not be emptied, with the errors.
         kinds: BTreeMap<String, String>,
         /// How many kinds more could not be.
         more: usize,
-        /// What is known to remain.
+        /// The remaining objects.
         remains: Remains,
     },
 }

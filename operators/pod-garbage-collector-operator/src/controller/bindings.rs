@@ -19,7 +19,7 @@ use crate::plan::plan_bindings;
 /// How often the pods that nothing has started are searched.
 pub(super) const PERIOD: Duration = Duration::from_mins(1);
 
-/// What is waited for until then.
+/// The purpose of that timer.
 pub(super) const PURPOSE: &str = "the next search";
 
 /// Looks for nodes that are missing.

@@ -13,7 +13,7 @@ use crate::apply::{QUARANTINE, QUARANTINE_PURPOSE};
 use crate::objects::Node;
 use crate::observe::Caches;
 
-/// What happens to many nodes at once is one round's work.
+/// One round handles the changes of many nodes at once.
 const SETTLE: Duration = Duration::from_secs(1);
 /// Until then everybody knows that a node is gone: no pod is bound to it any more.
 const LATE: Duration = Duration::from_mins(5);

@@ -35,7 +35,7 @@ impl Reason {
     }
 }
 
-/// What a round has found.
+/// The result of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RoundReason {
@@ -50,12 +50,12 @@ pub enum RoundReason {
     },
     /// Some could not be read, and are left out.
     Unread {
-        /// What these would go for.
+        /// The reasons for which these would be deleted.
         reasons: Vec<Reason>,
     },
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BindingsReason {
@@ -108,7 +108,7 @@ impl From<KeepReason> for MissingReason {
     }
 }
 
-/// What the cache alone says of a node.
+/// The state of a node by the cache alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NodeOutlook {
@@ -118,7 +118,7 @@ pub enum NodeOutlook {
     NotSeen,
 }
 
-/// What the cache alone says of a pod.
+/// The state of a pod by the cache alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PodOutlook {
@@ -142,7 +142,7 @@ pub enum PodOutlook {
     NotEnded,
 }
 
-/// What is known of a pod that `is_ended` as far as is followed.
+/// The outlook of a pod; `is_ended` says whether the cache of ended pods has it.
 pub fn pod_outlook(is_ended: bool, ended: usize, threshold: i32) -> PodOutlook {
     if threshold <= 0 {
         PodOutlook::NotCounted

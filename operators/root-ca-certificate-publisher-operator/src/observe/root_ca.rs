@@ -22,11 +22,11 @@ const INTERVAL: Duration = Duration::from_secs(5);
 pub struct RootCaFile {
     /// Where it is.
     pub path: PathBuf,
-    /// What it held at the start.
+    /// The CA at the start.
     pub ca: Text,
 }
 
-/// What is to be published.
+/// The CA to publish.
 pub struct RootCa(Mutex<State>);
 
 struct State {

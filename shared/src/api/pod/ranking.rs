@@ -23,7 +23,7 @@ pub struct Standing {
     pub phase: Phase,
     /// Whether it is ready, and since when.
     pub readiness: Readiness,
-    /// What its owner asks for it; 0 where the controller knows no costs.
+    /// Its deletion cost; 0 if the controller knows no costs.
     pub deletion_cost: DeletionCost,
     /// How many active related pods are on its node, itself included; 0 where the controller does not count them.
     pub colocated: usize,

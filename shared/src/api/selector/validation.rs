@@ -1,4 +1,4 @@
-//! Which keys and values a selector may name, with upstream's texts for those it may not.
+//! The validation of a selector's keys and values, with upstream's error texts.
 //!
 //! Left out: every other name format of the API; the apiserver checks those.
 //!

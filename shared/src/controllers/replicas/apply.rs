@@ -1,6 +1,7 @@
 //! Carries out a plan, and writes the status that came of it.
 //!
-//! Left out: deciding anything. What fails is reported by events, by the outcome, or as an error; the queue tries again.
+//! Left out: deciding anything. What fails is reported by events, by the outcome, or as an error; the queue tries
+//! again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +26,13 @@ use crate::runtime::clock::Clock;
 use crate::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate, slow_start};
 use crate::runtime::expectations::Expectations;
 
-/// What writes for the owners of one kind.
+/// Writes for the owners of one kind.
 pub struct Writer {
-    /// Every request.
+    /// The writes of this controller.
     pub control: Control,
     /// Pods, and the events about them.
     pub pods: PodControl,
-    /// What was asked for and not seen yet.
+    /// The creations and deletions that are not seen yet.
     pub expectations: Arc<Expectations>,
     /// For how long to expect something.
     pub clock: Clock,
@@ -39,7 +40,7 @@ pub struct Writer {
     pub drops_terminating: AtomicBool,
 }
 
-/// How far a plan came.
+/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The pods that count: those that were owned, and those that were adopted. What was created or deleted in the same
@@ -135,8 +136,8 @@ impl Writer {
         failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
     }
 
-    /// Writes the status if it is news beside the cached one. Whatever goes wrong at first, it is tried once more on the
-    /// live state: the counts are from now, whatever was written in between. An owner that is gone needs no status.
+    /// Writes the status if it is news beside the cached one. Whatever goes wrong at first, it is tried once more on
+    /// the live state: the counts are from now, whatever was written in between. An owner that is gone needs no status.
     ///
     /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
     pub async fn write_status<T: ReplicaOwner>(

@@ -1,4 +1,4 @@
-//! What a change of an owner or of a pod means to whom.
+//! The effects of a change of an owner or of a pod.
 //!
 //! Left out: carrying it out, which is [`crate::runtime::effect::Effects`]'.
 
@@ -15,7 +15,7 @@ use crate::runtime::effect::Effect;
 use crate::runtime::queue::Cause;
 
 impl<T: ReplicaOwner> Caches<T> {
-    /// What a change of an owner means.
+    /// The effects of a change of an owner.
     ///
     /// Upstream: `addRS`, `updateRS` and `deleteRS`, `pkg/controller/replicaset/replica_set.go`.
     pub fn owner_changed(&self, change: Change<'_, T>) -> Vec<Effect> {
@@ -33,7 +33,7 @@ impl<T: ReplicaOwner> Caches<T> {
         }
     }
 
-    /// What a change of a pod means.
+    /// The effects of a change of a pod.
     ///
     /// Upstream: `addPod`, `updatePod` and `deletePod`, `pkg/controller/replicaset/replica_set.go`.
     pub fn pod_changed(&self, change: Change<'_, Pod>) -> Vec<Effect> {

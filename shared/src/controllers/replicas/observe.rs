@@ -21,12 +21,12 @@ pub struct Caches<T> {
     pub owners: Arc<Cache<T>>,
     /// The pods of all owners, and everybody else's; not those that have ended, which no owner counts.
     pub pods: Arc<Cache<Pod>>,
-    /// Whose a pod is, or may become.
+    /// The owners of pods, and who may adopt them.
     pub claims: Claims<T, Pod>,
     owners_by_controller: IndexId,
 }
 
-/// What is followed.
+/// The informers that fill the caches.
 pub(super) struct Informers<T> {
     pub(super) owners: Informer<T>,
     pub(super) pods: Informer<Pod>,
@@ -41,7 +41,7 @@ pub struct Observed<T> {
     pub pods: Vec<Arc<Pod>>,
     /// The pods of all owners under the same controller, to tell which nodes hold several; read only if one must go.
     pub related: Vec<Arc<Pod>>,
-    /// What it asked for and has not seen: until then its pods are not counted.
+    /// The creations and deletions that are not seen yet; until they are, its pods are not counted.
     pub outstanding: Option<Outstanding>,
 }
 
@@ -55,7 +55,7 @@ impl<T: ReplicaOwner> Caches<T> {
         (caches, Informers { owners, pods })
     }
 
-    /// What is known of the owner of this key; `None` if there is none.
+    /// Observes the owner of this key; `None` if there is none.
     ///
     /// Upstream: the first half of `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
     pub fn observe(&self, expectations: &Expectations, key: &Key, now: Timestamp) -> Option<Observed<T>> {
@@ -71,8 +71,8 @@ impl<T: ReplicaOwner> Caches<T> {
 
     /// The pods of all owners under the same controller, this one's included; none if it has no controller.
     ///
-    /// Upstream takes every pod of the namespace that one of their selectors matches; here it must also be controlled by
-    /// one of them.
+    /// Upstream takes every pod of the namespace that one of their selectors matches; here it must also be controlled
+    /// by one of them.
     ///
     /// Upstream: `getIndirectlyRelatedPods`, `pkg/controller/replicaset/replica_set.go`.
     fn related_pods(&self, owner: &T) -> Vec<Arc<Pod>> {

@@ -1,4 +1,4 @@
-//! What one sync does about an owner's pods, and why.
+//! Decides what one sync does about an owner's pods, and why.
 //!
 //! Left out: the order of the writes, which is apply's, and what becomes of one that fails.
 
@@ -35,7 +35,7 @@ pub struct Plan {
     pub claim: Claim<Pod>,
     /// How many pods to make.
     pub create: usize,
-    /// Which pods to delete, first to go first.
+    /// The pods to delete, first to go first.
     pub delete: Vec<Deletion>,
     /// Why so many.
     pub reason: Reason,
@@ -48,7 +48,7 @@ pub struct Deletion {
     pub key: Key,
     /// Its identity: another pod of the same name stays.
     pub uid: Uid,
-    /// What sets it apart from those that stay.
+    /// The rule that sets it apart from the pods that stay.
     pub rule: Rule,
 }
 
@@ -56,11 +56,11 @@ pub struct Deletion {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// So many are active, so many are wanted.
+    /// The number of active pods beside the wanted number.
     Replicas {
         /// The pods that count, those to be adopted included.
         active: usize,
-        /// What the spec asks for.
+        /// The wanted number.
         wanted: usize,
     },
     /// The cache has not seen the last writes yet.
@@ -69,7 +69,7 @@ pub enum Reason {
     BeingDeleted,
     /// Nobody can say which pods are meant.
     InvalidSelector {
-        /// What is wrong with it.
+        /// The error.
         error: InvalidSelector,
     },
 }

@@ -1,4 +1,4 @@
-//! What a Pod is to a controller that keeps a number of them: where it runs, whether it serves, who owns it.
+//! The view of a Pod for a controller that keeps a number of them: its node, its readiness, its owner.
 //!
 //! Left out: everything else, most of all the pod's spec; it never differs from the template's in a way that matters.
 

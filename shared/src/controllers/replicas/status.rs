@@ -22,7 +22,7 @@ use crate::controllers::pod_control::{FAILED_CREATE, FAILED_DELETE};
 /// Upstream: `ReplicaSetReplicaFailure`, `staging/src/k8s.io/api/apps/v1/types.go`.
 pub const REPLICA_FAILURE: &str = "ReplicaFailure";
 
-/// What an owner is looked at again for while a ready pod is not available yet.
+/// The purpose of the timer while a ready pod is not available yet.
 pub(super) const MIN_READY: &str = "minReadySeconds of a pod";
 
 /// `status` of a ReplicaSet or a ReplicationController; written as the whole of what these controllers own.
@@ -140,8 +140,9 @@ pub fn next_status<T: ReplicaOwner>(
 
 /// Whether `next` says anything that the server would keep beside what it has `stored`.
 ///
-/// A server that is older, or whose feature `DeploymentReplicaSetTerminatingReplicas` is off, drops terminatingReplicas.
-/// Upstream asks its own feature gate, and where that is on and the server's off, writes at each sync.
+/// A server that is older, or whose feature `DeploymentReplicaSetTerminatingReplicas` is off, drops
+/// terminatingReplicas. Upstream asks its own feature gate, and where that is on and the server's off, writes at each
+/// sync.
 pub fn is_news(stored: &ReplicaStatus, next: &ReplicaStatus, drops_terminating: bool) -> bool {
     if !drops_terminating || stored.terminating_replicas.is_some() {
         return stored != next;

@@ -22,7 +22,7 @@ use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
 use crate::runtime::worker::{Controller, Requeue};
 
-/// What upstream counts of one kind besides what every operator counts.
+/// Upstream's metrics of one kind, besides those of every operator.
 pub trait ReplicaMetrics: Send + Sync + 'static {
     /// Counts what a plan deletes.
     fn observe_deletions(&self, plan: &Plan, now: Timestamp);

@@ -1,4 +1,4 @@
-//! What a key waits for, and what that asks of the apiserver.
+//! Waiting of keys, and the requests that it costs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -85,7 +85,7 @@ impl Scene {
         self.progress.send_modify(|progress| progress.list = list);
     }
 
-    /// What the key waits for; empty for nothing.
+    /// The outstanding versions and lists of the key; empty for none.
     fn waits(&self, name: &str) -> String {
         let Some(behind) = self.consistency.behind(&key(name)) else { return String::new() };
         behind.writes().map(|(resource, what)| format!("{resource} {what}")).collect::<Vec<_>>().join(", ")

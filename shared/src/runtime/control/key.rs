@@ -1,8 +1,8 @@
 //! The writes for one key. Each notes what the caches must have seen before the key is synced again.
 //!
-//! Left out: what needs no waiting. A known refusal stored nothing. Of an answer that was lost only a creation under a
-//! name that the server chooses is in doubt: every other write carries its precondition or its name, so a second try
-//! meets what the first one did, and changes nothing.
+//! Left out: writes that need no waiting. A known refusal stored nothing. If an answer is lost, only a creation under a
+//! generated name is in doubt: every other write carries its precondition or its name, so a second try meets the result
+//! of the first one and changes nothing.
 
 use std::ops::Deref;
 
@@ -71,7 +71,7 @@ impl KeyControl<'_> {
     ) -> Result<(), ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), "");
         let deleted: Value = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
-        // What stays for a while is answered with its new version, what is gone at once often without any.
+        // The answer has the new version of an object that stays for a while, and often none if it is gone at once.
         let version = deleted.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         if let Some(version) = version.and_then(|version| version.parse().ok()) {
             self.record(resource, Write { object: key, version: ResourceVersion(version), created_with: None });
@@ -79,7 +79,7 @@ impl KeyControl<'_> {
         Ok(())
     }
 
-    /// PATCH of exactly this object, and where the preconditions have its version, in exactly this state.
+    /// PATCH of the object with this uid and, if the preconditions have a version, in exactly this state.
     pub async fn patch<U: Serialize, V: Serialize>(
         &self,
         resource: &Resource,
@@ -92,7 +92,7 @@ impl KeyControl<'_> {
         self.noted(resource, self.control.client.patch(&path, Accept::Metadata, patch.kind, body).await)
     }
 
-    /// PATCH of the status alone. A merge patch: what this build does not know of the status stays.
+    /// PATCH of the status alone. It is a merge patch, so fields that this build does not know stay.
     pub async fn patch_status(
         &self,
         resource: &Resource,
@@ -107,7 +107,7 @@ impl KeyControl<'_> {
         self.patch(resource, key, preconditions, Patch::merge(&Body { status }).on_status()).await
     }
 
-    /// PUT of the whole of an object or a subresource (`""` for the object itself), as it was read and changed.
+    /// PUT of a whole object or subresource (`""` for the object itself) that was read and changed.
     pub async fn replace<U: Serialize, V: Serialize>(
         &self,
         resource: &Resource,
@@ -138,7 +138,7 @@ impl KeyControl<'_> {
         for object in release {
             let (key, uid) = (&object.meta().key, object.meta().uid);
             match self.patch(resource, key, uid, Patch::strategic(&release_patch(owner.uid, finalizers))).await {
-                // Gone, or not ours any more: either way it is released.
+                // The object is gone or has another owner: either way it is released.
                 Err(error) if !error.is_not_found() && !error.is_invalid() => claimed.errors.push(error.into()),
                 Ok(_) | Err(_) => {}
             }
@@ -179,7 +179,7 @@ impl KeyControl<'_> {
     }
 }
 
-/// Whether the object of this JSON says its own name.
+/// Whether the JSON has a `metadata.name`.
 fn has_name(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Named {

@@ -1,4 +1,4 @@
-//! What a write carries beside the object: what must hold for it to happen, and what becomes of dependents and of grace.
+//! Preconditions of writes, and the options of deletions: dependents and grace period.
 //!
 //! Left out: dry runs, and deletes that ignore what the server cannot read.
 
@@ -11,22 +11,22 @@ use crate::api::object::{ResourceVersion, Uid};
 /// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Propagation {
-    /// They are deleted afterwards.
+    /// Dependents are deleted after the object.
     Background,
-    /// They are deleted first.
+    /// Dependents are deleted before the object.
     Foreground,
-    /// They stay.
+    /// Dependents stay.
     Orphan,
 }
 
-/// What must hold for a write to happen; the server answers 409 where it does not. Who knows a kind only by discovery
-/// has uid and version as the server wrote them: `Preconditions<&str, &str>`.
+/// The uid and version that the server requires for a write; otherwise it answers 409. A controller that knows a kind
+/// only by discovery has both as the server wrote them: `Preconditions<&str, &str>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preconditions<U = Uid, V = ResourceVersion> {
-    /// The object is still this one.
+    /// The object's uid.
     pub uid: U,
-    /// It is still in this state.
+    /// The object's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<V>,
 }
@@ -44,7 +44,7 @@ impl<'a> From<&'a str> for Preconditions<&'a str, &'a str> {
 }
 
 impl<'a> Preconditions<&'a str, &'a str> {
-    /// The state that was read live, with every field it has.
+    /// The preconditions of an object that was read live as JSON.
     pub fn of_read(object: &'a Value) -> Self {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         Self { uid: text("/metadata/uid").unwrap_or_default(), resource_version: text("/metadata/resourceVersion") }
@@ -66,7 +66,7 @@ pub struct DeleteOptions<U = Uid, V = ResourceVersion> {
 }
 
 impl<U, V> DeleteOptions<U, V> {
-    /// Whatever is there, as its resource is deleted by default.
+    /// Deletes the object of the name, with the default for dependents of its resource.
     pub fn any() -> Self {
         Self {
             api_version: "v1",
@@ -77,18 +77,18 @@ impl<U, V> DeleteOptions<U, V> {
         }
     }
 
-    /// This very object, as its resource is deleted by default.
+    /// Deletes exactly this object, with the default for dependents of its resource.
     pub fn of(preconditions: impl Into<Preconditions<U, V>>) -> Self {
         Self { preconditions: Some(preconditions.into()), ..Self::any() }
     }
 
-    /// So with its dependents.
+    /// Sets the fate of dependents.
     #[must_use]
     pub fn with_dependents(self, propagation: Propagation) -> Self {
         Self { propagation_policy: Some(propagation), ..self }
     }
 
-    /// After at most so many seconds; 0 is at once.
+    /// Sets the grace period in seconds; 0 is at once.
     #[must_use]
     pub fn within(self, seconds: u32) -> Self {
         Self { grace_period_seconds: Some(seconds), ..self }

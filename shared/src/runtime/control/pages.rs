@@ -10,19 +10,19 @@ use crate::runtime::api_error::ApiError;
 use crate::runtime::client::page::Page;
 use crate::runtime::client::{Accept, Client};
 
-/// As many objects come in one page.
+/// The number of objects in one page.
 const PAGE: usize = 500;
 
-/// Which objects of a collection; all where both are empty.
+/// The objects of a collection to list; all if both fields are empty.
 #[derive(Clone, Copy, Default)]
 pub struct Selection<'a> {
-    /// As the API writes it.
+    /// As the API writes it, such as `spec.nodeName=a`.
     pub field_selector: &'a str,
-    /// As the API writes it.
+    /// As the API writes it, such as `app=web`.
     pub label_selector: &'a str,
 }
 
-/// Gives each object of the newest state there is.
+/// Calls a function with each object of the newest state.
 pub(crate) async fn each_of<T: DeserializeOwned>(
     client: &Client,
     resource: &Resource,

@@ -12,7 +12,7 @@ use super::Preconditions;
 use crate::api::json;
 use crate::runtime::client::PatchType;
 
-/// What changes of an object. It names neither uid nor resourceVersion: these are the write's [`Preconditions`].
+/// A change of an object, without uid and resourceVersion, which are the write's [`Preconditions`].
 #[derive(Clone, Debug)]
 pub struct Patch {
     pub(super) kind: PatchType,
@@ -26,7 +26,7 @@ impl Patch {
         Self { kind, subresource: "", body: json(body) }
     }
 
-    /// A merge patch: a field replaces, `null` removes, what is not named stays.
+    /// A merge patch: a field replaces, `null` removes, other fields stay.
     pub fn merge(body: &impl Serialize) -> Self {
         Self::new(PatchType::Merge, body)
     }
@@ -41,7 +41,7 @@ impl Patch {
         Self::new(PatchType::Json, body)
     }
 
-    /// The same of the status subresource.
+    /// Makes it a patch of the status subresource.
     #[must_use]
     pub fn on_status(self) -> Self {
         Self { subresource: "status", ..self }
@@ -53,7 +53,7 @@ impl Patch {
             PatchType::Json => operations_under(preconditions, &self.body),
             PatchType::Merge | PatchType::StrategicMerge => object_under(preconditions, &self.body),
         };
-        // The server refuses an empty body, so what cannot be guarded changes nothing.
+        // The server refuses an empty body, so a patch without preconditions changes nothing.
         guarded.unwrap_or_default()
     }
 }

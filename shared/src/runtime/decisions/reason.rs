@@ -1,4 +1,4 @@
-//! What a decision says of itself: a text for people, and a reason that programs read.
+//! Decisions as they are shown: a text for people, and a reason that programs read.
 //!
 //! Left out: the reasons of operators, which are their own enums, and keeping any of it.
 
@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::api::object::Object;
 use crate::api::owner::Claim;
 
-/// Why something is done, or nothing is: an enum with a case for each reason, whose fields say what it is about. Programs
-/// read its JSON, people its text.
+/// Why something is done, or nothing is: an enum with a case for each reason, whose fields say what it is about.
+/// Programs read its JSON, people its text.
 pub trait Reason: Display + Serialize {}
 
 impl<R: Reason + ?Sized> Reason for &R {}
@@ -21,13 +21,13 @@ pub trait Reasoned: Display {
     fn reason(&self) -> impl Reason;
 }
 
-/// The stage before a live read: the caches leave something open, so the apiserver is asked, and the next stage is planned
-/// from its answer.
+/// The stage before a live read: the caches leave something open, so the apiserver is asked, and the next stage is
+/// planned from its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveRead<R> {
-    /// What is read, as one says it of a step: `list pods`.
+    /// The read, worded as a step: `list pods`.
     pub step: &'static str,
-    /// What the caches leave open.
+    /// The question that the caches leave open.
     pub reason: R,
 }
 

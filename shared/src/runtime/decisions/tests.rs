@@ -1,7 +1,7 @@
 use super::*;
 use crate::api::resource::PODS;
 
-/// What a test decides: a text, and the same as its reason.
+/// A test's decision: a text, and the same as its reason.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Why {

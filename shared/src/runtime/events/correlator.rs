@@ -88,7 +88,7 @@ impl Correlator {
         }
     }
 
-    /// What to post for this occurrence; nothing where its object has had too many.
+    /// The request to post for this occurrence; none if its object has had too many.
     ///
     /// Upstream: `EventCorrelate`. As there, what is filtered is counted all the same, so a later count includes it.
     pub(super) fn correlate(&mut self, occurrence: &Occurrence) -> Option<Event> {
@@ -162,12 +162,12 @@ impl Correlator {
     }
 }
 
-/// What tells an event's source, object and type from all others.
+/// The identity of an event's source, object and type.
 fn source(occurrence: &Occurrence) -> impl Hash {
     (about(occurrence), occurrence.kind)
 }
 
-/// What tells an event's source and object from all others.
+/// The identity of an event's source and object.
 ///
 /// Upstream: `getSpamKey`, staging/src/k8s.io/client-go/tools/record/events_cache.go.
 fn about(occurrence: &Occurrence) -> impl Hash {
@@ -228,13 +228,14 @@ mod tests {
         assert_eq!(posted, expected);
     }
 
-    /// So many events about one object, a second apart, each with a message of its own.
+    /// Posts this many events about one object, a second apart, each with its own message.
     fn different(count: i64, first_second: i64) -> Vec<Occurrence> {
         (0..count).map(|index| occurrence(first_second + index, "web", "Created", &format!("{index}"))).collect()
     }
 
-    // Upstream: `TestEventCorrelator`, staging/src/k8s.io/client-go/tools/record/events_cache_test.go: "create-a-single-
-    // event", "the-same-event-should-just-count", "the-same-event-should-just-count-even-if-more-than-aggregate".
+    // Upstream: `TestEventCorrelator`, staging/src/k8s.io/client-go/tools/record/events_cache_test.go:
+    // "create-a-single- event", "the-same-event-should-just-count",
+    // "the-same-event-should-just-count-even-if-more-than-aggregate".
     #[test]
     fn equal_events_are_counted_and_never_combined() {
         check(&[(0, "A", "m"), (1, "B", "m"), (2, "A", "n")], &["1x A m", "1x B m", "1x A n"]);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) struct Lru<V> {
     capacity: usize,
     entries: HashMap<u64, Entry<V>>,
-    /// Which key was used when.
+    /// The keys by their last use.
     uses: BTreeMap<u64, u64>,
     next_use: u64,
 }

@@ -7,7 +7,7 @@ use crate::runtime::client::ClientOptions;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::serving::loopback;
 
-/// What an apiserver was asked: method, path, content type and body, in one line.
+/// A request: method, path, content type and body, in one line.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 struct Room {

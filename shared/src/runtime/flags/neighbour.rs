@@ -1,4 +1,4 @@
-//! Which flag a misspelt one was meant to be.
+//! Finds the flag that a misspelt one was meant to be.
 //!
 //! Left out: clap's own suggestions, which bring a crate into every binary and know nothing of Go's single dash.
 

@@ -1,4 +1,5 @@
-//! The Lease as election sees it, and what to do about it. Pure: the candidate, what it has observed, and the time are arguments.
+//! The Lease as election sees it, and what to do about it. Pure: the candidate, what it has observed, and the time are
+//! arguments.
 //!
 //! Left out: `strategy` and `preferredHolder` of coordinated leader election, which is alpha.
 //!
@@ -92,7 +93,7 @@ pub(super) struct Observed {
     pub(super) at: Instant,
 }
 
-/// What to do about the Lease.
+/// The decision about the Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// It is not there.
@@ -119,7 +120,7 @@ impl Observed {
     }
 }
 
-/// What to do for `identity` about the Lease as observed, none where there is none.
+/// Decides for `identity` about the observed Lease; `None` if there is no Lease.
 pub(super) fn decide(observed: Option<&Observed>, identity: &str, now: Instant) -> Decision {
     let Some(observed) = observed else { return Decision::Create };
     match observed.record.holder_identity.as_str() {
@@ -138,13 +139,13 @@ pub(super) struct Holding {
 }
 
 impl Holding {
-    /// What was just acquired.
+    /// The term of a Lease that was just acquired.
     pub(super) fn of(lease: &Lease) -> Self {
         Self { uid: lease.meta().uid, transitions: lease.spec.lease_transitions }
     }
 
-    /// Whether `identity` has held the Lease ever since: had it been released, deleted or taken in between, another might
-    /// have been at work.
+    /// Whether `identity` has held the Lease ever since: had it been released, deleted or taken in between, another
+    /// might have been at work.
     pub(super) fn goes_on(self, lease: &Lease, identity: &str) -> bool {
         lease.spec.holder_identity == identity && Self::of(lease) == self
     }
@@ -200,7 +201,7 @@ mod tests {
         }
     }
 
-    /// What `a` does `elapsed` seconds after it first saw this record.
+    /// The decision of `a` `elapsed` seconds after it first saw this record.
     #[track_caller]
     fn check(holder: &str, elapsed: f64, expected: &str) {
         let start = Instant::now();

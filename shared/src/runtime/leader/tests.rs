@@ -28,7 +28,7 @@ struct Store {
     fault: Option<Fault>,
 }
 
-/// What is wrong with the apiserver.
+/// A fault of the apiserver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// Nobody may write.
@@ -632,7 +632,7 @@ async fn a_write_that_had_to_wait_is_not_sent_once_the_term_is_over() {
     elector.stop_leading();
     assert!(matches!(waits.await, Err(ApiError::NotLeading)));
     assert_eq!(room.store().requests.len(), requests);
-    // What the leader does for its Lease waits for none.
+    // The leader's requests for its Lease wait for no other.
     limited.get_bytes("/first", Accept::Object).await.unwrap();
     let beside = limited.beside(None).unwrap();
     let answer = beside.get_bytes("/second", Accept::Object);

@@ -19,7 +19,7 @@ const WATCH_SECONDS: u64 = 300;
 /// A Lease has less than a thousand bytes; whatever is longer than this is none.
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// What happened to the Lease.
+/// A change of the Lease.
 pub(super) enum Watched {
     Stored(Lease),
     Deleted,

@@ -53,7 +53,7 @@ fn single(
     metric.encode(encoder.encode_descriptor(name, &format!("{help}."), None, metric.metric_type())?)
 }
 
-/// What is read of /proc/self/stat.
+/// The fields of /proc/self/stat that are read.
 #[derive(Debug, PartialEq)]
 struct Stat {
     cpu_ticks: f64,

@@ -33,7 +33,7 @@ pub(super) struct Due {
     pub(super) purpose: &'static str,
 }
 
-/// What a key waits out after a sync, unless it is edited.
+/// A wait after a sync, which an edit ends.
 #[derive(Clone, Copy)]
 pub(super) struct Pause {
     /// From then on an event leads to a sync.

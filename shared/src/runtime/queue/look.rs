@@ -1,4 +1,4 @@
-//! What a queue says of itself: what one key waits for, and how all fare.
+//! Explanations of a queue: the wait of one key, and the state of all.
 //!
 //! Left out: the metrics, which the queue's observer gets as things happen.
 
@@ -10,7 +10,7 @@ use super::Queue;
 use super::entry::{Due, Entry};
 use crate::api::object::Key;
 
-/// What a key waits for, as times from now.
+/// The waits of a key, as times from now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// So long it has been waiting to be taken.
@@ -28,18 +28,18 @@ pub(crate) struct Standing {
 /// A queue as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// So many keys wait to be taken.
+    /// The number of keys that wait to be taken.
     pub waiting: usize,
     /// So long the one has been waiting that waits longest.
     pub oldest: Option<Duration>,
-    /// So many keys are worked on, or held.
+    /// The number of keys that are synced or held.
     pub processing: usize,
-    /// So many keys failed last time.
+    /// The number of keys that failed last time.
     pub failing: usize,
 }
 
 impl Queue {
-    /// What a key waits for.
+    /// The waits of a key.
     pub(crate) fn standing(&self, key: &Key) -> Standing {
         let (state, now) = (self.state(), Instant::now());
         let Some(entry) = state.keys.get(key) else { return Standing::default() };

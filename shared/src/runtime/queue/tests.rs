@@ -21,7 +21,7 @@ fn started(queue: Queue) -> Queue {
     queue
 }
 
-/// What [`Queue::next`] gives at this instant.
+/// The key that [`Queue::next`] gives at this instant.
 fn poll(queue: &Queue) -> Option<String> {
     queue.next().now_or_never().flatten().map(|key| key.name().to_owned())
 }
@@ -125,7 +125,7 @@ async fn a_key_at_rest_takes_all_events_at_the_end_and_an_edit_at_once() {
     assert!(queue.state().keys.is_empty(), "nothing is remembered of a key that has rested");
 }
 
-/// Who waits for keys when there is not even a timer knows of none that is set later, unless it is told.
+/// A waiter that found no timer must be woken when one is set.
 #[tokio::test(start_paused = true)]
 async fn an_event_in_a_rest_is_seen_by_who_waits_already() {
     let queue = queue();

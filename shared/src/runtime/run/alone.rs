@@ -25,7 +25,7 @@ pub(crate) struct Alone {
     pub(crate) progress: Vec<Receiver<Progress>>,
     /// Its queues.
     pub(crate) queues: Vec<Queue>,
-    /// What it would answer under `/why`.
+    /// The answers under `/why`.
     pub(crate) explainer: Explainer,
     /// Where it runs as one.
     pub(crate) shadow: Option<Shadow>,
@@ -33,7 +33,7 @@ pub(crate) struct Alone {
     pub(crate) work: BoxFuture<'static, anyhow::Error>,
 }
 
-/// What [`run`](super::run) does without election, serving and telemetry; called inside the tokio runtime.
+/// The same as [`run`](super::run) without election, serving and telemetry; call it inside the tokio runtime.
 pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
     let metrics = Metrics::new(O::NAMES.operator);
     let events = Events::start(client.clone(), clock.clone(), metrics.events());

@@ -1,5 +1,5 @@
-//! After etcd was restored from a backup: versions have fallen, watches that go on from the old ones stay silent, and what
-//! this process remembers of its writes is of a history that is no more.
+//! After etcd was restored from a backup: versions have fallen, watches that go on from the old ones stay silent, and
+//! what this process remembers of its writes is of a history that is no more.
 //!
 //! Left out: noticing a restore without a Lease while the apiserver goes on running; its watches must be cut for that.
 
@@ -12,7 +12,7 @@ use crate::runtime::queue::Queue;
 /// Forgets what is remembered of versions and of objects under way.
 pub(super) type OnRestore = Box<dyn Fn() + Send + Sync>;
 
-/// What starts over.
+/// The parts that start over.
 pub(super) struct StartOver {
     pub(super) followed: Followed,
     pub(super) on_restore: Vec<OnRestore>,

@@ -1,4 +1,4 @@
-//! What an operator declares before anything starts: what it follows, its queues, and who works on them.
+//! The declarations of an operator before anything starts: informers, queues and workers.
 //!
 //! Left out: starting any of it.
 
@@ -33,7 +33,7 @@ use crate::runtime::serving::{Checks, Probe, Query};
 use crate::runtime::shadow::Shadow;
 use crate::runtime::worker::{Controller, Work};
 
-/// What an operator declares before anything starts.
+/// The declarations of an operator before anything starts.
 pub struct Setup {
     pub(super) flags: SharedFlags,
     pub(super) client: Client,
@@ -59,7 +59,7 @@ pub struct Setup {
     pub(super) pages: Vec<OwnPage>,
 }
 
-/// What is called once, when work starts.
+/// A function that is called once, when work starts.
 pub(super) type Starter = Box<dyn FnOnce() + Send>;
 
 /// Path, content type, and what reads it, in pieces.
@@ -124,7 +124,7 @@ impl Setup {
         Arc::clone(self.consistency.entry(queue.name()).or_insert_with(none))
     }
 
-    /// What the syncs of this queue ask for and have not seen yet. After a restore of etcd it starts over.
+    /// The expectations of the syncs of this queue. After a restore of etcd they start over.
     pub fn expectations(&mut self, queue: &Queue) -> Arc<Expectations> {
         if let Some(known) = self.expectations.get(queue.name()) {
             return Arc::clone(known);
@@ -183,8 +183,8 @@ impl Setup {
         self.at_start(starter);
     }
 
-    /// Follows all of a resource while an object needs it, on every replica, and some minutes longer. A key is not synced
-    /// while something is needed that was not listed yet.
+    /// Follows all of a resource while an object needs it, on every replica, and some minutes longer. A key is not
+    /// synced while something is needed that was not listed yet.
     pub fn watch_while<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
         self.watch_on_demand(informer, &[(need, Extent::Cluster)]);
     }
@@ -228,8 +228,8 @@ impl Setup {
         feeder
     }
 
-    /// Serves a page of the operator's own, to those who may GET its path. Each piece is made once the visitor has taken
-    /// those before, so that a long page needs no more memory than a short one.
+    /// Serves a page of the operator's own, to those who may GET its path. Each piece is made once the visitor has
+    /// taken those before, so that a long page needs no more memory than a short one.
     pub fn page<P: Iterator<Item = String> + Send + 'static>(
         &mut self,
         path: &'static str,
@@ -254,8 +254,8 @@ impl Setup {
         self.informers.push(Box::pin(task.map(Ok)));
     }
 
-    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is remembered
-    /// of versions and of objects under way belongs to a history that is no more.
+    /// Calls this after etcd was restored from a backup, once the caches have listed everything anew: what is
+    /// remembered of versions and of objects under way belongs to a history that is no more.
     pub fn on_restore(&mut self, forget: impl Fn() + Send + Sync + 'static) {
         self.on_restore.push(Box::new(forget));
     }

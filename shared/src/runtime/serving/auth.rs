@@ -1,9 +1,9 @@
 //! Authorization: asks the apiserver, by TokenReview and SubjectAccessReview, and keeps its answers for 10 s.
 //!
-//! Anybody can cause reviews, so they have a client of their own with a limit, and nothing else waits behind them. A token
-//! is kept as a hash under a key of this process: a dump of its memory gives nobody a token.
-//! As upstream's delegating authentication and authorization: no token means `system:anonymous`, members of
-//! `system:masters` may see everything, and paths that are always allowed need no review.
+//! Anybody can cause reviews, so they have a client of their own with a limit, and nothing else waits behind them. A
+//! token is kept as a hash under a key of this process: a dump of its memory gives nobody a token. As upstream's
+//! delegating authentication and authorization: no token means `system:anonymous`, members of `system:masters` may see
+//! everything, and paths that are always allowed need no review.
 //! Left out: client certificates, request headers of an aggregator, and retries: the next request asks again.
 //!
 //! Upstream: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go.
@@ -133,7 +133,7 @@ struct Review<S> {
     status: S,
 }
 
-/// What a visitor wants to do.
+/// The action that a client asks permission for.
 #[derive(Clone, Copy)]
 pub(super) enum Access<'a> {
     /// See or change what is under this path.

@@ -29,7 +29,7 @@ pub enum CertificateError {
         flag: &'static str,
         /// Where it is.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         cause: String,
     },
     /// The two files don't belong together, or the key is of no known kind.
@@ -84,7 +84,7 @@ impl ResolvesServerCert for Fixed {
     }
 }
 
-/// What tells that a file is another one now: the target of a mounted Secret's link has another time.
+/// The times and sizes of both files. When a mounted Secret changes, its link's target has another time.
 type Stamp = [Option<(SystemTime, u64)>; 2];
 
 struct Files {

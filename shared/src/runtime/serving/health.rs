@@ -12,7 +12,7 @@ use http::StatusCode;
 
 use super::{Answer, Query};
 
-/// What is asked for.
+/// A health endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Whether to let the process live.

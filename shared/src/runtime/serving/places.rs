@@ -1,8 +1,8 @@
 //! Connections: a number at once, few of them from one address, and always a place for one more.
 //!
 //! The kubelet probes over a new connection each time. So a newcomer is never turned away: where there is no place, one
-//! connection is closed for it. That is one of whoever holds most of them, first one that never asked for anything, then
-//! the one that asked longest ago.
+//! connection is closed for it. That is one of whoever holds most of them, first one that never asked for anything,
+//! then the one that asked longest ago.
 //! Left out: what a connection is; this knows when to close it, and its server does.
 
 use std::collections::BTreeMap;
@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// So many connections at once.
+/// The most connections at once.
 const PLACES: usize = 128;
-/// So many of them from one address.
+/// The most connections of one address.
 const PLACES_OF_ONE: usize = 32;
 
 /// An IPv6 /64 is one host's to choose addresses from, and counts as one.
@@ -70,7 +70,7 @@ impl Taken {
         self.clock
     }
 
-    /// Which connection makes room for one more of this peer, if one must.
+    /// The connection to close for one more of this peer, if one must be closed.
     fn victim(&self, peer: IpAddr) -> Option<u64> {
         let mut held = BTreeMap::<IpAddr, usize>::new();
         for place in self.places.values() {
@@ -132,7 +132,7 @@ mod tests {
         (0..number).map(|_| places.take(address(from))).collect()
     }
 
-    /// Which of these seats were given to others.
+    /// The seats that other connections have now.
     fn closed(seats: &[Seat]) -> Vec<usize> {
         (0..seats.len()).filter(|at| seats[*at].close.is_cancelled()).collect()
     }

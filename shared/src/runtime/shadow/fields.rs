@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use super::write::{Form, Write};
 use crate::api::explain::FieldDifference;
 
-/// So many fields of one write are kept, and so many bytes of a value.
+/// The most fields of one write that are kept, and the most bytes of a value.
 const FIELDS_MAX: usize = 32;
 const VALUE_BYTES_MAX: usize = 1024;
 
-/// What a list's items are called by: the first of these that all of them have.
+/// The fields that name a list's items: the first of these that all items have.
 const NAMES: [&str; 3] = ["type", "name", "uid"];
 /// How a strategic merge patch removes items of a list that are no objects.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
@@ -45,7 +45,7 @@ pub(super) fn differences(write: &Write, live: &Value) -> Vec<FieldDifference> {
     found.0
 }
 
-/// What a PUT to this subresource writes of an object.
+/// The part of an object that a PUT to this subresource writes.
 fn written_part(object: &Value, subresource: &str) -> Value {
     let is_written = |field: &str| match subresource {
         "" => field != "status",
@@ -73,7 +73,7 @@ impl Found {
         }
         match (has, wants) {
             (Some(Value::Object(has)), Some(Value::Object(wants))) => self.object(&path, has, wants, form),
-            // What a patch removes from nothing is no difference.
+            // Removing an absent field is no difference.
             (None, Some(Value::Object(wants))) if form != Form::Whole && !wants.is_empty() => {
                 self.object(&path, &Map::new(), wants, form);
             }

@@ -24,7 +24,7 @@ type Labels = [(&'static str, String); 2];
 /// 1 ms to half a minute, four times as long each.
 const LAG_BUCKETS: [f64; 8] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0, 16.0];
 
-/// What is counted; cheap to clone.
+/// The metrics of a shadow; cheap to clone.
 #[derive(Clone)]
 pub(super) struct ShadowMetrics {
     fulfilled: Family<Labels, Counter>,
@@ -52,7 +52,7 @@ impl ShadowMetrics {
     }
 }
 
-/// What there is at the moment of the scrape.
+/// The values at the moment of the scrape.
 struct Standing(Arc<Mutex<Wishes>>);
 
 impl fmt::Debug for Standing {

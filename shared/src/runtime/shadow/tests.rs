@@ -31,7 +31,7 @@ struct ConfigMap {
     data: Data,
 }
 
-/// What the keeper does about it.
+/// The decision of the keeper.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 struct Data {
     #[serde(default)]
@@ -178,7 +178,7 @@ fn lines(report: &ShadowReport) -> Vec<String> {
     report.differences.iter().map(line).collect()
 }
 
-/// What is found at rest where a ConfigMap wants this.
+/// The differences at rest if a ConfigMap wants this.
 #[track_caller]
 fn check(wants: &'static str, expected: &[&str]) {
     test(async move {

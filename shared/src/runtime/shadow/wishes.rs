@@ -1,7 +1,7 @@
-//! What keys want to write, from sync to sync, and what of it is a difference; a value, told the time.
+//! The writes that keys want, from sync to sync, and which of them are differences. Pure: the time is an argument.
 //!
-//! A key has come to rest when it was not synced for a while, and at the latest when it has wanted the same for a minute.
-//! Each key keeps what its last sync wanted. Left out: asking the cluster.
+//! A key has come to rest when it was not synced for a while, and at the latest when it has wanted the same for a
+//! minute. Each key keeps what its last sync wanted. Left out: asking the cluster.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -20,15 +20,15 @@ pub(super) const REST: Duration = Duration::from_secs(10);
 const RESTLESS: Duration = Duration::from_mins(1);
 /// When a difference is looked at again: what it is about may be gone without an event for its key.
 const ONCE_MORE: Duration = Duration::from_mins(5);
-/// So many differences are kept with their stages and fields; of more it is known how many.
+/// This many differences are kept with their stages and fields; the others are counted.
 const LISTED_MAX: usize = 1000;
-/// So many keys of a queue are told apart; 8 bytes each.
+/// This many keys of a queue are told apart, with 8 bytes each.
 const LOOKED_AT_MAX: usize = 1_000_000;
 
-/// Which key of which queue.
+/// A key of a queue.
 pub(super) type Subject = (&'static str, Key);
 
-/// What all keys want.
+/// The wanted writes of all keys.
 #[derive(Default)]
 pub(super) struct Wishes {
     keys: BTreeMap<Subject, Wanting>,
@@ -40,7 +40,7 @@ pub(super) struct Wishes {
     hashes: RandomState,
 }
 
-/// What one key wants.
+/// The wanted writes of one key.
 struct Wanting {
     synced: Instant,
     wishes: BTreeMap<Target, Wish>,
@@ -60,12 +60,13 @@ enum Standing {
     Counted,
 }
 
-/// What a sync has come to.
+/// The result of a sync.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Synced {
-    /// What is not wanted any more, and after what time; none where only a look has shown it, for it may be so for long.
+    /// What is not wanted any more, and after what time; none where only a look has shown it, for it may be so for
+    /// long.
     pub(super) fulfilled: Vec<(Target, Option<Duration>)>,
-    /// What is a difference, and since when.
+    /// The differences, and since when.
     pub(super) resting: Vec<(Target, Timestamp)>,
     /// When the key is to be looked at once more, should nothing happen.
     pub(super) look: Option<Duration>,
@@ -103,7 +104,7 @@ impl Wishes {
             if is_quiet && !waited.is_zero() || waited >= RESTLESS {
                 synced.resting.push((target.clone(), wish.since));
             } else {
-                // What was found stays until a look at rest replaces it.
+                // A difference stays until a sync at rest replaces it.
                 synced.look = Some(REST);
             }
             wishes.insert(target.clone(), wish);
@@ -129,7 +130,7 @@ impl Wishes {
         }
     }
 
-    /// What a key wanted at rest, with all that is to be told of it.
+    /// The writes that a key wanted at rest, with their decision.
     pub(super) fn found(&mut self, subject: &Subject, target: &Target, difference: Difference) {
         let Some(wish) = self.keys.get_mut(subject).and_then(|wanting| wanting.wishes.get_mut(target)) else { return };
         self.listed -= usize::from(matches!(wish.standing, Standing::Listed(_)));

@@ -35,9 +35,9 @@ pub enum TracesError {
     /// Anything else about the address.
     #[error("cannot use --otlp-endpoint {endpoint:?}: {cause}")]
     Endpoint {
-        /// What was given.
+        /// The value.
         endpoint: String,
-        /// What is wrong.
+        /// The error.
         cause: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a request asks for: its verb as RBAC has it, the object or collection, selectors, and the form of the answer.
+//! A request, decoded: its verb as RBAC has it, the object or collection, selectors, and the form of the answer.
 //!
 //! Left out: impersonation, dry runs, and every query parameter that no controller sends.
 
@@ -30,7 +30,7 @@ pub(super) struct Call {
     pub(super) body: Value,
 }
 
-/// Which objects of a resource a list or a watch is about.
+/// The selectors of a list or a watch.
 #[derive(Clone, Default)]
 pub(super) struct Filter {
     pub(super) namespace: String,
@@ -106,7 +106,7 @@ impl Call {
         !matches!(self.verb, "get" | "list" | "watch") && !matches!(&*self.resource.plural, "events" | "leases")
     }
 
-    /// What is sent of an object.
+    /// The form of an object in the answer.
     pub(super) fn shown(&self, object: &Value) -> Value {
         if self.metadata_only { metadata_only(object) } else { object.clone() }
     }

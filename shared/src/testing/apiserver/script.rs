@@ -1,4 +1,4 @@
-//! What a test says shall happen to requests: refused, changed, their answer lost, or held for a while.
+//! The rules of a test for requests: refused, changed, their answer lost, or held for a while.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::request::Call;
 use super::store::Refusal;
 
-/// What happens to requests of one verb for one resource; it counts them, and without more does nothing else.
+/// A rule for requests of one verb for one resource. It counts them; without an action it does nothing else.
 #[derive(Clone)]
 pub struct Rule {
     state: Arc<Mutex<State>>,
@@ -24,7 +24,7 @@ struct State {
     left: Option<usize>,
 }
 
-/// What a rule does.
+/// The action of a rule.
 #[derive(Clone)]
 pub(super) enum Action {
     Pass,
@@ -95,11 +95,11 @@ impl Rule {
 
     /// Waits until it has met a request.
     pub async fn arrived(&self) {
-        // What it waits for is here as long as it is.
+        // The sender lives as long as this rule.
         let _ = self.met.subscribe().wait_for(|met| *met > 0).await;
     }
 
-    /// What becomes of this request, if the rule is about it.
+    /// The action for this request, if the rule is about it.
     pub(super) fn meet(&self, call: &Call) -> Option<Action> {
         let mut state = self.state();
         if state.verb != call.verb || state.target != call.target() || state.left == Some(0) {

@@ -72,7 +72,7 @@ pub(super) struct Change {
     pub(super) is_deleted: bool,
 }
 
-/// What is stored, and how it came about.
+/// The stored objects and their history.
 #[derive(Default)]
 pub(super) struct Store {
     objects: BTreeMap<Id, Value>,

@@ -53,7 +53,7 @@ async fn a_patch_has_its_preconditions_and_a_subresource_its_own_fields() {
     assert_eq!((&status_only["spec"]["nodeName"], &status_only["status"]["phase"]), (&json!("node"), &json!("Failed")));
     let written = patch(&client, "", PatchType::Merge, both.clone()).await.unwrap();
     assert_eq!(server.get("pods", "default/a").unwrap()["metadata"]["generation"], 2);
-    // What changes nothing is no change.
+    // A write without a difference is no change.
     assert_eq!(patch(&client, "", PatchType::Merge, both).await.unwrap(), written);
 }
 

@@ -104,7 +104,7 @@ impl Watch {
         is_heard
     }
 
-    /// What a change is to this watch: an object that matches no more is deleted to it.
+    /// The watch event of a change: an object that matches no more is deleted for this watch.
     fn kind(&self, change: &Change) -> Option<&'static str> {
         let matched = change.before.as_ref().is_some_and(|before| self.filter.matches(before));
         let matches = !change.is_deleted && self.filter.matches(&change.after);
@@ -134,7 +134,7 @@ impl Watch {
     }
 }
 
-/// What a watch tells of a change: of an object that matches no more its former content, and its new version.
+/// The watch event of a change. An object that matches no more comes with its former content and its new version.
 ///
 /// Upstream: `convertToWatchEvent`, `staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go`.
 fn shown(change: &Change, kind: &str) -> Value {

@@ -26,7 +26,7 @@ pub enum InvalidCron {
     BadLocation {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         error: UnknownTimeZone,
     },
     /// Not five fields.
@@ -40,7 +40,7 @@ pub enum InvalidCron {
     Duration {
         /// With `@every`.
         descriptor: String,
-        /// What is wrong with it.
+        /// The error.
         error: GoValueError,
     },
     /// More than one hyphen.

@@ -14,7 +14,8 @@ use crate::observe::tracker::Tracker;
 use crate::plan::topologycache::ServiceHints;
 use crate::plan::{Config, plan};
 
-/// Services `app-0` to `app-2`, which select the pods of that app, one that selects two labels, and one without selector.
+/// Services `app-0` to `app-2`, which select the pods of that app, one that selects two labels, and one without
+/// selector.
 fn caches() -> Caches {
     let (caches, _) = Caches::new();
     let service =
@@ -32,7 +33,7 @@ fn app(name: &str) -> ObjectBuilder {
     pod.set(&["status", "podIPs"], json!([{ "ip": "10.0.0.1" }]))
 }
 
-/// What the caller gives; what is changed does not depend on it.
+/// The delay of the caller; the effects do not depend on it.
 const DELAY: Duration = Duration::from_secs(3);
 
 /// The Services that are enqueued.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::api::resource::Resource;
 use shared::runtime::discovery::Discovery;
 
-/// What a kind must allow.
+/// The verbs that a kind must allow.
 const VERBS: [&str; 3] = ["delete", "list", "watch"];
 /// Events have no dependents and are many: group and plural. Upstream: `DefaultIgnoredResources`,
 /// `pkg/controller/garbagecollector/graph_builder.go`.

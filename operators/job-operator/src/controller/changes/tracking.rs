@@ -1,5 +1,5 @@
-//! What a change means for the memory of a Job's pods and for the metrics: which finalizers are seen to be gone, and which
-//! pods wait to be counted.
+//! The effects of a change on the memory of a Job's pods and on the metrics: which finalizers are seen to be gone, and
+//! which pods wait to be counted.
 //!
 //! Left out: which key is synced then ([`super`]).
 
@@ -49,7 +49,7 @@ impl TrackingEffects {
 }
 
 impl Caches {
-    /// What a change of a Job means for what is remembered and counted.
+    /// The effects of a change of a Job on the memory and the metrics.
     pub fn tracked_job_changed(change: Change<'_, Job>) -> Vec<TrackingEffect> {
         match change {
             Change::Added(job) => {
@@ -61,7 +61,7 @@ impl Caches {
         }
     }
 
-    /// What a change of a pod means for what is remembered and counted.
+    /// The effects of a change of a pod on the memory and the metrics.
     ///
     /// Upstream: `finalizerRemovalObserved`'s callers, `pkg/controller/job/job_controller.go`.
     pub fn tracked_pod_changed(&self, change: Change<'_, Pod>) -> Vec<TrackingEffect> {

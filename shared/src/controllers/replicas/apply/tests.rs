@@ -60,7 +60,7 @@ impl Room {
         self.writer.apply(&observed, plan(&observed, NOW)).await
     }
 
-    /// What is still expected, and whether the key must wait for a cache.
+    /// The outstanding expectations, and whether the key must wait for a cache.
     fn waits(&self) -> (Option<String>, bool) {
         let key = Key::new("default", "web");
         let outstanding = self.writer.expectations.outstanding(&key, NOW);
