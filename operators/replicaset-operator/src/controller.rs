@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::api::resource::Resource;
 use shared::controllers::replicas::sync::{follow, requeue};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -79,6 +80,10 @@ impl Controller for ReplicaSetController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&ReplicaSet::RESOURCE)
+    }
+
+    fn status_of(&self) -> Option<Resource> {
+        Some(ReplicaSet::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::api::resource::Resource;
 use shared::controllers::replicas::sync::{follow, requeue};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -75,6 +76,10 @@ impl Controller for ReplicationControllerController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&ReplicationController::RESOURCE)
+    }
+
+    fn status_of(&self) -> Option<Resource> {
+        Some(ReplicationController::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

@@ -14,6 +14,7 @@ use tracing::Instrument;
 
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
+use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Behind, Consistency};
@@ -66,6 +67,12 @@ pub trait Controller: Send + Sync + 'static {
     /// What a sync of this key would decide now, stage by stage, as far as no stage needs another's writes or a live read;
     /// none where the caches don't have its object. It changes nothing at all.
     fn preview(&self, key: &Key) -> Vec<Stage>;
+
+    /// The resource whose objects its keys are and whose status nobody else writes, if there is one: a shadow compares when
+    /// that is written and when it was decided.
+    fn status_of(&self) -> Option<Resource> {
+        None
+    }
 
     /// Told when a key is held because a cache has not seen its own writes, with that cache's resource.
     fn held(&self, _resource: &str) {}
