@@ -36,7 +36,7 @@ fn difference() -> Difference {
 fn answered(answer: Answer, report: Option<ShadowReport>, checks: Vec<Check>) -> Preflight {
     let failure = if matches!(answer, Answer::Unfinished | Answer::Failed) { "time was up" } else { "" };
     let (operator, failure) = ("deployment-operator".to_owned(), failure.to_owned());
-    let operators = vec![Inspected { operator, answer, report, failure, checks }];
+    let operators = vec![Inspected { operator, answer, report, documented: Vec::new(), failure, checks }];
     Preflight { time: Timestamp::UNIX_EPOCH, checks: Vec::new(), operators }
 }
 
