@@ -5,6 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use serde_json::json;
+
 use crate::tree::{self, read, write};
 
 /// A file with a list in it: what follows this line up to an empty one.
@@ -14,7 +17,7 @@ struct List {
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 3] = [
+const LISTS: [List; 4] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
@@ -22,7 +25,27 @@ const LISTS: [List; 3] = [
     },
     List { path: "manifests/kustomization.yaml", after: "resources:", line: |operator| format!("  - {operator}") },
     List { path: "docs/operators.md", after: "|---|---|---|", line: row },
+    List {
+        path: "manifests/components/shadow/kustomization.yaml",
+        after: "  # What each may read; `make lists` writes it.",
+        line: read_only,
+    },
 ];
+
+/// The patch that takes every verb but the reading ones from an operator's ClusterRole. One with `resourceNames` stays so.
+fn read_only(operator: &str) -> String {
+    let role = read(&format!("manifests/{operator}/cluster-role.yaml"));
+    let role: ClusterRole = serde_yaml::from_str(&role).unwrap_or_else(|error| panic!("{operator}: {error}"));
+    let mut rules = role.rules.unwrap_or_default();
+    for rule in &mut rules {
+        assert!(rule.verbs.iter().all(|verb| verb != "*"), "{operator}: name the verbs");
+        rule.verbs.retain(|verb| ["get", "list", "watch"].contains(&verb.as_str()));
+    }
+    rules.retain(|rule| !rule.verbs.is_empty());
+    let patch = json!([{"op": "replace", "path": "/rules", "value": rules}]);
+    let target = format!("{{kind: ClusterRole, labelSelector: app.kubernetes.io/name={operator}}}");
+    format!("  - {{target: {target}, patch: '{patch}'}}")
+}
 
 fn row(operator: &str) -> String {
     let stem = operator.strip_suffix("-operator").unwrap_or(operator);
