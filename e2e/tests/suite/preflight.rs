@@ -128,13 +128,9 @@ async fn end_before_ready(scene: &Scene) -> Result<()> {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "api"},
         "spec": {"selector": {"app": "api"}, "ports": [{"port": 80}]}});
     scene.apply(&service).await?;
-    // No kubelet looks after a pod that no node takes.
-    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "api", "labels": {"app": "api"}},
-        "spec": template("api")["spec"]});
-    pod["spec"]["nodeSelector"] = json!({"no": "node"});
+    let metadata = json!({"name": "api", "labels": {"app": "api"}, "annotations": {"pods.e2e/becomes": "never-ready"}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template("api")["spec"]});
     scene.apply(&pod).await?;
-    let runs = json!({"phase": "Running", "podIP": "10.99.0.1", "podIPs": [{"ip": "10.99.0.1"}]});
-    scene.patch_status::<Pod>("api", &json!({"status": runs})).await?;
     scene
         .wait_until("the pod has its place in a slice", DEADLINE, async || {
             let slices = scene.list::<EndpointSlice>("kubernetes.io/service-name=api").await?;
