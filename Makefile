@@ -25,8 +25,7 @@ CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif command -v buildah >/dev/null; then echo buildah; fi)
 
 # The local cluster, the benchmark, and all tests that need a cluster. The profile is release without its slow linking.
-E2E    := cargo run --locked --quiet --profile e2e --package e2e --
-SUITES := $(patsubst e2e/tests/%/main.rs,--test %,$(filter-out %/tidy/main.rs,$(wildcard e2e/tests/*/main.rs)))
+E2E := cargo run --locked --quiet --profile e2e --package e2e --
 
 # Modules that a build script finds, which cargo fmt does not follow.
 LIVES   := $(wildcard e2e/tests/suite/privilege/*.rs)
@@ -96,7 +95,7 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 
 .PHONY: e2e
 e2e: build-e2e ## The e2e suite and the faults on local clusters; TEST=... for those with that in their name
-	cargo test --locked --profile e2e --package e2e $(SUITES) -- $(TESTS_AT_A_TIME) $(TEST)
+	cargo test --locked --profile e2e --package e2e --test suite -- $(TESTS_AT_A_TIME) $(TEST)
 
 .PHONY: e2e-kind
 e2e-kind: images build-e2e ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers
@@ -118,7 +117,7 @@ fmt: ## Formats the code
 .PHONY: lists
 # The metadata are asked for because that notes in Cargo.lock what all-in-one now depends on.
 lists: ## Writes the lists that the operators' folders say, after one was added
-	WRITE_LISTS=1 cargo test --package e2e --test tidy lists
+	WRITE_LISTS=1 cargo test --quiet --package tidy lists
 	cargo metadata --format-version 1 > /dev/null
 
 ##@ Building

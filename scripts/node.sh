@@ -54,16 +54,24 @@ install_operator() {
   kubectl apply -k dist/one-image >/dev/null
 }
 
-# start OPERATOR...: a node where these work; it is stopped when the script ends.
-start() {
+# up CONTROLLERS OPERATOR...: a node for these operators, whose kube-controller-manager runs --controllers=CONTROLLERS; it is
+# stopped when the script ends.
+up() {
+  local controllers=$1
+  shift
   operators=("$@")
-  local controllers='*' operator
-  for operator in "${operators[@]}"; do
-    controllers+=",-${operator%-operator}-controller"
-  done
   trap 'finish $?' EXIT
   eval "$("$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
   step "a node is up, its kube-controller-manager runs --controllers=$controllers"
+}
+
+# start OPERATOR...: a node where these work.
+start() {
+  local controllers='*' operator
+  for operator in "$@"; do
+    controllers+=",-${operator%-operator}-controller"
+  done
+  up "$controllers" "$@"
 
   if [ -n "${ONE_IMAGE:-}" ]; then
     "$realnode" load dist/images/operators.tar >/dev/null
@@ -77,4 +85,23 @@ start() {
     within 30 held_by_another "$operator" ''
   done
   step "the operators run, and each Lease is held"
+}
+
+# start_shadows OPERATOR...: a node where kube-controller-manager does everything, and these run beside it as shadows, from
+# the image that has all.
+start_shadows() {
+  local operator
+  up '*' "$@"
+  "$realnode" load dist/images/operators.tar >/dev/null
+  mkdir -p dist/shadow
+  for operator in "${operators[@]}"; do
+    printf 'resources: [../../manifests/%s]\ncomponents: [../../manifests/components/one-image, ../../manifests/components/shadow]\n' \
+      "$operator" >dist/shadow/kustomization.yaml
+    kubectl apply -k dist/shadow >/dev/null
+  done
+  kubectl apply -k manifests/viewer >/dev/null
+  for operator in "${operators[@]}"; do
+    system rollout status "deployment/$operator" --timeout 120s >/dev/null
+  done
+  step "the shadows run"
 }

@@ -3,14 +3,16 @@
 # upstream's agnhost, of busybox and of this machine's own programs.
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
 #   FOCUS=... for the tests with names that match this regular expression
-# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, dash, netcat-openbsd, curl, wget, util-linux, iptables.
+#   SHADOWS=1 under a whole kube-controller-manager, with the operators beside it as shadows: shows what each found to write
+# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, dash, netcat-openbsd, curl, wget, util-linux, iptables;
+# with SHADOWS also jq.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # shellcheck source=scripts/node.sh
 . scripts/node.sh
 
-for program in go kubectl buildah busybox dash nc.openbsd curl wget nsenter iptables; do
+for program in go kubectl buildah busybox dash nc.openbsd curl wget nsenter iptables ${SHADOWS:+jq}; do
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
@@ -81,15 +83,61 @@ refuse_services() {
   done
 }
 leave() {
+  [ -z "${follower:-}" ] || kill "$follower" || true
   refuse_services --delete || true
   finish "$1"
 }
 
-start "$@"
+# ask OPERATOR PATH: the answer of its shadow.
+ask() {
+  local address
+  address=$(system get pods --selector "app.kubernetes.io/name=$1" --output 'jsonpath={.items[0].status.podIP}')
+  curl --silent --show-error --insecure --fail --header "Authorization: Bearer $token" "https://$address:10257$2"
+}
+
+# Differences go with their objects, and tests delete theirs: so the shadows are asked all the time. One line for each
+# difference, with what is the same in all its tellings.
+follow_shadows() {
+  local operator
+  while true; do
+    for operator in "${operators[@]}"; do
+      ask "$operator" /debug/shadow | jq --compact-output '.differences[] + {operator: .operator}' >>"$shadows/seen.jsonl" || true
+    done
+    sort --unique --output "$shadows/seen.jsonl" "$shadows/seen.jsonl"
+    sleep 1
+  done
+}
+
+show_shadows() {
+  local operator
+  for operator in "${operators[@]}"; do
+    ask "$operator" /debug/shadow >"$shadows/$operator.json"
+    ask "$operator" /metrics >"$shadows/$operator.metrics"
+    jq --raw-output '"\(.operator): looked at \(.lookedAt), \(.moving) moving, \(.differences | length) differences"' "$shadows/$operator.json"
+  done
+  step "differences at rest while the tests ran: $(wc --lines <"$shadows/seen.jsonl")"
+  jq --compact-output . "$shadows/seen.jsonl"
+}
+
+if [ -n "${SHADOWS:-}" ]; then
+  shadows=dist/shadows
+  rm -rf "$shadows"
+  mkdir -p "$shadows"
+  touch "$shadows/seen.jsonl"
+  start_shadows "$@"
+  token=$(system create token operators-viewer --duration 4h)
+else
+  start "$@"
+fi
 services=$(kubectl get servicecidr kubernetes --output 'jsonpath={.spec.cidrs[0]}')
 trap 'leave $?' EXIT
 refuse_services --insert
 load_images
 step "the tests have their images"
+if [ -n "${SHADOWS:-}" ]; then
+  follow_shadows &
+  follower=$!
+fi
 scripts/conformance.sh ${FOCUS:+"$FOCUS"}
 step "all passed"
+[ -z "${SHADOWS:-}" ] || show_shadows

@@ -15,6 +15,7 @@ pub mod namespace;
 pub mod object;
 pub mod owner;
 pub mod pod;
+pub mod protobuf;
 pub mod quantity;
 pub mod raw;
 pub mod resource;

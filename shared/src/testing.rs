@@ -5,7 +5,10 @@
 
 pub mod apiserver;
 mod objects;
+pub mod on_demand;
 pub mod properties;
+pub mod protobuf;
+pub mod replicas;
 pub mod running;
 
 pub use objects::{ObjectBuilder, object, pod, uid};

@@ -77,6 +77,23 @@ pub(super) struct Target {
     pub(super) what: &'static str,
     pub(super) wanted: &'static str,
     pub(super) figure: fn(&Figures) -> f64,
+    pub(super) of_all: OfAll,
+}
+
+/// How one figure of all steps is made of each step's.
+#[derive(Clone, Copy)]
+pub(super) enum OfAll {
+    Sum,
+    Most,
+}
+
+impl OfAll {
+    pub(super) fn of(self, figures: impl Iterator<Item = f64>) -> f64 {
+        match self {
+            Self::Sum => figures.sum(),
+            Self::Most => figures.fold(0.0, f64::max),
+        }
+    }
 }
 
 /// How soon a contestant does something about what happens.
@@ -156,6 +173,10 @@ impl<'a> Bench<'a> {
         Ok(Self { options, about, cluster, client, running, others, measured: Vec::new() })
     }
 
+    fn contestant(&self) -> Contestant {
+        self.running.contestant()
+    }
+
     pub(super) fn into_measured(self) -> Vec<Measured> {
         self.measured
     }
@@ -199,7 +220,7 @@ impl<'a> Bench<'a> {
             cpu: total.cpu,
             apiserver_cpu: apiserver_after.saturating_sub(apiserver_before),
             peak_bytes: total.peak_rss,
-            resident_bytes: match self.running.contestant() {
+            resident_bytes: match self.contestant() {
                 Contestant::Operators => total.pss,
                 Contestant::Unthrottled | Contestant::Throttled => total.rss,
             },
@@ -223,7 +244,7 @@ impl<'a> Bench<'a> {
 
     fn keep(&mut self, step: &'static str, figures: Figures) {
         Progress::default().finish(&format!("  {step}: {figures}"));
-        self.measured.push(Measured { contestant: self.running.contestant(), step, figures });
+        self.measured.push(Measured { contestant: self.contestant(), step, figures });
     }
 
     /// Starts the contestant.

@@ -6,6 +6,7 @@ mod begin;
 mod deletion;
 mod faults;
 mod kinds;
+mod lists;
 mod namespaces;
 mod owners;
 mod pods;

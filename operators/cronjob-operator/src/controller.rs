@@ -11,7 +11,7 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::decisions::{Decisions, first_stage};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -21,8 +21,8 @@ use crate::flags::Flags;
 use crate::metrics::CreationSkew;
 use crate::objects::CronJob;
 use crate::observe::edits::Edits;
-use crate::observe::{Caches, Informers, Observed, live_where_they_differ};
-use crate::plan::{plan, plan_look};
+use crate::observe::{Caches, Informers, live_where_they_differ};
+use crate::plan::{plan, plan_live_read};
 use crate::status::next_status;
 
 /// The operator as a process.
@@ -76,10 +76,10 @@ impl Controller for CronJobController {
             self.writer.control.forget(key, None);
             return Ok(Requeue::Done);
         };
-        let observed = match plan_look(&observed) {
+        let observed = match plan_live_read(&observed) {
             None => observed,
-            Some(look) => {
-                self.decisions.record(self.clock.now(), key, &look);
+            Some(live_read) => {
+                self.decisions.record(self.clock.now(), key, &live_read);
                 live_where_they_differ(&self.writer.control, observed).await?
             }
         };
@@ -109,10 +109,7 @@ impl Controller for CronJobController {
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let observed = self.caches.observe(key, &self.edits);
-        let decided = |observed: &Observed| match plan_look(observed) {
-            Some(look) => stage(&look),
-            None => stage(&plan(observed, self.clock.now())),
-        };
-        observed.iter().map(decided).collect()
+        let first = |observed| first_stage(plan_live_read(observed), || plan(observed, self.clock.now()));
+        observed.iter().map(first).collect()
     }
 }

@@ -22,7 +22,7 @@ use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::decisions::{self, LiveRead, Reasoned};
 use shared::runtime::events::EventType;
 use shared::runtime::flags::GoDuration;
 
@@ -127,14 +127,7 @@ pub struct Start {
     pub replace: Vec<Deletion>,
 }
 
-/// That the apiserver is asked before anything is decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// Why.
-    pub reason: Unknown,
-}
-
-/// What a look has to tell.
+/// What the caches leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
@@ -147,15 +140,15 @@ pub enum Unknown {
     },
 }
 
-/// Plans a look where the status and the cache of Jobs differ.
-pub fn plan_look(observed: &Observed) -> Option<Look> {
+/// Plans a live read where the status and the cache of Jobs differ.
+pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Unknown>> {
     let is_unlisted = |job: &&Arc<Job>| job.ended.is_none() && !observed.cron_job.has_active(job.metadata.uid);
     let is_missing = |active: &&JobReference| observed.jobs.iter().all(|job| job.metadata.uid != active.uid);
     let unlisted: Vec<Text> = observed.owned().filter(is_unlisted).map(|job| Text::new(job.metadata.name())).collect();
     let active = observed.cron_job.status.active.iter();
     let missing: Vec<Text> = active.filter(is_missing).map(|job| Text::new(&job.name)).collect();
     let differ = !unlisted.is_empty() || !missing.is_empty();
-    differ.then_some(Look { reason: Unknown::Active { unlisted, missing } })
+    differ.then_some(LiveRead { step: "read anew", reason: Unknown::Active { unlisted, missing } })
 }
 
 /// Decides one sync.
@@ -346,19 +339,7 @@ impl fmt::Display for Plan {
     }
 }
 
-impl Reasoned for Look {
-    fn reason(&self) -> impl decisions::Reason {
-        &self.reason
-    }
-}
-
 impl decisions::Reason for Unknown {}
-
-impl fmt::Display for Look {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "read anew ({})", self.reason)
-    }
-}
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cronjob_operator::apply::{Outcome, Started};
 use cronjob_operator::objects::{CronJob, CronJobStatus, Ended, Job, JobReference};
 use cronjob_operator::observe::Observed;
-use cronjob_operator::plan::{Left, Plan, Run, plan, plan_look};
+use cronjob_operator::plan::{Left, Plan, Run, plan, plan_live_read};
 use cronjob_operator::status::next_status;
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -610,13 +610,13 @@ mod reasons {
     fn the_apiserver_is_asked_only_where_status_and_cache_differ() {
         let listed = active(cron_job(HOURLY), &["running"]);
         let running = |owner: &CronJob| vec![job("running", owner)];
-        assert_eq!(plan_look(&observed(&listed, running)), None);
+        assert_eq!(plan_live_read(&observed(&listed, running)), None);
         let over = |owner: &CronJob| vec![ended(job("over", owner), "Complete", None, None)];
-        assert_eq!(plan_look(&observed(&cron_job(HOURLY), over)), None);
+        assert_eq!(plan_live_read(&observed(&cron_job(HOURLY), over)), None);
         let others = |_: &CronJob| vec![job("running", &cron_job(HOURLY).uid_of("another").build::<CronJob>())];
-        assert_eq!(plan_look(&observed(&cron_job(HOURLY), others)), None);
+        assert_eq!(plan_live_read(&observed(&cron_job(HOURLY), others)), None);
 
-        let look = |observed: Observed| stage(&plan_look(&observed).unwrap());
+        let look = |observed: Observed| stage(&plan_live_read(&observed).unwrap());
         let missing = look(alone(&listed));
         assert_eq!(missing.text, "read anew (running is listed, but not known)");
         assert_eq!(missing.reason, json!({ "active": { "unlisted": [], "missing": ["running"] } }));

@@ -8,6 +8,7 @@ use cronjob_operator::controller::CronJobOperator;
 use serde_json::json;
 use shared::api::explain::KeyState;
 use shared::testing::apiserver::Server;
+use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
 use shared::testing::{NOW, object};
@@ -82,12 +83,6 @@ fn a_watch_that_stands_still_starts_no_job_that_is_forbidden() {
     });
 }
 
-/// Requests for Jobs that are no writes and are not about one Job.
-fn reads_of_jobs(server: &Server) -> Vec<String> {
-    let requests = server.requests().into_iter();
-    requests.filter(|line| line.starts_with("list jobs") || line.starts_with("watch jobs")).collect()
-}
-
 /// A Job of nobody in a namespace without a CronJob.
 fn add_elsewhere(server: &Server) {
     server.add(&object("batch/v1", "Job", "other").namespace("elsewhere").set(&["spec"], json!({})));
@@ -98,40 +93,17 @@ fn jobs_are_followed_only_where_there_is_a_cron_job() {
     test(async {
         let server = Server::new();
         add_elsewhere(&server);
-        let running = Running::start::<CronJobOperator>(&server, &[]);
-        running.at_rest().await;
-        assert_eq!(reads_of_jobs(&server), [""; 0]);
-        add(&server);
-        running.pass(Duration::from_secs(90)).await;
-        assert_eq!(reads_of_jobs(&server), ["list jobs default/", "watch jobs default/"]);
-        server.delete("cronjobs", "default/hello");
-        running.pass(Duration::from_mins(6)).await;
-        let before = reads_of_jobs(&server).len();
-        running.pass(Duration::from_mins(30)).await;
-        assert_eq!(reads_of_jobs(&server).len(), before, "nobody needs them any more");
-        add(&server);
-        running.at_rest().await;
-        assert_eq!(reads_of_jobs(&server)[before..], ["list jobs default/", "watch jobs default/"]);
+        let remove = |server: &Server| server.delete("cronjobs", "default/hello");
+        is_followed_only_while_needed::<CronJobOperator>(&server, "jobs default/", add, remove).await;
     });
 }
 
 #[test]
 fn the_first_cron_job_waits_for_its_jobs_however_they_come() {
-    test(async {
-        for (code, reason) in [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")] {
-            let server = Server::new();
-            let running = Running::start::<CronJobOperator>(&server, &[]);
-            running.at_rest().await;
-            let refused = server.on("list", "jobs").answer(code, reason, "no");
-            add(&server);
-            running.pass(Duration::from_secs(90)).await;
-            assert!(refused.count() > 1, "{reason}");
-            assert_eq!(server.writes(), [""; 0], "nothing is known of Jobs yet");
-            server.on("list", "jobs");
-            running.pass(Duration::from_secs(60)).await;
-            assert_eq!(server.count("create jobs"), 1, "what was due meanwhile is started, and forbids another");
-        }
-    });
+    let then = |server: &Server| {
+        assert_eq!(server.count("create jobs"), 1, "what was due meanwhile is started, and forbids another");
+    };
+    test(the_first_one_waits::<CronJobOperator>(&[], "jobs", add, then));
 }
 
 #[test]
@@ -166,15 +138,11 @@ fn one_that_goes_and_comes_again_finds_its_jobs() {
         let running = Running::start::<CronJobOperator>(&server, &[]);
         add(&server);
         running.pass(Duration::from_secs(70)).await;
-        for pause in [Duration::from_secs(1), Duration::from_mins(7), Duration::from_mins(60)] {
-            let hello = server.get("cronjobs", "default/hello").unwrap();
-            server.delete("cronjobs", "default/hello");
-            running.pass(pause).await;
-            add(&server);
-            server.change("cronjobs", "default/hello", |new| new["status"] = hello["status"].clone());
-            running.pass(Duration::from_secs(130)).await;
+        let then = |server: &Server, pause| {
             assert_eq!(server.keys("jobs").len(), 1, "{pause:?}: the one that runs forbids another");
-        }
+        };
+        let hello = ("cronjobs", "default/hello");
+        it_goes_and_comes_again((&server, &running), hello, |_| (), Duration::from_secs(130), then).await;
         assert_eq!(server.count("create jobs"), 1);
     });
 }

@@ -217,6 +217,7 @@ fn as_created(new: &NewReplicaSet, written: Written) -> ReplicaSet {
             generation: metadata.generation,
             creation: metadata.creation,
             deletion: metadata.deletion,
+            deletion_grace_seconds: metadata.deletion_grace_seconds,
             labels: metadata.labels,
             annotations: annotations.clone(),
             controller: metadata.controller,

@@ -10,7 +10,7 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::decisions::{Decisions, first_stage, stage};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -70,7 +70,7 @@ impl Controller for DeploymentController {
             return Ok(Requeue::Done);
         };
         let observed = self.claim(observed).await?;
-        let observed = self.look_for_pods(observed).await?;
+        let observed = self.list_pods(observed).await?;
         let (observed, outcome) = self.carry_out(observed).await;
         let (observed, outcome) = self.after_creation(observed, outcome).await;
 
@@ -90,9 +90,9 @@ impl Controller for DeploymentController {
         let is_settled = status.is_none() && outcome.scope == StatusScope::Rollout;
         // What is written comes back as an event.
         let check = is_settled.then(|| progress::next_check(&observed, &observed.deployment.status, now)).flatten();
-        let look = recreate::next_look(&observed, now);
+        let live_read = recreate::next_live_read(&observed, now);
         let check = check.map(|delay| (delay, "its progress deadline"));
-        Ok(Requeue::earliest([check, look.map(|delay| (delay, "the end of its old pods"))]))
+        Ok(Requeue::earliest([check, live_read.map(|delay| (delay, "the end of its old pods"))]))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -110,11 +110,7 @@ impl Controller for DeploymentController {
             return vec![stage(&claim)];
         }
         let (observed, now) = (observed.claimed(claim.owned), self.clock.now());
-        let decided = match recreate::plan_look(&observed, now) {
-            Some(look) => stage(&look),
-            None => stage(&plan(&observed, now)),
-        };
-        vec![decided]
+        vec![first_stage(recreate::plan_live_read(&observed, now), || plan(&observed, now))]
     }
 }
 
@@ -130,10 +126,10 @@ impl DeploymentController {
     }
 
     /// The second stage, where what is to be done depends on pods of which no status tells.
-    async fn look_for_pods(&self, observed: Observed) -> anyhow::Result<Observed> {
+    async fn list_pods(&self, observed: Observed) -> anyhow::Result<Observed> {
         let now = self.clock.now();
-        let Some(look) = recreate::plan_look(&observed, now) else { return Ok(observed) };
-        self.decisions.record(now, &observed.deployment.metadata.key, &look);
+        let Some(live_read) = recreate::plan_live_read(&observed, now) else { return Ok(observed) };
+        self.decisions.record(now, &observed.deployment.metadata.key, &live_read);
         let pods = live_pods(&self.writer.control, &observed.deployment).await?;
         Ok(observed.with_live_pods(pods))
     }

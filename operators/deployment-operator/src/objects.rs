@@ -362,28 +362,18 @@ pub struct ReplicaSetStatus {
 /// A pod that has not ended, as a list gives it.
 #[derive(Debug, Deserialize)]
 pub struct Pod {
-    metadata: PodMeta,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PodMeta {
-    #[serde(flatten)]
-    common: Meta,
-    #[serde(default)]
-    deletion_grace_period_seconds: Option<i64>,
+    metadata: Meta,
 }
 
 impl Pod {
     /// Whose it is.
     pub fn controller_uid(&self) -> Option<Uid> {
-        self.metadata.common.controller_uid()
+        self.metadata.controller_uid()
     }
 
     /// Since when it has been ending; none if it is not to end. Its deletionTimestamp is when its grace is over.
     pub fn ending_since(&self) -> Option<Timestamp> {
-        let PodMeta { common, deletion_grace_period_seconds } = &self.metadata;
-        let grace = u64::try_from(deletion_grace_period_seconds.unwrap_or(0)).unwrap_or(0);
-        common.deletion?.timestamp().checked_sub(Duration::from_secs(grace)).ok()
+        let grace = u64::try_from(self.metadata.deletion_grace_seconds).unwrap_or(0);
+        self.metadata.deletion?.timestamp().checked_sub(Duration::from_secs(grace)).ok()
     }
 }

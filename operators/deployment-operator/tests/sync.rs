@@ -8,6 +8,7 @@ use deployment_operator::controller::DeploymentOperator;
 use serde_json::{Value, json};
 use shared::api::explain::Stage;
 use shared::testing::apiserver::Server;
+use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object, pod};
@@ -326,19 +327,9 @@ fn replica_sets_are_followed_only_while_there_is_a_deployment() {
         let server = Server::new();
         let spec = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "db" } }, "template": template("db") });
         server.add(&object("apps/v1", "ReplicaSet", "db").label("app", "db").set(&["spec"], spec));
-        let reads = || server.count("list replicasets") + server.count("watch replicasets");
-        let running = start(&server);
-        running.at_rest().await;
-        assert_eq!(reads(), 0);
-        add(&server);
-        running.at_rest().await;
+        let remove = |server: &Server| server.delete("deployments", KEY);
+        is_followed_only_while_needed::<DeploymentOperator>(&server, "replicasets", add, remove).await;
         assert_eq!(server.keys("replicasets").len(), 2);
-        assert_eq!(reads(), 2, "a list and a watch");
-        server.delete("deployments", KEY);
-        running.pass(Duration::from_mins(6)).await;
-        let before = reads();
-        running.pass(Duration::from_mins(30)).await;
-        assert_eq!(reads(), before, "nobody needs them any more");
     });
 }
 
@@ -350,21 +341,15 @@ fn add_orphan(server: &Server) {
 
 #[test]
 fn the_first_deployment_waits_for_its_replica_sets_however_they_come() {
-    test(async {
-        for (code, reason) in [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")] {
-            let server = Server::new();
-            let running = start(&server);
-            running.at_rest().await;
-            let refused = server.on("list", "replicasets").answer(code, reason, "no").times(3);
-            add_orphan(&server);
-            add(&server);
-            running.pass(Duration::from_secs(1)).await;
-            assert_eq!(server.writes(), [""; 0], "nothing is known of ReplicaSets yet");
-            running.at_rest().await;
-            assert_eq!((refused.count(), server.keys("replicasets").len()), (3, 1), "{reason}");
-            assert_eq!(server.count("create replicasets"), 0, "the one there is is adopted");
-        }
-    });
+    let first = |server: &Server| {
+        add_orphan(server);
+        add(server);
+    };
+    let then = |server: &Server| {
+        assert_eq!(server.keys("replicasets").len(), 1);
+        assert_eq!(server.count("create replicasets"), 0, "the one there is is adopted");
+    };
+    test(the_first_one_waits::<DeploymentOperator>(&[], "replicasets", first, then));
 }
 
 #[test]
@@ -399,13 +384,9 @@ fn one_that_goes_and_comes_again_finds_its_replica_sets() {
         add_recreating(&server);
         running.at_rest().await;
         follow_new(&server);
-        for pause in [Duration::from_secs(1), Duration::from_mins(7), Duration::from_mins(60)] {
-            server.delete("deployments", KEY);
-            running.pass(pause).await;
-            add_recreating(&server);
-            running.at_rest().await;
-            assert_eq!(server.keys("replicasets").len(), 1, "{pause:?}");
-        }
+        let then = |server: &Server, pause| assert_eq!(server.keys("replicasets").len(), 1, "{pause:?}");
+        let web = ("deployments", KEY);
+        it_goes_and_comes_again((&server, &running), web, |_| (), Duration::from_secs(5), then).await;
         assert_eq!(server.count("create replicasets"), 1, "none was made twice");
         server.delete("deployments", KEY);
         running.pass(Duration::from_mins(60)).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use endpointslice_operator::EndpointSliceOperator;
 use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
+use shared::testing::on_demand::{it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
 use shared::testing::{object, pod};
@@ -102,9 +103,14 @@ fn add_what_needs_nothing(server: &Server) {
     server.add(&object("v1", "Service", "elsewhere").set(&["spec"], name));
     server.add(&object("v1", "Node", "another"));
     server.add(&pod("other"));
+    add_left_slice(server, "elsewhere");
+}
+
+/// A slice that an operator made for this Service before.
+fn add_left_slice(server: &Server, service: &str) {
     let slice = object("discovery.k8s.io/v1", "EndpointSlice", "left").set(&["addressType"], "IPv4");
     let manager = ("endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io");
-    server.add(&slice.label("kubernetes.io/service-name", "elsewhere").label(manager.0, manager.1));
+    server.add(&slice.label("kubernetes.io/service-name", service).label(manager.0, manager.1));
 }
 
 /// The resources that were listed or watched since `before`, each once.
@@ -148,20 +154,17 @@ fn nothing_but_services_is_followed_until_one_selects_pods() {
 
 #[test]
 fn the_first_one_waits_for_all_it_needs_however_that_comes() {
+    let first = |server: &Server| {
+        add_left_slice(server, "web");
+        add_service(server);
+        (1..=2).for_each(|n| add_pod(server, n));
+    };
+    let then = |server: &Server| {
+        assert_eq!((server.keys("endpointslices").len(), endpoints(server)), (1, 2));
+    };
     test(async {
-        for (code, reason) in [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")] {
-            for resource in ON_DEMAND {
-                let server = with_two_endpoints().await;
-                let before = server.writes();
-                let refused = server.on("list", resource).answer(code, reason, "no").times(3);
-                let running = start(&server);
-                running.pass(Duration::from_secs(1)).await;
-                assert_eq!(server.writes(), before, "nothing is known of {resource} yet: {reason}");
-                running.at_rest().await;
-                running.pass(SECONDS).await;
-                assert_eq!(refused.count(), 3, "{resource}: {reason}");
-                assert_eq!(server.writes(), before, "all was as it is to be: {resource}, {reason}");
-            }
+        for resource in ON_DEMAND {
+            the_first_one_waits::<EndpointSliceOperator>(&FLAGS, resource, first, then).await;
         }
     });
 }
@@ -213,17 +216,14 @@ fn one_that_goes_and_comes_again_finds_its_slices() {
         let server = with_two_endpoints().await;
         let running = start(&server);
         running.at_rest().await;
-        for pause in [Duration::from_secs(1), Duration::from_mins(7), Duration::from_mins(60)] {
-            let service = server.get("services", SERVICE).unwrap();
-            server.delete("services", SERVICE);
-            running.pass(pause).await;
+        let meanwhile = |server: &Server| {
             server.delete("pods", "default/web-2");
-            running.pass(pause).await;
-            add_pod(&server, 2);
-            server.add(&object("v1", "Service", "web").set(&["spec"], service["spec"].clone()));
-            running.pass(SECONDS).await;
-            assert_eq!((server.keys("endpointslices").len(), endpoints(&server)), (1, 2), "{pause:?}");
-        }
+            add_pod(server, 2);
+        };
+        let then = |server: &Server, pause| {
+            assert_eq!((server.keys("endpointslices").len(), endpoints(server)), (1, 2), "{pause:?}");
+        };
+        it_goes_and_comes_again((&server, &running), ("services", SERVICE), meanwhile, SECONDS, then).await;
         assert_eq!(server.count("create endpointslices"), 1);
     });
 }

@@ -21,7 +21,6 @@ use crate::apply::memory::Memory;
 use crate::objects::pod::Pod;
 use crate::objects::{CONTROLLER_UID, Job};
 use crate::plan::backoff::BackoffRecord;
-use crate::plan::orphan::Look;
 
 /// The caches of this operator.
 pub struct Caches {
@@ -134,10 +133,11 @@ impl Caches {
     }
 }
 
-/// The same, with the Job as the apiserver has it.
-pub(crate) async fn live_job(control: &Control, observed: OrphanPod, look: &Look) -> anyhow::Result<OrphanPod> {
-    let job = match control.get::<Job>(&JOBS, &look.job).await {
-        Ok(live) => Some(live).filter(|live| live.metadata.uid == look.uid).map(Arc::new),
+/// The same, with the Job as the apiserver has it. Another Job of the name is another pod's.
+pub(crate) async fn live_job(control: &Control, observed: OrphanPod) -> anyhow::Result<OrphanPod> {
+    let Some(owner) = observed.pod.job() else { return Ok(observed) };
+    let job = match control.get::<Job>(&JOBS, &Key::new(observed.pod.metadata.namespace(), &owner.name)).await {
+        Ok(live) => Some(live).filter(|live| live.metadata.uid == owner.uid).map(Arc::new),
         Err(error) if error.is_not_found() => None,
         Err(error) => return Err(error).context("cannot look whether the Job is there"),
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use job_operator::controller::JobOperator;
 use serde_json::{Value, json};
 use shared::testing::apiserver::Server;
+use shared::testing::on_demand::the_first_one_waits;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object, pod, uid};
@@ -118,21 +119,15 @@ fn pods_are_followed_only_while_a_job_counts_them() {
 
 #[test]
 fn the_first_job_waits_for_its_pods_however_they_come() {
-    test(async {
-        for (code, reason) in [(403, "Forbidden"), (500, "InternalError"), (410, "Expired")] {
-            let server = Server::new();
-            let running = start(&server);
-            running.at_rest().await;
-            let refused = server.on("list", "pods").answer(code, reason, "no").times(3);
-            server.add(&pod("pi-a").label(LABEL, &uid("pi").to_string()));
-            add(&server, "pi", 2);
-            running.pass(Duration::from_millis(500)).await;
-            assert_eq!(server.writes(), [""; 0], "nothing is known of pods yet");
-            running.at_rest().await;
-            assert_eq!((refused.count(), server.keys("pods").len()), (3, 2), "{reason}");
-            assert_eq!(server.count("create pods"), 1, "one was there to be adopted");
-        }
-    });
+    let first = |server: &Server| {
+        server.add(&pod("pi-a").label(LABEL, &uid("pi").to_string()));
+        add(server, "pi", 2);
+    };
+    let then = |server: &Server| {
+        assert_eq!(server.keys("pods").len(), 2);
+        assert_eq!(server.count("create pods"), 1, "one was there to be adopted");
+    };
+    test(the_first_one_waits::<JobOperator>(&[], "pods", first, then));
 }
 
 #[test]

@@ -1,26 +1,16 @@
-//! Wiring, and one sync from observation to status.
+//! Wiring. One sync is the same for both kinds that keep a number of pods: [`shared::controllers::replicas::sync`].
 //!
-//! Left out: which event wakes which key, which is [`shared::controllers::replicas::changes`]' for both kinds.
+//! Left out: which event wakes which key, which is [`shared::controllers::replicas::changes`]'.
 
 use std::sync::Arc;
 
-use shared::api::explain::{Stage, Subject};
-use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
-use shared::controllers::replicas::sync::{follow, requeue};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::controllers::replicas::sync::ReplicaController;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
-use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::metrics::ReplicaSetMetrics;
 use crate::objects::ReplicaSet;
-use crate::observe::Caches;
-use crate::plan::{Reason, plan};
-use crate::status::next_status;
 
 /// The operator as a process.
 pub struct ReplicaSetOperator;
@@ -35,64 +25,8 @@ impl Operator for ReplicaSetOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("replicaset", Backoff::default());
-        let (caches, writer) = follow(setup, &queue);
         let metrics = ReplicaSetMetrics::register(setup.metrics());
-        let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
-        let controller = Arc::new(ReplicaSetController { caches, writer, clock, decisions, metrics });
-        setup.work(controller, &queue, flags.concurrent_replicaset_syncs);
-    }
-}
-
-/// Syncs ReplicaSets.
-pub struct ReplicaSetController {
-    caches: Arc<Caches<ReplicaSet>>,
-    writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
-    metrics: ReplicaSetMetrics,
-}
-
-impl Controller for ReplicaSetController {
-    /// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
-    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let now = self.clock.now();
-        let Some(observed) = self.caches.observe(&self.writer.expectations, key, now) else {
-            self.writer.forget(key);
-            return Ok(Requeue::Done);
-        };
-        let plan = plan(&observed, now);
-        self.decisions.record(now, key, &plan);
-        if let Reason::InvalidSelector { error } = &plan.reason {
-            // An edit brings it back; until then there is nothing to say of it.
-            tracing::warn!(%key, %error, "invalid selector");
-            return Ok(Requeue::Done);
-        }
-        self.metrics.observe_deletions(&plan, now);
-        let outcome = self.writer.apply(&observed, plan).await;
-
-        let now = self.clock.now();
-        let status = next_status(&observed, &outcome, now);
-        if let Some(status) = &status {
-            self.writer.write_status(&observed, status).await?;
-        }
-        requeue(&observed, outcome, status.as_ref(), now)
-    }
-
-    fn key_of(&self, object: &Subject) -> Option<Key> {
-        object.key_of(&ReplicaSet::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(ReplicaSet::RESOURCE)
-    }
-
-    fn preview(&self, key: &Key) -> Vec<Stage> {
-        let now = self.clock.now();
-        let observed = self.caches.observe(&self.writer.expectations, key, now);
-        observed.iter().map(|observed| stage(&plan(observed, now))).collect()
-    }
-
-    fn held(&self, resource: &str) {
-        self.metrics.observe_held(resource);
+        let controller = ReplicaController::<ReplicaSet, _>::new(setup, &queue, metrics);
+        setup.work(Arc::new(controller), &queue, flags.concurrent_replicaset_syncs);
     }
 }

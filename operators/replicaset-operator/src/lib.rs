@@ -1,8 +1,8 @@
 //! Keeps as many pods of each ReplicaSet as it asks for.
 //!
-//! Reading order: [`objects`] (the view) → [`controller`] (one sync) → [`observe`] → [`plan`] → [`apply`] → [`status`].
-//! The last four are the same for a ReplicaSet and a `ReplicationController`, so they are [`shared::controllers::replicas`]'; here is
-//! what is a ReplicaSet's own. Upstream: `pkg/controller/replicaset`.
+//! Reading order: [`objects`] (the view) → [`controller`] (the wiring) → [`sync`] → [`observe`] → [`plan`] → [`apply`] →
+//! [`status`]. The last five are the same for a ReplicaSet and a `ReplicationController`, so they are
+//! [`shared::controllers::replicas`]'; here is what is a ReplicaSet's own. Upstream: `pkg/controller/replicaset`.
 //! Left out: templates and rollouts (the Deployment's), and pods of a ReplicaSet that is being deleted (the garbage
 //! collector's).
 
@@ -11,4 +11,4 @@ pub mod flags;
 pub mod metrics;
 pub mod objects;
 
-pub use shared::controllers::replicas::{apply, observe, plan, status};
+pub use shared::controllers::replicas::{apply, observe, plan, status, sync};

@@ -8,6 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::pod::PodView;
 use shared::controllers::replicas::pod::Pod;
+use shared::controllers::replicas::sync::ReplicaMetrics;
 use shared::runtime::metrics::Metrics;
 
 use crate::plan::Plan;
@@ -40,16 +41,16 @@ impl ReplicaSetMetrics {
         metrics.register(STALE_SYNC_SKIPS, STALE_SYNC_SKIPS_HELP, stale_sync_skips.clone());
         Self { age_ratio, stale_sync_skips }
     }
+}
 
-    /// Counts what a plan deletes.
-    pub fn observe_deletions(&self, plan: &Plan, now: Timestamp) {
+impl ReplicaMetrics for ReplicaSetMetrics {
+    fn observe_deletions(&self, plan: &Plan, now: Timestamp) {
         for ratio in deletion_age_ratios(plan, now) {
             self.age_ratio.observe(ratio);
         }
     }
 
-    /// Counts a sync that was put off; `resource` as upstream prints it, such as `replicasets.apps`.
-    pub fn observe_held(&self, resource: &str) {
+    fn observe_held(&self, resource: &str) {
         let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
         let labels = [("group", group.to_owned()), ("resource", resource.to_owned())];
         self.stale_sync_skips.get_or_create(&labels).inc();

@@ -13,7 +13,7 @@ use shared::api::resource::NAMESPACES;
 use shared::runtime::cache::Progress;
 use shared::runtime::client::load_ca;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::decisions::{Decisions, first_stage};
 use shared::runtime::flags::SharedFlags;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
@@ -25,8 +25,8 @@ use crate::flags::Flags;
 use crate::metrics::SyncMetrics;
 use crate::objects::{CONFIG_MAPS, ROOT_CA_CONFIG_MAP};
 use crate::observe::root_ca::{RootCa, RootCaFile};
-use crate::observe::{Caches, Informers, live_where_wrong};
-use crate::plan::{LiveRead, plan};
+use crate::observe::{Caches, Informers, live_config_map};
+use crate::plan::{plan, plan_live_read};
 
 /// Upstream's.
 const WORKERS: usize = 1;
@@ -115,7 +115,7 @@ impl Controller for PublisherController {
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let observed = self.caches.observe(key, self.root_ca.current());
-        vec![observed.wrong().map_or_else(|| stage(&plan(&observed)), |wrong| stage(&LiveRead(wrong)))]
+        vec![first_stage(plan_live_read(&observed), || plan(&observed))]
     }
 }
 
@@ -123,7 +123,13 @@ impl PublisherController {
     /// Upstream: `syncNamespace`, `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
     async fn publish(&self, key: &Key) -> anyhow::Result<()> {
         let observed = self.caches.observe(key, self.root_ca.current());
-        let observed = live_where_wrong(&self.writer.control, observed).await?;
+        let observed = match plan_live_read(&observed) {
+            None => observed,
+            Some(live_read) => {
+                self.decisions.record(self.clock.now(), key, &live_read);
+                live_config_map(&self.writer.control, observed).await?
+            }
+        };
         let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
         let Outcome { error } = self.writer.apply(&observed, plan).await;

@@ -79,11 +79,8 @@ impl Caches {
     }
 }
 
-/// The same; if the cached ConfigMap is wrong, the apiserver is asked for it: what is written back has every field.
-pub(crate) async fn live_where_wrong(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-    if observed.wrong().is_none() {
-        return Ok(observed);
-    }
+/// The same, with the ConfigMap as the apiserver has it.
+pub(crate) async fn live_config_map(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let live = match control.get_raw(&CONFIG_MAPS, &config_map_key(&observed.namespace)).await {
         Ok(live) => Some(live),
         Err(error) if error.is_not_found() => None,

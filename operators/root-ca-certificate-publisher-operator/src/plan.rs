@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{CA_CERT, ConfigMap, DESCRIPTION, DESCRIPTION_ANNOTATION, ROOT_CA_CONFIG_MAP};
 use crate::observe::Observed;
@@ -63,21 +63,6 @@ impl Reasoned for Plan {
     }
 }
 
-/// The first stage of a sync that finds a ConfigMap wrong in the cache.
-pub struct LiveRead(pub Wrong);
-
-impl Reasoned for LiveRead {
-    fn reason(&self) -> impl decisions::Reason {
-        Reason::Wrong { what: self.0 }
-    }
-}
-
-impl fmt::Display for LiveRead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "read {ROOT_CA_CONFIG_MAP} anew ({})", self.reason())
-    }
-}
-
 /// What is wrong with a ConfigMap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +71,12 @@ pub enum Wrong {
     Data,
     /// It does not say what it is for.
     Description,
+}
+
+/// Plans to read the ConfigMap anew where the cached one is wrong: what is written back has every field.
+pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
+    let what = observed.wrong()?;
+    Some(LiveRead { step: "read kube-root-ca.crt anew", reason: Reason::Wrong { what } })
 }
 
 /// Decides for one namespace. One that is being deleted gets no ConfigMap any more; one that it still has is set right,

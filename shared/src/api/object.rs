@@ -20,7 +20,7 @@ use crate::api::time::Time;
 /// A view of one kind: how an operator sees it.
 pub trait Object: DeserializeOwned + Send + Sync + 'static {
     /// What its annotations are read into.
-    type Annotations;
+    type Annotations: Send + Sync;
     /// The lean metadata.
     fn meta(&self) -> &Meta<Self::Annotations>;
 }
@@ -318,6 +318,8 @@ pub struct Meta<A = NoAnnotations> {
     pub creation: Option<Time>,
     /// Set while it is being deleted.
     pub deletion: Option<Time>,
+    /// How many seconds before that its end began; 0 where it has none.
+    pub deletion_grace_seconds: i64,
     /// Its labels.
     pub labels: Labels,
     /// What the view reads from the annotations.
@@ -414,6 +416,7 @@ enum Field {
     Generation,
     CreationTimestamp,
     DeletionTimestamp,
+    DeletionGracePeriodSeconds,
     Labels,
     Annotations,
     OwnerReferences,
@@ -436,6 +439,9 @@ impl<A> RawMeta<A> {
             Field::Generation => meta.generation = map.next_value()?,
             Field::CreationTimestamp => meta.creation = map.next_value()?,
             Field::DeletionTimestamp => meta.deletion = map.next_value()?,
+            Field::DeletionGracePeriodSeconds => {
+                meta.deletion_grace_seconds = map.next_value::<Option<i64>>()?.unwrap_or_default();
+            }
             Field::Labels => meta.labels = map.next_value()?,
             Field::Annotations => meta.annotations = map.next_value::<Option<A>>()?.unwrap_or_default(),
             Field::OwnerReferences => {
@@ -464,6 +470,7 @@ impl<A: Default> Default for Meta<A> {
             generation: 0,
             creation: None,
             deletion: None,
+            deletion_grace_seconds: 0,
             labels: Labels::default(),
             annotations: A::default(),
             controller: None,

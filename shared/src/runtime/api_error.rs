@@ -2,9 +2,12 @@
 //!
 //! Left out: retries. A 429 with `Retry-After` is waited out by [`crate::runtime::client`]; all else is the queue's business.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
+
+use crate::api::protobuf;
 
 /// Why a request did not bring what was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -97,11 +100,14 @@ pub struct StatusCause {
 }
 
 impl Status {
-    /// Reads the body of an unsuccessful answer; a body that is no `Status` becomes the message.
+    /// Reads the body of an unsuccessful answer, which comes in a form that was asked for; a body that is no `Status` becomes the message.
     pub fn from_body(code: u16, body: &[u8]) -> Self {
-        let status = serde_json::from_slice::<Self>(body).ok().filter(|status| status.code != 0);
-        status.unwrap_or_else(|| {
-            let text = String::from_utf8_lossy(body);
+        let (status, text) = if protobuf::is_protobuf(body) {
+            (protobuf::status(body).and_then(Self::deserialize), Cow::Borrowed(""))
+        } else {
+            (serde_json::from_slice(body), String::from_utf8_lossy(body))
+        };
+        status.ok().filter(|status| status.code != 0).unwrap_or_else(|| {
             let text = text.trim();
             let message = if text.is_empty() { format!("the server answered {code}") } else { text.to_owned() };
             Self { code, reason: String::new(), message, details: None }

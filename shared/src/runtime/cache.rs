@@ -161,6 +161,14 @@ impl<'a, T> Change<'a, T> {
             Self::Updated { new, .. } => new,
         }
     }
+
+    /// The newest state, unless the object is gone.
+    pub fn existing(&self) -> Option<&'a Arc<T>> {
+        match self {
+            Self::Added(object) | Self::Updated { new: object, old: _ } => Some(object),
+            Self::Deleted(_) => None,
+        }
+    }
 }
 
 impl<T: Object> Cache<T> {

@@ -7,6 +7,8 @@
 //! Left out: history beyond that (logs at `--v=2` and traces have it), and anything that reads decisions back to decide:
 //! this is for people only.
 
+mod reason;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::{self, Display, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +18,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::explain::{Decision, Failure, Outcome, Stage, Version};
-use crate::api::object::{Key, Kind, Object, ResourceVersion};
-use crate::api::owner::Claim;
+use crate::api::object::{Key, Kind, ResourceVersion};
 use crate::api::resource::Resource;
 use crate::runtime::shadow;
+
+pub use self::reason::{LiveRead, Reason, Reasoned};
 
 /// So many records of a key are kept.
 const OF_KEY_MAX: usize = 4;
@@ -31,49 +34,14 @@ const WRITES_MAX: usize = 4;
 const BYTES_MAX: usize = 256 * 1024;
 const RECORD_BYTES: usize = 256;
 
-/// Why something is done, or nothing is: an enum with a case for each reason, whose fields say what it is about. Programs
-/// read its JSON, people its text.
-pub trait Reason: Display + Serialize {}
-
-impl<R: Reason + ?Sized> Reason for &R {}
-
-/// A plan, or a stage of one, as it is noted: no decision without a reason.
-pub trait Reasoned: Display {
-    /// Why it is what it is, also where it is to do nothing.
-    fn reason(&self) -> impl Reason;
-}
-
 /// A stage as it is shown before anything is done.
 pub fn stage(plan: &impl Reasoned) -> Stage {
     Noted::new(plan).into()
 }
 
-/// Why objects are adopted or released.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Claiming {
-    /// The owner's selector matches those that have no controller, and does not match the others, which it controls.
-    Selector {
-        /// How many become its own.
-        adopt: usize,
-        /// How many are its own no more.
-        release: usize,
-    },
-}
-
-impl Display for Claiming {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Selector { adopt, release } = self;
-        write!(f, "the selector matches {adopt} more and {release} fewer")
-    }
-}
-
-impl Reason for Claiming {}
-
-impl<T: Object> Reasoned for Claim<T> {
-    fn reason(&self) -> impl Reason {
-        Claiming::Selector { adopt: self.adopt.len(), release: self.release.len() }
-    }
+/// The stage that a sync begins with: the live read, if there is one.
+pub fn first_stage<P: Reasoned>(live_read: Option<LiveRead<impl Reason>>, plan: impl FnOnce() -> P) -> Stage {
+    live_read.map_or_else(|| stage(&plan()), |live_read| stage(&live_read))
 }
 
 /// A change of an object that led to a sync.

@@ -291,9 +291,9 @@ impl<T: Object> InformerBuilder<T> {
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
         let source = Source {
+            streams_list: !accept.has_protobuf_lists(&resource),
             resource,
             namespace: Text::default(),
-            streams_list: true,
             accept,
             field_selector,
             label_selector,

@@ -34,7 +34,7 @@ use self::script::Action;
 pub use self::script::Rule;
 use self::store::{Id, Refusal, Store, text};
 use self::watch::Watches;
-use super::{NOW, ObjectBuilder};
+use super::{NOW, ObjectBuilder, protobuf};
 use crate::api::resource::{
     DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource,
 };
@@ -326,7 +326,7 @@ impl Server {
         };
         let action = self.state().meet(&call, connection)?;
         if let Err(refusal) = action.before(&call).await {
-            return Ok(answer(refusal.code, &refusal.body));
+            return Ok(refuse(&call, &refusal));
         }
         if connection.is_cut() {
             return Err(io::ErrorKind::ConnectionReset.into());
@@ -340,8 +340,8 @@ impl Server {
         let done = self.state().carry_out(&call, self.now());
         match (action, done) {
             (Action::Lose, _) => Err(io::ErrorKind::ConnectionReset.into()),
-            (_, Ok(object)) => Ok(answer(if call.verb == "create" { 201 } else { 200 }, &object)),
-            (_, Err(refusal)) => Ok(answer(refusal.code, &refusal.body)),
+            (_, Ok(object)) => Ok(show(&call, &object)),
+            (_, Err(refusal)) => Ok(refuse(&call, &refusal)),
         }
     }
 
@@ -458,8 +458,30 @@ impl State {
     }
 }
 
+/// What was asked for, in its form: protobuf, where there are tables for it.
+fn show(call: &Call, object: &Value) -> Response<Body> {
+    let code = if call.verb == "create" { 201 } else { 200 };
+    match protobuf::list(object).filter(|_| call.is_for_protobuf) {
+        Some(list) => answer_bytes(code, list),
+        None => answer(code, object),
+    }
+}
+
+/// A refusal comes in the form that was asked for.
+fn refuse(call: &Call, refusal: &Refusal) -> Response<Body> {
+    if call.is_for_protobuf {
+        answer_bytes(refusal.code, protobuf::status(&refusal.body))
+    } else {
+        answer(refusal.code, &refusal.body)
+    }
+}
+
 fn answer(code: u16, body: &Value) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed_unsync());
+    answer_bytes(code, body.to_string().into())
+}
+
+fn answer_bytes(code: u16, body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Full::new(body).boxed_unsync());
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }

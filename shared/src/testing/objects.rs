@@ -2,13 +2,14 @@
 //!
 //! Left out: validation. A test may build what no apiserver would store.
 
+use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::NOW;
+use super::{NOW, protobuf};
 use crate::api::object::{Kind, Uid};
 use crate::api::pod::DeletionCost;
 
@@ -47,6 +48,11 @@ pub struct ObjectBuilder(Value);
 
 #[expect(clippy::return_self_not_must_use, reason = "a builder's methods are of no use but in a chain")]
 impl ObjectBuilder {
+    /// An object that there was, such as one that is added again.
+    pub(super) fn of(json: Value) -> Self {
+        Self(json)
+    }
+
     /// Sets the field at this path (`["spec", "replicas"]`), and the objects on the way to it.
     pub fn set(mut self, path: &[&str], value: impl Into<Value>) -> Self {
         *path.iter().fold(&mut self.0, |at, field| {
@@ -153,10 +159,18 @@ impl ObjectBuilder {
         &self.0
     }
 
-    /// The JSON, read into a view.
-    pub fn build<T: DeserializeOwned>(&self) -> Arc<T> {
-        match serde_json::from_str(&self.0.to_string()) {
-            Ok(view) => Arc::new(view),
+    /// The JSON, read into a view. A pod is read from protobuf, too, and both must be the same.
+    pub fn build<T: DeserializeOwned + PartialEq + fmt::Debug>(&self) -> Arc<T> {
+        let view: T = self.expect(serde_json::from_str(&self.0.to_string()));
+        if self.0["kind"] == "Pod" {
+            assert_eq!(self.expect(protobuf::read_pod::<T>(&self.0)), view, "as protobuf and as JSON: {}", self.0);
+        }
+        Arc::new(view)
+    }
+
+    fn expect<T>(&self, read: serde_json::Result<T>) -> T {
+        match read {
+            Ok(view) => view,
             #[expect(clippy::panic, reason = "a fixture that does not read is a broken test")]
             Err(error) => panic!("{error}: {}", self.0),
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
-use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::decisions::{self, LiveRead};
 
 use super::sync::{ReplicaSets, plan_cleanup, plan_creation, plan_revision};
 use super::{Draft, Plan, Reason, Scale, StatusScope, Why, plan, progress};
@@ -67,13 +67,6 @@ fn names<'a>(replica_sets: impl IntoIterator<Item = &'a Arc<ReplicaSet>>) -> Vec
     replica_sets.into_iter().map(|replica_set| Text::new(replica_set.metadata.name())).collect()
 }
 
-/// That pods are listed before anything else is decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// Why.
-    pub reason: Unknown,
-}
-
 /// What a list of pods has to tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -86,7 +79,7 @@ pub enum Unknown {
 }
 
 /// Plans a list where the plan would be another one if no old pod ran, and only that can tell.
-pub fn plan_look(observed: &Observed, now: Timestamp) -> Option<Look> {
+pub fn plan_live_read(observed: &Observed, now: Timestamp) -> Option<LiveRead<Unknown>> {
     let is_open = |replica_set: &&Arc<ReplicaSet>| replica_set.may_run_pods().is_none();
     if observed.spec().strategy != Strategy::Recreate || !observed.replica_sets.iter().any(|set| is_open(&set)) {
         return None;
@@ -94,22 +87,10 @@ pub fn plan_look(observed: &Observed, now: Timestamp) -> Option<Look> {
     let without = observed.clone().with_live_pods(LivePods::new());
     let depends = !plan(observed, now).does_what(&plan(&without, now));
     let replica_sets = names(ReplicaSets::of(observed).old.into_iter().filter(is_open));
-    depends.then_some(Look { reason: Unknown::OldPods { replica_sets } })
-}
-
-impl Reasoned for Look {
-    fn reason(&self) -> impl decisions::Reason {
-        &self.reason
-    }
+    depends.then_some(LiveRead { step: "list pods", reason: Unknown::OldPods { replica_sets } })
 }
 
 impl decisions::Reason for Unknown {}
-
-impl fmt::Display for Look {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "list pods ({})", self.reason)
-    }
-}
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,7 +101,7 @@ impl fmt::Display for Unknown {
 
 /// When to look again at old pods that no status tells of. The longer the last one has been ending, the longer its end may
 /// still take.
-pub fn next_look(observed: &Observed, now: Timestamp) -> Option<Duration> {
+pub fn next_live_read(observed: &Observed, now: Timestamp) -> Option<Duration> {
     let pods = observed.live_pods.as_ref()?;
     let sets = ReplicaSets::of(observed);
     let since = sets.old.iter().filter_map(|old| pods.get(&old.metadata.uid)).max()?;

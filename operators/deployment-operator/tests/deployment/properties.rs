@@ -7,7 +7,7 @@ use deployment_operator::objects::{self, annotations};
 use deployment_operator::observe::Observed;
 use deployment_operator::plan::deployment_util::{max_replicas, max_unavailable};
 use deployment_operator::plan::reason::Reason;
-use deployment_operator::plan::recreate::plan_look;
+use deployment_operator::plan::recreate::plan_live_read;
 use deployment_operator::plan::{Plan, Step, plan};
 use deployment_operator::status::{StatusPatch, calculate_status};
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ impl World {
     fn observe(&self) -> Observed {
         let sets = self.sets.iter().cloned().map(Arc::new).collect();
         let observed = Observed::new(Arc::new(self.deployment.clone()), sets);
-        if plan_look(&observed, at(self.second)).is_some() {
+        if plan_live_read(&observed, at(self.second)).is_some() {
             return observed.with_live_pods(self.sets_with_pods().map(|uid| (uid, None)).collect());
         }
         observed

@@ -1,7 +1,7 @@
 //! Why a plan is what it is, as programs read it.
 
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::recreate::plan_look;
+use deployment_operator::plan::recreate::plan_live_read;
 use serde_json::{Value, json};
 use shared::runtime::decisions::stage;
 
@@ -59,7 +59,7 @@ fn pods_of_old_sets_are_waited_for_by_name() {
     check(&recreate.with(&sets), "complete; status: rollout");
 
     let silent = set("v2", 0).status("terminatingReplicas", Value::Null);
-    let look = plan_look(&recreate.with(&[silent, set("v3", 0)]), now()).unwrap();
+    let look = plan_live_read(&recreate.with(&[silent, set("v3", 0)]), now()).unwrap();
     let look = stage(&look);
     assert_eq!(look.text, "list pods (no status tells whether pods are left of web-v2)");
     assert_eq!(look.reason, json!({ "oldPods": { "replicaSets": ["web-v2"] } }));

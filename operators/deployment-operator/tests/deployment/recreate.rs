@@ -1,7 +1,7 @@
 //! The strategy Recreate.
 
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::recreate::{next_look, plan_look};
+use deployment_operator::plan::recreate::{next_live_read, plan_live_read};
 use serde_json::Value;
 
 use crate::builders::*;
@@ -61,7 +61,7 @@ fn where_a_status_leaves_it_open_a_list_tells() {
 
 #[test]
 fn pods_are_asked_for_only_where_the_plan_depends_on_them() {
-    let asks = |observed: &Observed| plan_look(observed, now()).is_some();
+    let asks = |observed: &Observed| plan_live_read(observed, now()).is_some();
     let recreate = deployment("v2", 3).recreate();
     let sets = [open("v1"), set("v2", 0)];
     assert!(asks(&recreate.with(&sets)));
@@ -85,10 +85,10 @@ fn the_longer_the_last_pod_has_been_ending_the_later_the_next_look() {
     let recreate = deployment("v2", 3).recreate();
     let sets = [open("v0"), open("v1"), set("v2", 0)];
     let check_look = |pods: &[(&str, Option<i64>)], expected: Option<u64>| {
-        let look = next_look(&recreate.with_pods(&sets, pods), now());
+        let look = next_live_read(&recreate.with_pods(&sets, pods), now());
         assert_eq!(look.map(|look| look.as_secs()), expected, "{pods:?}");
     };
-    assert_eq!(next_look(&recreate.with(&sets), now()), None);
+    assert_eq!(next_live_read(&recreate.with(&sets), now()), None);
     check_look(&[], None);
     check_look(&[("v2", None)], None);
     check_look(&[("v1", None)], Some(1));

@@ -8,14 +8,14 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::PODS;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::decisions::{Decisions, first_stage};
 use shared::runtime::queue::Queue;
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::orphan::{Outcome, Writer};
 use crate::controller::changes::{BATCH, SYNC_JOB_BATCH_PERIOD};
-use crate::observe::{Caches, OrphanPod, live_job};
-use crate::plan::orphan::{plan_look, plan_orphan};
+use crate::observe::{Caches, live_job};
+use crate::plan::orphan::{plan_live_read, plan_orphan};
 
 /// Syncs pods that may have lost the Job which counts them.
 pub(super) struct OrphanPodController {
@@ -32,11 +32,11 @@ impl Controller for OrphanPodController {
         let Some(observed) = self.caches.observe_orphan(&self.writer.control, key).await? else {
             return Ok(Requeue::Done);
         };
-        let observed = match plan_look(&observed) {
+        let observed = match plan_live_read(&observed) {
             None => observed,
-            Some(look) => {
-                self.decisions.record(self.clock.now(), key, &look);
-                live_job(&self.writer.control, observed, &look).await?
+            Some(live_read) => {
+                self.decisions.record(self.clock.now(), key, &live_read);
+                live_job(&self.writer.control, observed).await?
             }
         };
         let plan = plan_orphan(&observed);
@@ -56,10 +56,6 @@ impl Controller for OrphanPodController {
     /// Most pods are nobody's here: only of those that are followed anything can be said without a live read.
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let observed = self.caches.cached_orphan(key);
-        let decided = |observed: &OrphanPod| match plan_look(observed) {
-            Some(look) => stage(&look),
-            None => stage(&plan_orphan(observed)),
-        };
-        observed.iter().map(decided).collect()
+        observed.iter().map(|observed| first_stage(plan_live_read(observed), || plan_orphan(observed))).collect()
     }
 }

@@ -8,7 +8,6 @@ use std::fmt;
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 use shared::api::intern::Text;
 use shared::api::object::{ControllerRef, Meta};
 use shared::api::pod::container::{ContainerStatus, InitContainer, sidecars};
@@ -188,19 +187,11 @@ struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Deserialize)]
 struct Raw<'a> {
-    #[serde(borrow)]
-    metadata: &'a RawValue,
+    metadata: Meta<JobAnnotations>,
     #[serde(borrow, default)]
     spec: RawSpec<'a>,
     #[serde(borrow, default)]
     status: RawStatus<'a>,
-}
-
-/// A field of the metadata that [`Meta`] does not keep.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawDeletion {
-    deletion_grace_period_seconds: i64,
 }
 
 #[derive(Default, Deserialize)]
@@ -242,12 +233,8 @@ fn failed_with(container: &ContainerStatus<'_>) -> Option<i32> {
 impl<'de> Deserialize<'de> for Pod {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
-        let json = metadata.get();
-        let metadata: Meta<JobAnnotations> = serde_json::from_str(json).map_err(serde::de::Error::custom)?;
         let finish = status.finish(&spec).or_else(|| {
-            let RawDeletion { deletion_grace_period_seconds: grace } = serde_json::from_str(json).unwrap_or_default();
-            let deletion = metadata.deletion?;
-            Some(Time::from_second(deletion.second().saturating_sub(grace)))
+            Some(Time::from_second(metadata.deletion?.second().saturating_sub(metadata.deletion_grace_seconds)))
         });
         Ok(Self {
             is_assigned: !spec.node_name.is_empty(),

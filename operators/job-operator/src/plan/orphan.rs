@@ -9,8 +9,7 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::api::intern::Text;
-use shared::api::object::{Key, Uid};
-use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::Job;
 use crate::objects::pod::Pod;
@@ -101,18 +100,7 @@ pub fn plan_orphan(observed: &OrphanPod) -> OrphanPlan {
     OrphanPlan::Disown(Reason::NotSelected { job: name })
 }
 
-/// That a Job is read before anything is decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// Which.
-    pub job: Key,
-    /// Its identity: another Job of the name is another pod's.
-    pub uid: Uid,
-    /// Why.
-    pub reason: Unknown,
-}
-
-/// What a look at a Job has to tell.
+/// What the caches leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Unknown {
@@ -123,16 +111,12 @@ pub enum Unknown {
     },
 }
 
-/// Plans a look at the Job where the cache may not have it yet: pods are watched apart from Jobs, so a pod may be seen before
+/// Plans to read the Job where the cache may not have it yet: pods are watched apart from Jobs, so a pod may be seen before
 /// its Job.
-pub fn plan_look(observed: &OrphanPod) -> Option<Look> {
+pub fn plan_live_read(observed: &OrphanPod) -> Option<LiveRead<Unknown>> {
     let OrphanPod { pod, job, is_cached: _, is_job_cached } = observed;
     let owner = pod.job().filter(|_| job.is_none() && !is_job_cached && pod.has_tracking_finalizer())?;
-    Some(Look {
-        job: Key::new(pod.metadata.namespace(), &owner.name),
-        uid: owner.uid,
-        reason: Unknown::Job { job: owner.name.clone() },
-    })
+    Some(LiveRead { step: "read its Job", reason: Unknown::Job { job: owner.name.clone() } })
 }
 
 /// A selector that cannot be read may select it.
@@ -177,18 +161,6 @@ impl fmt::Display for Reason {
 }
 
 impl decisions::Reason for Unknown {}
-
-impl Reasoned for Look {
-    fn reason(&self) -> impl decisions::Reason {
-        &self.reason
-    }
-}
-
-impl fmt::Display for Look {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "read its Job ({})", self.reason)
-    }
-}
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use job_operator::observe::OrphanPod;
 use job_operator::plan::ending::Cause;
-use job_operator::plan::orphan::{plan_look, plan_orphan};
+use job_operator::plan::orphan::{plan_live_read, plan_orphan};
 use job_operator::plan::plan;
 use serde_json::{Value, json};
 use shared::runtime::decisions::stage;
@@ -170,11 +170,11 @@ fn a_pod_that_may_have_lost_its_job_names_it() {
     assert_eq!(stage(&untracked).reason, "notTracked");
 
     let behind = OrphanPod { is_job_cached: false, ..observed(&pod("a", "Running"), None) };
-    let look = stage(&plan_look(&behind).unwrap());
+    let look = stage(&plan_live_read(&behind).unwrap());
     assert_eq!(
         (look.text.as_str(), look.reason),
         ("read its Job (the cache may not have pi yet)", json!({ "job": { "job": "pi" } }))
     );
-    assert_eq!(plan_look(&observed(&pod("a", "Running"), None)), None);
-    assert_eq!(plan_look(&OrphanPod { job: Some(job(1, 1).build()), ..behind }), None);
+    assert_eq!(plan_live_read(&observed(&pod("a", "Running"), None)), None);
+    assert_eq!(plan_live_read(&OrphanPod { job: Some(job(1, 1).build()), ..behind }), None);
 }

@@ -15,16 +15,8 @@ use crate::objects::Namespace;
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 pub(super) fn namespace_changed(change: Change<'_, Namespace>) -> Vec<Effect> {
-    match change {
-        Change::Added(namespace) | Change::Updated { old: _, new: namespace }
-            if namespace.metadata.is_being_deleted() =>
-        {
-            vec![Effect::EnqueueAfter(
-                namespace.metadata.key.clone(),
-                GRACE_PERIOD,
-                "the grace period after its last change",
-            )]
-        }
-        Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
-    }
+    let purpose = "the grace period after its last change";
+    let deleted = change.existing().filter(|namespace| namespace.metadata.is_being_deleted());
+    let key = deleted.map(|namespace| namespace.metadata.key.clone());
+    key.map(|key| Effect::EnqueueAfter(key, GRACE_PERIOD, purpose)).into_iter().collect()
 }

@@ -2,6 +2,7 @@
 
 use replicaset_operator::metrics::{ReplicaSetMetrics, deletion_age_ratios};
 use replicaset_operator::plan::plan;
+use shared::controllers::replicas::sync::ReplicaMetrics;
 use shared::runtime::metrics::Metrics;
 use shared::testing::{NOW, ObjectBuilder, ago};
 

@@ -14,12 +14,8 @@ use crate::observe::Caches;
 impl Caches {
     /// Upstream: `namespaceAdded` and `namespaceUpdated`, `pkg/controller/serviceaccount/serviceaccounts_controller.go`.
     pub(crate) fn namespace_changed(&self, change: Change<'_, Namespace>) -> Vec<Effect> {
-        match change {
-            Change::Added(namespace) | Change::Updated { new: namespace, .. } => {
-                vec![Effect::Enqueue(namespace.metadata.key.clone(), Cause::Event)]
-            }
-            Change::Deleted(_) => Vec::new(),
-        }
+        let key = change.existing().map(|namespace| namespace.metadata.key.clone());
+        key.map(|key| Effect::Enqueue(key, Cause::Event)).into_iter().collect()
     }
 
     /// Upstream: `serviceAccountDeleted`, `pkg/controller/serviceaccount/serviceaccounts_controller.go`.

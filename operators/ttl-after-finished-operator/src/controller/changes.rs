@@ -14,11 +14,7 @@ use crate::plan::is_of_interest;
 impl Caches {
     /// Upstream: `addJob` and `updateJob`, `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go`.
     pub(crate) fn job_changed(&self, change: Change<'_, Job>) -> Vec<Effect> {
-        match change {
-            Change::Added(job) | Change::Updated { new: job, .. } if is_of_interest(job) => {
-                vec![Effect::Enqueue(job.metadata.key.clone(), Cause::Event)]
-            }
-            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
-        }
+        let job = change.existing().filter(|job| is_of_interest(job));
+        job.map(|job| Effect::Enqueue(job.metadata.key.clone(), Cause::Event)).into_iter().collect()
     }
 }

@@ -16,14 +16,10 @@ impl Caches {
     /// Upstream: `addNode`, `updateNode` and `deleteNode`, `pkg/controller/ttl/ttl_controller.go`; all but the last
     /// enqueue every Node there.
     pub fn node_changed(&self, change: Change<'_, Node>) -> Vec<Effect> {
-        match change {
-            Change::Added(node) | Change::Updated { new: node, .. } => {
-                let key = &node.metadata.key;
-                let planned = self.observe(key).map(|observed| plan(&observed));
-                let is_wrong = matches!(planned, Some(Plan::Annotate { .. }));
-                is_wrong.then(|| Effect::Enqueue(key.clone(), Cause::Event)).into_iter().collect()
-            }
-            Change::Deleted(_) => Vec::new(),
-        }
+        let Some(node) = change.existing() else { return Vec::new() };
+        let key = &node.metadata.key;
+        let planned = self.observe(key).map(|observed| plan(&observed));
+        let is_wrong = matches!(planned, Some(Plan::Annotate { .. }));
+        is_wrong.then(|| Effect::Enqueue(key.clone(), Cause::Event)).into_iter().collect()
     }
 }

@@ -9,7 +9,7 @@ use crate::api::object::Meta;
 use crate::api::resource::REPLICA_SETS;
 use crate::testing::{ObjectBuilder, object};
 
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub(crate) struct Set {
     metadata: Meta,
     #[serde(deserialize_with = "ReplicaSpec::with_label_selector")]

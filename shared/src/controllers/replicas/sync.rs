@@ -1,6 +1,6 @@
-//! What the controllers of both kinds wire together: informers, handlers, the writer, and when to look again.
+//! One sync from observation to status, the same for each kind, and its wiring.
 //!
-//! Left out: the sync itself, which each operator's `controller.rs` shows on one screen.
+//! Left out: the process around it, its flags and its metrics, which are each operator's.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,15 +11,98 @@ use jiff::Timestamp;
 use super::ReplicaOwner;
 use super::apply::{Outcome, Writer};
 use super::observe::{Caches, Informers, Observed};
-use super::status::{MIN_READY, ReplicaStatus, next_check};
+use super::plan::{Plan, Reason, plan};
+use super::status::{MIN_READY, ReplicaStatus, next_check, next_status};
+use crate::api::explain::{Stage, Subject};
+use crate::api::object::Key;
+use crate::api::resource::Resource;
 use crate::controllers::pod_control::PodControl;
+use crate::runtime::clock::Clock;
+use crate::runtime::decisions::{Decisions, stage};
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
-use crate::runtime::worker::Requeue;
+use crate::runtime::worker::{Controller, Requeue};
 
-/// Declares that owners are followed, and pods while there is an owner; that what changes them fills `queue`. Gives what
-/// a sync reads and what it writes with.
-pub fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>, Writer) {
+/// What upstream counts of one kind besides what every operator counts.
+pub trait ReplicaMetrics: Send + Sync + 'static {
+    /// Counts what a plan deletes.
+    fn observe_deletions(&self, plan: &Plan, now: Timestamp);
+
+    /// Counts a sync that was put off; `resource` as upstream prints it, such as `replicasets.apps`.
+    fn observe_held(&self, resource: &str);
+}
+
+/// Nothing is counted.
+impl ReplicaMetrics for () {
+    fn observe_deletions(&self, _: &Plan, _: Timestamp) {}
+
+    fn observe_held(&self, _: &str) {}
+}
+
+/// Syncs owners of a kind.
+pub struct ReplicaController<T, M> {
+    caches: Arc<Caches<T>>,
+    writer: Writer,
+    clock: Clock,
+    decisions: Decisions,
+    metrics: M,
+}
+
+impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
+    /// A controller for the keys of this queue, which owners and pods fill.
+    pub fn new(setup: &mut Setup, queue: &Queue, metrics: M) -> Self {
+        let (caches, writer) = follow(setup, queue);
+        Self { caches, writer, clock: setup.clock(), decisions: setup.decisions(queue), metrics }
+    }
+}
+
+impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> {
+    /// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let now = self.clock.now();
+        let Some(observed) = self.caches.observe(&self.writer.expectations, key, now) else {
+            self.writer.forget(key);
+            return Ok(Requeue::Done);
+        };
+        let plan = plan(&observed, now);
+        self.decisions.record(now, key, &plan);
+        if let Reason::InvalidSelector { error } = &plan.reason {
+            // An edit brings it back; until then there is nothing to say of it.
+            tracing::warn!(%key, %error, "invalid selector");
+            return Ok(Requeue::Done);
+        }
+        self.metrics.observe_deletions(&plan, now);
+        let outcome = self.writer.apply(&observed, plan).await;
+
+        let now = self.clock.now();
+        let status = next_status(&observed, &outcome, now);
+        if let Some(status) = &status {
+            self.writer.write_status(&observed, status).await?;
+        }
+        requeue(&observed, outcome, status.as_ref(), now)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&T::RESOURCE)
+    }
+
+    fn status_of(&self) -> Option<Resource> {
+        Some(T::RESOURCE)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        let now = self.clock.now();
+        let observed = self.caches.observe(&self.writer.expectations, key, now);
+        observed.iter().map(|observed| stage(&plan(observed, now))).collect()
+    }
+
+    fn held(&self, resource: &str) {
+        self.metrics.observe_held(resource);
+    }
+}
+
+/// Follows owners, and pods while there is an owner; their changes fill `queue`.
+fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>, Writer) {
     let (caches, Informers { mut owners, mut pods }) = Caches::new();
     let caches = Arc::new(caches);
     let control = setup.control(queue);

@@ -71,7 +71,7 @@ impl Consistency {
         let mut newest: HashMap<Uid, ResourceVersion> = HashMap::new();
         let Follow { resource, field_selector, label_selector, .. } = &**follow;
         let selection = Selection { field_selector, label_selector };
-        each_of(&self.client, &resource.collection_path(namespace), selection, Accept::Metadata, |found: Written| {
+        each_of(&self.client, resource, namespace, selection, Accept::Metadata, |found: Written| {
             if let Some(owner) = found.metadata.controller_uid() {
                 let version = newest.entry(owner).or_default();
                 *version = found.metadata.resource_version.max(*version);

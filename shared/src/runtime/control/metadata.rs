@@ -33,7 +33,7 @@ impl Control {
         accept: Accept,
         each: impl FnMut(T),
     ) -> Result<(), ApiError> {
-        each_of(&self.client, &resource.collection_path(namespace), selection, accept, each).await
+        each_of(&self.client, resource, namespace, selection, accept, each).await
     }
 }
 

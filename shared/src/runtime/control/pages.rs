@@ -2,11 +2,12 @@
 //!
 //! Left out: lists of what is followed, which are the informer's.
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::api::resource::Resource;
 use crate::api::url::with_query;
 use crate::runtime::api_error::ApiError;
+use crate::runtime::client::page::Page;
 use crate::runtime::client::{Accept, Client};
 
 /// As many objects come in one page.
@@ -24,7 +25,8 @@ pub struct Selection<'a> {
 /// Gives each object of the newest state there is.
 pub(crate) async fn each_of<T: DeserializeOwned>(
     client: &Client,
-    collection: &str,
+    resource: &Resource,
+    namespace: &str,
     selection: Selection<'_>,
     accept: Accept,
     mut each: impl FnMut(T),
@@ -32,11 +34,15 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
     let Selection { field_selector, label_selector } = selection;
     let selectors = [("fieldSelector", field_selector), ("labelSelector", label_selector)];
     let (limit, mut token) = (PAGE.to_string(), String::new());
+    let collection = resource.collection_path(namespace);
     loop {
         let [fields, labels] = selectors;
-        let path = with_query(collection, &[("limit", &limit), fields, labels, ("continue", &token)]);
-        let page: Page<T> = read(&path, &client.get_bytes(&path, accept.of_list()).await?)?;
-        page.items.into_iter().flatten().for_each(&mut each);
+        let path = with_query(&collection, &[("limit", &limit), fields, labels, ("continue", &token)]);
+        let body = client.page(&path, accept, resource).await?;
+        let page = Page::read(&body).map_err(|cause| unread(&path, cause))?;
+        for item in page.items {
+            each(item.read().map_err(|cause| unread(&path, cause))?);
+        }
         token = page.metadata.token;
         if token.is_empty() {
             return Ok(());
@@ -46,24 +52,11 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
 
 /// Decodes an answer to a GET.
 pub(super) fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body).map_err(|cause| ApiError::Decode {
-        method: "GET".to_owned(),
-        path: path.to_owned(),
-        cause,
-    })
+    serde_json::from_slice(body).map_err(|cause| unread(path, cause))
 }
 
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: PageMeta,
-    items: Option<Vec<T>>,
-}
-
-#[derive(Default, Deserialize)]
-struct PageMeta {
-    #[serde(default, rename = "continue")]
-    token: String,
+fn unread(path: &str, cause: serde_json::Error) -> ApiError {
+    ApiError::Decode { method: "GET".to_owned(), path: path.to_owned(), cause }
 }
 
 #[cfg(test)]
@@ -71,6 +64,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::api::resource::PODS;
     use crate::runtime::client::ClientOptions;
     use crate::runtime::serving::loopback;
 
@@ -81,7 +75,7 @@ mod tests {
                 loopback::answer(200, r#"{"metadata":{"continue":"a+b/c=&x"},"items":[{"at":1},{"at":2}]}"#)
             }
             Some("limit=500&labelSelector=a%3Db&continue=a%2Bb%2Fc%3D%26x") => {
-                loopback::answer(200, r#"{"items":[{"at":3}]}"#)
+                loopback::answer(200, r#"{"metadata":{},"items":[{"at":3}]}"#)
             }
             _ => loopback::answer(400, "the token is not valid"),
         })
@@ -91,7 +85,7 @@ mod tests {
         let mut listed = Vec::new();
         let each = |item: Value| listed.push(item["at"].clone());
         let selection = Selection { field_selector: "", label_selector: "a=b" };
-        each_of(&client, "/api/v1/pods", selection, Accept::Object, each).await.unwrap();
+        each_of(&client, &PODS, "", selection, Accept::Object, each).await.unwrap();
         assert_eq!(listed, [1, 2, 3]);
     }
 }

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use futures::future::{join, join_all};
-use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Demand, Feeder, Source};
 use crate::api::object::ResourceVersion;
 use crate::runtime::api_error::ApiError;
+use crate::runtime::client::page::Page;
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::clock::jitter;
 use crate::runtime::consistency::Follow;
@@ -129,7 +129,7 @@ pub(crate) struct Collection {
 
 impl Collection {
     pub(super) fn new(source: &Source, follow: Follow) -> Self {
-        Self { path: source.path(&[("limit", "1")]), accept: source.accept.of_list(), follow }
+        Self { path: source.path(&[("limit", "1")]), accept: source.accept, follow }
     }
 
     fn resource(&self) -> &str {
@@ -183,13 +183,13 @@ impl Collection {
 
     /// The newest version there is, by a consistent read.
     async fn version(&self, client: &Client) -> Result<ResourceVersion, ApiError> {
-        let body = client.get_bytes(&self.path, self.accept).await?;
-        let List { metadata } = serde_json::from_slice(&body).map_err(|cause| ApiError::Decode {
+        let body = client.page(&self.path, self.accept, &self.follow.resource).await?;
+        let page = Page::read(&body).map_err(|cause| ApiError::Decode {
             method: "GET".to_owned(),
             path: self.path.clone(),
             cause,
         })?;
-        Ok(metadata.resource_version)
+        Ok(page.metadata.resource_version)
     }
 }
 
@@ -203,18 +203,6 @@ async fn wait_out(backoff: &mut Duration) {
 /// etcd that was restored from a backup, and one that is no number says nothing.
 fn is_later(known: ResourceVersion, version: ResourceVersion) -> bool {
     version >= known && version != ResourceVersion::default()
-}
-
-#[derive(Deserialize)]
-struct List {
-    metadata: ListMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta {
-    #[serde(default)]
-    resource_version: ResourceVersion,
 }
 
 #[cfg(test)]

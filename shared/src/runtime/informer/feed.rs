@@ -63,8 +63,7 @@ impl Feeder {
             health: Arc::new(Health::new(resource.to_string())),
             resource,
             namespace: Text::default(),
-            // A streamed list is the beginning of its watch.
-            streams_list: watched.is_empty(),
+            streams_list: false,
             accept: Accept::Metadata,
             field_selector: none.clone(),
             label_selector: none,

@@ -1,4 +1,5 @@
-//! The loop behind an informer: streaming list, watch, resume, and list again when the server has forgotten where we were.
+//! The loop behind an informer: list, as a stream or in pages, watch, resume, and list again when the server has
+//! forgotten where we were.
 //!
 //! Upstream: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
@@ -18,10 +19,11 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use self::wire::{Bookmark, Event, Identity, Page};
+use self::wire::{Bookmark, Event, Identity};
 use super::{Health, Sink, Source};
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::runtime::api_error::{ApiError, Status};
+use crate::runtime::client::page::{Item, Page};
 use crate::runtime::client::{Client, RETURN_SPREAD};
 use crate::runtime::clock::{jitter, part_of};
 
@@ -163,10 +165,10 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         let (mut live, mut token) = (Vec::new(), String::new());
         loop {
             let path = self.source.path(&[("limit", &limit), ("continue", &token)]);
-            let body = self.client.get_bytes(&path, self.source.accept.of_list()).await?;
+            let body = self.client.page(&path, self.source.accept, &self.source.resource).await?;
             self.source.health.hears();
-            let page: Page<'_> = serde_json::from_slice(&body).map_err(|error| Stop::Failed(error.to_string()))?;
-            live.extend(page.items.iter().filter_map(|item| self.decode(item).ok()));
+            let page = Page::read(&body).map_err(|error| Stop::Failed(error.to_string()))?;
+            live.extend(page.items.into_iter().filter_map(|item| self.decode(item).ok()));
             token = page.metadata.token;
             if token.is_empty() {
                 self.reset(live, page.metadata.resource_version);
@@ -268,7 +270,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
                 let status = Status::from_body(500, raw.get().as_bytes());
                 return Err(ApiError::Status(Box::new(status)).into());
             }
-            Event::Other { kind, raw } => match self.decode(raw) {
+            Event::Other { kind, raw } => match self.decode(Item::Json(raw)) {
                 Ok(object) => self.changed(kind, object, listing),
                 Err(key) => self.changed_unread(kind, &key, listing),
             },
@@ -341,13 +343,13 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
     }
 
     /// The object, or the key of one that this build cannot read.
-    fn decode(&mut self, raw: &RawValue) -> Result<Arc<T>, Key> {
+    fn decode(&mut self, item: Item<'_>) -> Result<Arc<T>, Key> {
         let health: &Health = &self.source.health;
-        match serde_json::from_str::<T>(raw.get()) {
+        match item.read::<T>() {
             Ok(object) => Ok(self.read(object)),
             Err(error) => {
                 // The name tells a person where to look; the version lets the watch resume behind this object.
-                let Identity { metadata } = serde_json::from_str(raw.get()).unwrap_or_default();
+                let Identity { metadata } = item.read().unwrap_or_default();
                 let key = Key::new(&metadata.namespace, &metadata.name);
                 tracing::warn!(resource = health.resource, %key, %error, "cannot read an object; its last state stays");
                 health.cannot_read(key.clone(), error.to_string());

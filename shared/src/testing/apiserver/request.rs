@@ -24,6 +24,8 @@ pub(super) struct Call {
     pub(super) filter: Filter,
     pub(super) query: BTreeMap<String, String>,
     pub(super) metadata_only: bool,
+    /// Whether protobuf comes first of the forms that are asked for.
+    pub(super) is_for_protobuf: bool,
     pub(super) content_type: String,
     pub(super) body: Value,
 }
@@ -85,6 +87,7 @@ impl Call {
             name: name.to_owned(),
             query,
             metadata_only: header(ACCEPT).contains("as=PartialObjectMetadata"),
+            is_for_protobuf: header(ACCEPT).starts_with("application/vnd.kubernetes.protobuf"),
             content_type: header(CONTENT_TYPE).to_owned(),
             body: serde_json::from_slice(body).unwrap_or_default(),
         })

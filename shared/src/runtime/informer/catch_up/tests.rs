@@ -7,7 +7,7 @@ use futures::stream::{self, StreamExt};
 use http::{Request, Response};
 
 use super::*;
-use crate::api::resource::PODS;
+use crate::api::resource::NODES;
 use crate::runtime::client::ClientOptions;
 use crate::runtime::control::Written;
 use crate::runtime::informer::{Health, Informer, InformerBuilder};
@@ -62,7 +62,7 @@ impl Scene {
         let address = loopback::serve(move |request| served.lock().unwrap().answer(&request)).await;
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
         let client = Client::new(&config, ClientOptions::default()).unwrap();
-        let informer: Informer<Written> = InformerBuilder::of(PODS).build();
+        let informer: Informer<Written> = InformerBuilder::of(NODES).build();
         let (cache, health) = (informer.collection(), informer.health());
         tokio::spawn(informer.run(client.clone()).0);
         let mut progress = cache.follow.progress.clone();

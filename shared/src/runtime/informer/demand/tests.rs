@@ -18,7 +18,7 @@ use crate::testing::apiserver::{Connection, Server};
 use crate::testing::running::test;
 use crate::testing::{ObjectBuilder, pod};
 
-#[derive(Debug, Deserialize)]
+#[derive(PartialEq, Debug, Deserialize)]
 struct Pod {
     metadata: Meta,
 }

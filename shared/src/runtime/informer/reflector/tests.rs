@@ -7,6 +7,7 @@ use futures::stream;
 use http::{Request, Response};
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::api::object::{Meta, NoAnnotations, Object};
@@ -15,6 +16,7 @@ use crate::runtime::cache::{Change, Progress};
 use crate::runtime::client::ClientOptions;
 use crate::runtime::informer::{InformerBuilder, PartSink};
 use crate::runtime::serving::loopback;
+use crate::testing::protobuf;
 
 #[derive(Deserialize)]
 struct Thing {
@@ -63,7 +65,8 @@ impl Scene {
             let meta = &change.latest().metadata;
             seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
         });
-        let (source, sink) = informer.asleep();
+        let (mut source, sink) = informer.asleep();
+        source.streams_list = true;
         sink.cached.start();
         Self { reflector: Reflector::new(source, sink, client), listing: Some(Listed::new()), changes }
     }
@@ -359,4 +362,92 @@ async fn lines_come_whole_however_the_body_is_cut() {
         }
         assert_eq!(read, ["first\n", "second line\n", "\n"], "in pieces of {size}");
     }
+}
+
+/// Of a pod what can be left out on the wire.
+#[derive(Deserialize)]
+struct Phased {
+    metadata: Meta,
+    #[expect(dead_code, reason = "only its presence matters")]
+    status: PhasedStatus,
+}
+
+#[derive(Deserialize)]
+struct PhasedStatus {
+    #[expect(dead_code, reason = "only its presence matters")]
+    phase: String,
+}
+
+crate::view!(Phased, PODS);
+
+type Answer = Response<loopback::Body>;
+
+/// A reflector of pods that lists in pages, which come from this.
+async fn paged(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> Reflector<Phased, PartSink<Phased>> {
+    let address = loopback::serve(move |request| {
+        let accept = request.headers()[http::header::ACCEPT].to_str().unwrap();
+        answer(accept, request.uri().query().unwrap_or_default())
+    })
+    .await;
+    let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+    let (source, sink) = InformerBuilder::<Phased>::new().build().asleep();
+    Reflector::new(source, sink, Client::new(&config, ClientOptions::default()).unwrap())
+}
+
+fn phased(name: &str, phase: Option<&str>) -> Value {
+    let metadata = json!({ "namespace": "ns", "name": name, "uid": name, "resourceVersion": "2" });
+    json!({ "metadata": metadata, "status": { "phase": phase } })
+}
+
+fn page(token: &str, items: &[Value]) -> Value {
+    json!({ "kind": "PodList", "metadata": { "resourceVersion": "9", "continue": token }, "items": items })
+}
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
+
+#[tokio::test]
+async fn pods_are_listed_in_pages_of_protobuf_and_one_that_cannot_be_read_stops_nobody() {
+    let first = protobuf::list(&page("t", &[phased("a", Some("Running")), phased("b", None)])).unwrap();
+    let last = protobuf::list(&page("", &[phased("c", Some("Running"))])).unwrap();
+    let mut reflector = paged(move |accept, query| match (accept, query) {
+        (PROTOBUF, "limit=500") => loopback::answer(200, first.clone()),
+        (PROTOBUF, "limit=500&continue=t") => loopback::answer(200, last.clone()),
+        _ => loopback::answer(400, "no such page"),
+    })
+    .await;
+    assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+    let cache = &reflector.sink.cached.cache;
+    let mut names: Vec<String> = cache.all().iter().map(|pod| pod.metadata.key.to_string()).collect();
+    names.sort();
+    assert_eq!(
+        (names, cache.progress().resource_version),
+        (vec!["ns/a".to_owned(), "ns/c".to_owned()], ResourceVersion(9))
+    );
+    let unreadable = reflector.source.health.unreadable();
+    assert!(unreadable[&Key::new("ns", "b")].contains("missing field `phase`"), "{unreadable:?}");
+}
+
+#[tokio::test]
+async fn a_server_without_protobuf_is_listed_as_json() {
+    let status = json!({ "code": 406, "reason": "NotAcceptable", "message": "only JSON" });
+    for refuses in [true, false] {
+        let status = protobuf::status(&status);
+        let mut reflector = paged(move |accept, _| match accept {
+            PROTOBUF if refuses => loopback::answer(406, status.clone()),
+            _ => loopback::answer(200, page("", &[phased("a", Some("Running"))]).to_string()),
+        })
+        .await;
+        assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+        assert_eq!(reflector.sink.cached.cache.all().len(), 1, "refuses: {refuses}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_read_in_the_form_that_was_asked_for() {
+    let stop = async |code: u16| {
+        let status = protobuf::status(&json!({ "code": code, "reason": "Odd", "message": "told in protobuf" }));
+        paged(move |_, _| loopback::answer(code, status.clone())).await.step(&mut BACKOFF_FIRST.clone()).await
+    };
+    assert!(matches!(stop(410).await, Stop::Expired));
+    assert!(matches!(stop(500).await, Stop::Failed(error) if error == "told in protobuf"));
 }

@@ -1,4 +1,4 @@
-//! What the apiserver sends over a list or a watch, as far as a reflector reads it.
+//! What the apiserver sends over a watch, as far as a reflector reads it.
 //!
 //! An object's event is parsed in one pass. Left out: the objects themselves, which are the reader's.
 
@@ -101,27 +101,6 @@ pub(super) struct BookmarkAnnotations {
     pub(super) initial_events_end: Option<String>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct Page<'a> {
-    pub(super) metadata: PageMeta,
-    /// Go writes a list of nothing as `null`, too.
-    #[serde(borrow, default, deserialize_with = "null_as_empty")]
-    pub(super) items: Vec<&'a RawValue>,
-}
-
-fn null_as_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValue>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PageMeta {
-    #[serde(default)]
-    pub(super) resource_version: ResourceVersion,
-    #[serde(default, rename = "continue")]
-    pub(super) token: String,
-}
-
 #[derive(Default, Deserialize)]
 pub(super) struct Identity {
     pub(super) metadata: IdentityMeta,
@@ -147,15 +126,6 @@ mod tests {
             Err(_) => "no event".to_owned(),
         };
         assert_eq!(read, expected, "{line}");
-    }
-
-    #[test]
-    fn a_list_of_nothing_may_have_no_items_at_all() {
-        for items in ["", r#","items":[]"#, r#","items":null"#] {
-            let text = format!(r#"{{"metadata":{{"resourceVersion":"3"}}{items}}}"#);
-            let page: Page<'_> = serde_json::from_str(&text).unwrap();
-            assert_eq!((page.items.len(), page.metadata.resource_version), (0, ResourceVersion(3)), "{items}");
-        }
     }
 
     #[test]

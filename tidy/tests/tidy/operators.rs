@@ -120,7 +120,7 @@ fn check_names(operator: &str, sources: &[File]) -> Vec<String> {
     };
     let controller = format!("{stem}-controller");
     let Some(upstream) = CONTROLLERS.iter().find(|row| row.name == controller) else {
-        return vec![format!("e2e/tests/tidy/upstream.rs: has no row for {controller}")];
+        return vec![format!("tidy/tests/tidy/upstream.rs: has no row for {controller}")];
     };
     let expected = [("operator", operator), ("controller", upstream.name), ("event_source", upstream.event_source)];
     let wrong = expected.iter().filter(|(name, value)| field(sources, name) != Some(value));
@@ -299,7 +299,7 @@ fn each_rule_fires() {
     );
     assert_eq!(
         check_names("nobody-operator", &sources(good)),
-        ["e2e/tests/tidy/upstream.rs: has no row for nobody-controller"]
+        ["tidy/tests/tidy/upstream.rs: has no row for nobody-controller"]
     );
 
     let role = "kind: ClusterRole\nmetadata: {name: operator}\nrules: [{verbs: [get]}]";

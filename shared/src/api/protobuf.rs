@@ -1,0 +1,75 @@
+//! Lists as protobuf: a serde `Deserializer` that reads the views as they are, by tables of field numbers.
+//!
+//! Nothing recurses deeper than the tables go, and every length is checked before it is used. Left out: writing, and
+//! fields that no view reads: a view that asks for one is refused, for it would take it for absent.
+//!
+//! Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
+
+mod fields;
+mod read;
+pub(crate) mod tables;
+
+use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::Error;
+
+use self::fields::{Fields, Wire};
+pub use self::read::Value;
+pub(crate) use self::tables::has_lists_of;
+use self::tables::{LIST_META, STATUS, TYPE_META, items_of};
+
+/// What each such answer begins with, and no JSON does.
+pub(crate) const MAGIC: &[u8] = b"k8s\0";
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TypeMeta {
+    api_version: String,
+    kind: String,
+}
+
+/// Whether an answer is protobuf at all.
+pub(crate) fn is_protobuf(body: &[u8]) -> bool {
+    body.starts_with(MAGIC)
+}
+
+/// A list in its parts: its metadata, and each of its objects.
+pub fn list(body: &[u8]) -> Result<(Value<'_>, Vec<Value<'_>>), Error> {
+    let (TypeMeta { api_version, kind }, mut list) = open(body)?;
+    let table = items_of(&api_version, &kind);
+    let table = table.ok_or_else(|| Error::custom(format_args!("there is no table for {api_version} {kind}")))?;
+    let (mut metadata, mut items) = (Value::message(&LIST_META, &[]), Vec::new());
+    while let Some(field) = list.next()? {
+        match field {
+            (1, Wire::Bytes(bytes)) => metadata = Value::message(&LIST_META, bytes),
+            (2, Wire::Bytes(bytes)) => items.push(Value::message(table, bytes)),
+            _ => {}
+        }
+    }
+    Ok((metadata, items))
+}
+
+/// What tells of a failure.
+pub(crate) fn status(body: &[u8]) -> Result<Value<'_>, Error> {
+    match open(body)? {
+        (TypeMeta { kind, .. }, status) if kind == "Status" => Ok(Value::message(&STATUS, status.rest())),
+        (TypeMeta { kind, .. }, _) => Err(Error::custom(format_args!("{kind} is no Status"))),
+    }
+}
+
+/// Takes the envelope off, `runtime.Unknown`.
+fn open(body: &[u8]) -> Result<(TypeMeta, Fields<'_>), Error> {
+    let envelope = body.strip_prefix(MAGIC).ok_or_else(|| Error::custom("this is no protobuf of the API"))?;
+    let (mut envelope, mut kind, mut raw) = (Fields::new(envelope), TypeMeta::default(), Fields::new(&[]));
+    while let Some(field) = envelope.next()? {
+        match field {
+            (1, Wire::Bytes(bytes)) => kind = TypeMeta::deserialize(Value::message(&TYPE_META, bytes))?,
+            (2, Wire::Bytes(bytes)) => raw = Fields::new(bytes),
+            _ => {}
+        }
+    }
+    Ok((kind, raw))
+}
+
+#[cfg(test)]
+mod tests;

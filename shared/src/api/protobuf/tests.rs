@@ -1,0 +1,154 @@
+//! Whatever JSON the tables can hold comes through the wire unchanged, and no bytes at all do harm.
+
+use proptest::collection::{btree_map, vec};
+use proptest::option::of;
+use proptest::prelude::*;
+use serde_json::{Map, Value as Json, json};
+
+use super::tables::{Kind, PARTIAL_OBJECT_METADATA, POD, STATUS, Table};
+use super::*;
+use crate::api::object::Meta;
+use crate::api::time::Time;
+use crate::testing::protobuf::{self, message};
+
+/// What JSON may have in such a field; nothing that JSON leaves out.
+fn any_of(kind: &'static Kind) -> BoxedStrategy<Json> {
+    match kind {
+        Kind::Bool => Just(true).prop_map(Json::from).boxed(),
+        Kind::Int => any::<i64>().prop_filter("zero", |number| *number != 0).prop_map(Json::from).boxed(),
+        Kind::Text => ".{1,9}".prop_map(Json::from).boxed(),
+        Kind::Time => (-62_000_000_000_i64..250_000_000_000)
+            .prop_map(|second| Json::from(Time::from_second(second).to_string()))
+            .boxed(),
+        Kind::Map => btree_map(".{0,9}", ".{0,9}", 1..3).prop_map(|map| json!(map)).boxed(),
+        Kind::Message(table) => object_of(table),
+        Kind::List(kind) => vec(any_of(kind), 1..3).prop_map(Json::from).boxed(),
+    }
+}
+
+fn object_of(table: &'static Table) -> BoxedStrategy<Json> {
+    let rows = table.rows.iter().filter(|row| row.number != u64::MAX);
+    let fields: Vec<_> = rows.map(|row| of(any_of(&row.kind)).prop_map(|value| Some((row.name, value?)))).collect();
+    let object = |fields: Vec<Option<(&str, Json)>>| {
+        fields.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
+    };
+    fields.prop_map(object).boxed()
+}
+
+fn read(table: &'static Table, bytes: &[u8]) -> Result<Json, Error> {
+    Json::deserialize(Value::message(table, bytes))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_json_has_comes_through_the_wire(pod in object_of(&POD), status in object_of(&STATUS)) {
+        prop_assert_eq!(read(&POD, &message(&POD, &pod)).unwrap(), pod);
+        prop_assert_eq!(read(&STATUS, &message(&STATUS, &status)).unwrap(), status);
+    }
+
+    #[test]
+    fn a_list_comes_apart_into_its_objects(items in vec(object_of(&PARTIAL_OBJECT_METADATA), 0..4)) {
+        let whole = json!({ "kind": "PartialObjectMetadataList", "metadata": { "continue": "t" }, "items": items });
+        let body = protobuf::list(&whole).unwrap();
+        let (metadata, objects) = list(&body).unwrap();
+        prop_assert_eq!(Json::deserialize(metadata).unwrap(), json!({ "continue": "t" }));
+        let objects: Vec<Json> = objects.into_iter().map(|object| Json::deserialize(object).unwrap()).collect();
+        prop_assert_eq!(objects, items);
+    }
+
+    /// A cut is an error, or between two fields: then the rest is missing, and nothing else has changed.
+    #[test]
+    fn a_message_that_is_cut_is_never_more_than_it_was(pod in object_of(&PARTIAL_OBJECT_METADATA), cut in any::<prop::sample::Index>()) {
+        let bytes = message(&PARTIAL_OBJECT_METADATA, &pod);
+        let cut = cut.index(bytes.len() + 1);
+        match read(&PARTIAL_OBJECT_METADATA, &bytes[..cut]) {
+            Ok(read) => prop_assert!(read == pod || (cut == 0 && read == json!({})), "{read}"),
+            Err(error) => prop_assert!(cut < bytes.len(), "{error}"),
+        }
+    }
+
+    #[test]
+    fn no_bytes_do_harm(bytes in vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>(), pod in object_of(&POD)) {
+        let mut body = protobuf::list(&json!({ "kind": "PodList", "items": [pod] })).unwrap().to_vec();
+        let at = at.index(body.len());
+        body.splice(at..(at + 1).min(body.len()), bytes.iter().copied().take(3));
+        let enveloped = [MAGIC, &bytes].concat();
+        for body in [&bytes, &body, &enveloped] {
+            prop_assert!(status(body).is_err());
+            for item in list(body).map(|(_, items)| items).unwrap_or_default() {
+                prop_assert!(Json::deserialize(item).map_or(true, |object| object.is_object()));
+            }
+        }
+        prop_assert!(read(&POD, &bytes).map_or(true, |object| object.is_object()));
+    }
+}
+
+/// The fields of a metadata on the wire, one after the other.
+fn fields(fields: &[(u8, &[u8])]) -> Vec<u8> {
+    let field =
+        |(number, content): &(u8, &[u8])| [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], *content].concat();
+    fields.iter().flat_map(field).collect()
+}
+
+#[test]
+fn what_no_view_may_take_for_absent_is_an_error() {
+    #[derive(Debug, Deserialize)]
+    struct Spec {
+        #[expect(dead_code, reason = "only its name matters")]
+        tolerations: Option<Json>,
+    }
+    #[derive(Debug, Deserialize)]
+    struct Pod {
+        #[expect(dead_code, reason = "only its name matters")]
+        spec: Spec,
+    }
+    let error = Pod::deserialize(Value::message(&POD, &fields(&[(2, b"")]))).unwrap_err().to_string();
+    assert_eq!(error, "Spec reads tolerations, which is not in the table of PodSpec");
+
+    let metadata = fields(&[(14, b"a"), (1, b"name"), (14, b"b")]);
+    let error = read(&PARTIAL_OBJECT_METADATA, &fields(&[(1, &metadata)])).unwrap_err().to_string();
+    assert_eq!(error, "finalizers comes in parts");
+    let error = read(&PARTIAL_OBJECT_METADATA, &[1 << 3, 1]).unwrap_err().to_string();
+    assert!(error.starts_with("the wire has something else than Message"), "{error}");
+    for (body, expected) in [
+        (&b"{}"[..], "this is no protobuf of the API"),
+        (b"k8s\0", "there is no table for  "),
+        (b"k8s\0\x0a\x7f", "a field is longer than its message"),
+        (b"k8s\0\x0a", "a message ends within a number"),
+        (b"k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "a number has more than 64 bits"),
+        (b"k8s\0\x0b", "there is no wire type 3"),
+    ] {
+        assert_eq!(list(body).map(|_| ()).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn what_is_no_utf_8_is_replaced_as_gos_json_does() {
+    let labels = fields(&[(1, b"\xffkey"), (2, b"value\xff")]);
+    let metadata = fields(&[(1, b"a"), (11, &labels)]);
+    let meta = Meta::<crate::api::object::NoAnnotations>::deserialize(Value::message(&POD, &fields(&[])));
+    assert!(meta.unwrap_err().to_string().contains("name"));
+    let object = read(&PARTIAL_OBJECT_METADATA, &fields(&[(1, &metadata)])).unwrap();
+    assert_eq!(object, json!({ "metadata": { "name": "a", "labels": { "\u{fffd}key": "value\u{fffd}" } } }));
+}
+
+#[test]
+fn rows_are_as_many_as_there_are_bits_and_all_different() {
+    fn check(kind: &Kind) {
+        match kind {
+            Kind::Message(table) => {
+                assert!(table.rows.len() <= 64, "{}", table.name);
+                let numbers: std::collections::BTreeSet<u64> = table.rows.iter().map(|row| row.number).collect();
+                assert_eq!(numbers.len(), table.rows.len(), "{}", table.name);
+                table.rows.iter().for_each(|row| check(&row.kind));
+            }
+            Kind::List(kind) => check(kind),
+            Kind::Bool | Kind::Int | Kind::Text | Kind::Time | Kind::Map => {}
+        }
+    }
+    for table in [&POD, &PARTIAL_OBJECT_METADATA, &STATUS, &LIST_META] {
+        check(&Kind::Message(table));
+    }
+}

@@ -1,0 +1,79 @@
+//! One page of a list, in the form in which it came; its objects are read one by one, so that one that cannot be read
+//! costs no other.
+//!
+//! Left out: asking for the next page, which is the reader's.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::api::object::ResourceVersion;
+use crate::api::protobuf;
+
+pub(crate) struct Page<'a> {
+    pub(crate) metadata: PageMeta,
+    pub(crate) items: Vec<Item<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PageMeta {
+    pub(crate) resource_version: ResourceVersion,
+    /// Asks for the next page; empty on the last one.
+    #[serde(rename = "continue")]
+    pub(crate) token: String,
+}
+
+/// An object that is not read yet.
+#[derive(Clone, Copy)]
+pub(crate) enum Item<'a> {
+    Json(&'a RawValue),
+    Protobuf(protobuf::Value<'a>),
+}
+
+impl<'a> Page<'a> {
+    /// The first bytes say which form it is: an answer that went through a proxy may have lost its Content-Type.
+    pub(crate) fn read(body: &'a [u8]) -> serde_json::Result<Self> {
+        if protobuf::is_protobuf(body) {
+            let (metadata, items) = protobuf::list(body)?;
+            let metadata = PageMeta::deserialize(metadata)?;
+            return Ok(Self { metadata, items: items.into_iter().map(Item::Protobuf).collect() });
+        }
+        let JsonPage { metadata, items } = serde_json::from_slice(body)?;
+        Ok(Self { metadata, items: items.into_iter().map(Item::Json).collect() })
+    }
+}
+
+impl<'a> Item<'a> {
+    pub(crate) fn read<T: Deserialize<'a>>(self) -> serde_json::Result<T> {
+        match self {
+            Self::Json(raw) => serde_json::from_str(raw.get()),
+            Self::Protobuf(value) => T::deserialize(value),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct JsonPage<'a> {
+    metadata: PageMeta,
+    /// Go writes a list of nothing as `null`, too.
+    #[serde(borrow, default, deserialize_with = "null_as_empty")]
+    items: Vec<&'a RawValue>,
+}
+
+fn null_as_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_nothing_may_have_no_items_at_all() {
+        for items in ["", r#","items":[]"#, r#","items":null"#] {
+            let text = format!(r#"{{"metadata":{{"resourceVersion":"3"}}{items}}}"#);
+            let page = Page::read(text.as_bytes()).unwrap();
+            assert_eq!((page.items.len(), page.metadata.resource_version), (0, ResourceVersion(3)), "{items}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a decision says of itself: a text for people, and a reason that programs read.
+//!
+//! Left out: the reasons of operators, which are their own enums, and keeping any of it.
+
+use std::fmt::{self, Display};
+
+use serde::Serialize;
+
+use crate::api::object::Object;
+use crate::api::owner::Claim;
+
+/// Why something is done, or nothing is: an enum with a case for each reason, whose fields say what it is about. Programs
+/// read its JSON, people its text.
+pub trait Reason: Display + Serialize {}
+
+impl<R: Reason + ?Sized> Reason for &R {}
+
+/// A plan, or a stage of one, as it is noted: no decision without a reason.
+pub trait Reasoned: Display {
+    /// Why it is what it is, also where it is to do nothing.
+    fn reason(&self) -> impl Reason;
+}
+
+/// The stage before a live read: the caches leave something open, so the apiserver is asked, and the next stage is planned
+/// from its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveRead<R> {
+    /// What is read, as one says it of a step: `list pods`.
+    pub step: &'static str,
+    /// What the caches leave open.
+    pub reason: R,
+}
+
+impl<R: Reason> Reasoned for LiveRead<R> {
+    fn reason(&self) -> impl Reason {
+        &self.reason
+    }
+}
+
+impl<R: Reason> Display for LiveRead<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, reason } = self;
+        write!(f, "{step} ({reason})")
+    }
+}
+
+/// Why objects are adopted or released.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Claiming {
+    /// The owner's selector matches those that have no controller, and does not match the others, which it controls.
+    Selector {
+        /// How many become its own.
+        adopt: usize,
+        /// How many are its own no more.
+        release: usize,
+    },
+}
+
+impl Display for Claiming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Selector { adopt, release } = self;
+        write!(f, "the selector matches {adopt} more and {release} fewer")
+    }
+}
+
+impl Reason for Claiming {}
+
+impl<T: Object> Reasoned for Claim<T> {
+    fn reason(&self) -> impl Reason {
+        Claiming::Selector { adopt: self.adopt.len(), release: self.release.len() }
+    }
+}

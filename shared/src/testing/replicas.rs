@@ -1,0 +1,124 @@
+//! The lives that every kind which keeps a number of pods must survive, its operator run as it is.
+//!
+//! Left out: what only one of the kinds does.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::apiserver::Server;
+use super::objects::{ObjectBuilder, pod};
+use super::running::{Running, start_at_rest};
+use crate::runtime::run::Operator;
+
+/// A kind whose objects keep a number of pods with the label `app=web`.
+pub struct ReplicaKind {
+    /// Its resource (`replicasets`).
+    pub resource: &'static str,
+    /// An object of this name that asks for this many pods.
+    pub object: fn(&str, i32) -> ObjectBuilder,
+}
+
+/// The object that these lives are about.
+const NAME: &str = "web";
+const KEY: &str = "default/web";
+
+/// Each panics where the operator does not do what the name says.
+#[expect(clippy::missing_panics_doc, clippy::unwrap_used, reason = "an object that is not there is a broken test")]
+impl ReplicaKind {
+    /// Adds an object `default/web`.
+    pub fn add(&self, server: &Server, replicas: i32) {
+        server.add(&(self.object)(NAME, replicas));
+    }
+
+    /// Changes how many pods it asks for.
+    pub fn scale(&self, server: &Server, replicas: i32) {
+        server.change(self.resource, KEY, |owner| owner["spec"]["replicas"] = replicas.into());
+    }
+
+    /// Another object is why pods are followed already.
+    pub async fn start_beside_another<O: Operator>(&self, server: &Server) -> Running {
+        server.add(&(self.object)("other", 0));
+        start_at_rest::<O>(server, &[]).await
+    }
+
+    /// The answer to a creation is lost: no second pod is made, and the lost one is looked for once.
+    pub async fn a_creation_whose_answer_is_lost<O: Operator>(&self) {
+        let server = Server::new();
+        let running = self.start_beside_another::<O>(&server).await;
+        let lists = server.count("list pods");
+        server.on("create", "pods").once().lose();
+        server.hold_watches("pods");
+        self.add(&server, 3);
+        running.pass(Duration::from_secs(3)).await;
+        assert_eq!(server.count("create pods"), 1, "nobody knows yet whether there is a pod");
+        assert_eq!(server.count("list pods"), lists + 1, "it is looked for once");
+        server.release_watches("pods");
+        running.at_rest().await;
+        assert_eq!((server.keys("pods").len(), server.count("create pods")), (3, 3));
+    }
+
+    /// A watch stands still: no second pod is made.
+    pub async fn a_watch_that_stands_still<O: Operator>(&self) {
+        let server = Server::new();
+        let running = start_at_rest::<O>(&server, &[]).await;
+        server.hold_watches("pods");
+        self.add(&server, 3);
+        for replicas in [4, 3, 4] {
+            running.pass(Duration::from_secs(3)).await;
+            self.scale(&server, replicas);
+        }
+        assert_eq!(server.count("create pods"), 3);
+        server.release_watches("pods");
+        running.at_rest().await;
+        assert_eq!(server.count("create pods"), 4);
+        assert_eq!(server.get(self.resource, KEY).unwrap()["status"]["replicas"], 4);
+    }
+
+    /// A status meets a newer version of its object: it is written all the same, and takes nothing away.
+    pub async fn a_status_that_meets_a_newer_version<O: Operator>(&self) {
+        let server = Server::new();
+        self.add(&server, 1);
+        let held = server.on("patch", &format!("{}/status", self.resource)).once().hold();
+        let running = Running::start::<O>(&server, &[]);
+        held.arrived().await;
+        server.change(self.resource, KEY, |owner| owner["metadata"]["labels"]["new"] = "yes".into());
+        held.release();
+        running.at_rest().await;
+        let owner = server.get(self.resource, KEY).unwrap();
+        assert_eq!((&owner["status"]["replicas"], &owner["metadata"]["labels"]["new"]), (&json!(1), &json!("yes")));
+    }
+
+    /// A watch expires: what happened meanwhile is not lost.
+    pub async fn a_watch_that_expires<O: Operator>(&self) {
+        let server = Server::new();
+        self.add(&server, 2);
+        let running = start_at_rest::<O>(&server, &[]).await;
+        server.hold_watches("pods");
+        server.delete("pods", &server.keys("pods")[0]);
+        server.expire_watches("pods");
+        server.release_watches("pods");
+        running.at_rest().await;
+        assert_eq!((server.keys("pods").len(), server.count("create pods")), (2, 3));
+    }
+
+    /// A first list is slow, and then a watch breaks: no pod too many is made, and none is deleted.
+    pub async fn a_slow_first_list_and_a_watch_that_breaks<O: Operator>(&self) {
+        let server = Server::new();
+        let running = start_at_rest::<O>(&server, &[]).await;
+        let slow = server.on("list", "pods").hold().once();
+        self.add(&server, 2);
+        slow.arrived().await;
+        server.add(&pod("web-a").label("app", "web"));
+        running.pass(Duration::from_secs(30)).await;
+        assert_eq!(server.writes(), [""; 0]);
+        slow.release();
+        running.at_rest().await;
+        for (disturb, replicas) in [(Server::cut_watches as fn(&Server, &str), 3), (Server::expire_watches, 4)] {
+            disturb(&server, "pods");
+            self.scale(&server, replicas);
+            running.at_rest().await;
+        }
+        assert_eq!((server.keys("pods").len(), server.count("create pods"), server.count("delete pods")), (4, 3, 0));
+    }
+}
