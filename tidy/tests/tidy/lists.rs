@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::rbac::v1::ClusterRole;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::tree::{self, read, write};
 
@@ -35,13 +34,14 @@ const LISTS: [List; 4] = [
 /// The patch that takes every verb but the reading ones from an operator's ClusterRole. One with `resourceNames` stays so.
 fn read_only(operator: &str) -> String {
     let role = read(&format!("manifests/{operator}/cluster-role.yaml"));
-    let role: ClusterRole = serde_yaml::from_str(&role).unwrap_or_else(|error| panic!("{operator}: {error}"));
-    let mut rules = role.rules.unwrap_or_default();
-    for rule in &mut rules {
-        assert!(rule.verbs.iter().all(|verb| verb != "*"), "{operator}: name the verbs");
-        rule.verbs.retain(|verb| ["get", "list", "watch"].contains(&verb.as_str()));
-    }
-    rules.retain(|rule| !rule.verbs.is_empty());
+    let mut role: Value = serde_yaml::from_str(&role).unwrap_or_else(|error| panic!("{operator}: {error}"));
+    let Value::Array(mut rules) = role["rules"].take() else { panic!("{operator}: its role has no rules") };
+    rules.retain_mut(|rule| {
+        let Value::Array(verbs) = &mut rule["verbs"] else { panic!("{operator}: a rule has no verbs") };
+        assert!(verbs.iter().all(|verb| verb != "*"), "{operator}: name the verbs");
+        verbs.retain(|verb| ["get", "list", "watch"].iter().any(|read| verb == read));
+        !verbs.is_empty()
+    });
     let patch = json!([{"op": "replace", "path": "/rules", "value": rules}]);
     let target = format!("{{kind: ClusterRole, labelSelector: app.kubernetes.io/name={operator}}}");
     format!("  - {{target: {target}, patch: '{patch}'}}")
