@@ -311,7 +311,7 @@ fn a_status_that_somebody_else_writes_is_compared_with_when_it_was_decided() {
         // One that starts now knows who had written before.
         let later = start(&server).await;
         server.change("configmaps", KEY, |object| {
-            object["metadata"]["managedFields"][1]["time"] = "2026-01-01T12:01:09Z".into()
+            object["metadata"]["managedFields"][1]["time"] = "2026-01-01T12:01:09Z".into();
         });
         later.pass(2 * REST).await;
         assert_eq!(report(&later).status_writes, StatusWrites::default());
