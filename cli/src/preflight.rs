@@ -5,6 +5,7 @@
 
 mod checks;
 pub(crate) mod command;
+mod documented;
 mod flags;
 mod look;
 mod roles;
@@ -40,6 +41,8 @@ pub struct Inspected {
     pub answer: Answer,
     /// What its shadow has seen, as far as it came.
     pub report: Option<ShadowReport>,
+    /// What the operator's page says of differences among those that are so on purpose.
+    pub documented: Vec<&'static str>,
     /// Why there is no answer; `""` where there is.
     pub failure: String,
     /// What was looked at besides.

@@ -161,8 +161,14 @@ fn alarms(survey: &Survey, controllers: &[Controller]) -> Vec<String> {
     }
     let nobody = controllers.iter().filter(|controller| controller.runner == Runner::Nobody && usual(&controller.name));
     let nobody: Vec<&str> = nobody.map(|controller| controller.name.as_str()).collect();
-    if !nobody.is_empty() {
-        alarms.push(format!("nobody runs {}", nobody.join(", ")));
+    match nobody.len() {
+        0 => {}
+        // Where it was never at work each controller that has no operator would be a name more.
+        count if survey.manager.lease == Seen::Absent => {
+            let named = list(&nobody);
+            alarms.push(format!("no kube-controller-manager is here, and nobody runs {count} controllers: {named}"));
+        }
+        _ => alarms.push(format!("nobody runs {}", nobody.join(", "))),
     }
     for surveyed in &survey.operators {
         let Some(said) = &surveyed.said else { continue };

@@ -4,13 +4,15 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 /// A certificate authority, and the folder its files go to.
 pub struct Pki {
@@ -86,10 +88,16 @@ impl Pki {
         Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
-    /// A server certificate for this machine, as a TLS server of ours takes it.
-    pub fn server_der(&self, name: &str) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {
+    /// What a TLS server of ours on this machine needs.
+    pub fn tls(&self, name: &str) -> Result<ServerConfig> {
         let (certificate, key) = self.sign(server_params(name)?)?;
-        Ok((certificate.der().clone(), PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .context("choose TLS versions")?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .with_context(|| format!("use the certificate of {name}"))
     }
 
     fn sign(&self, mut params: CertificateParams) -> Result<(rcgen::Certificate, KeyPair)> {

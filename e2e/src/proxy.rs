@@ -18,7 +18,6 @@ use http::{Method, StatusCode};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -101,18 +100,12 @@ impl Proxy {
     /// A proxy before the apiserver of a local cluster. It belongs to the current runtime.
     pub async fn start(cluster: &Cluster) -> Result<Self> {
         let pki = cluster.pki()?;
-        let (certificate, key) = pki.server_der("proxy")?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .context("choose TLS versions")?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .context("use the proxy's certificate")?;
+        let mut tls = pki.tls("proxy")?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("open the proxy's port")?;
         let port = listener.local_addr().context("open the proxy's port")?.port();
         let state = Arc::new(State::default());
+        let provider = Arc::clone(tls.crypto_provider());
         let upstream = Upstream::new(&cluster.server()?, pki.ca_der(), provider)?;
         let forwarder = Forwarder::new(Arc::clone(&state), upstream);
         let mut server = JoinSet::new();

@@ -80,7 +80,8 @@ impl Cron {
                 format!("schedule `{schedule}` cannot be used: {}", line(message))
             }
             Self::MissedDeadline { seconds, message } => {
-                format!("it missed its time by more than {seconds} s (startingDeadlineSeconds): {}", line(message))
+                let said = if message.is_empty() { String::new() } else { format!(": {}", line(message)) };
+                format!("it missed its time by more than {seconds} s (startingDeadlineSeconds){said}")
             }
             Self::TooManyMissed { message } => format!("it missed too many times: {}", line(message)),
             Self::Forbidden { active } => {

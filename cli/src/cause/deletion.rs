@@ -67,6 +67,8 @@ pub enum Deletion {
     NamespaceBlocked {
         /// `NamespaceDeletionDiscoveryFailure`.
         condition: String,
+        /// The `APIService`s that don't answer, `v1.metrics.example`, where it is that.
+        api_services: Vec<String>,
         /// Why not.
         message: String,
     },
@@ -160,8 +162,13 @@ impl Deletion {
                 let finalizers = if finalizers.is_empty() { String::new() } else { format!("; {finalizers}") };
                 format!("{}; it is not empty: {content}{finalizers}", deleted(since))
             }
-            Self::NamespaceBlocked { condition, message } => {
-                format!("deleted, but what is in it is not known or does not go ({condition}): {}", line(message))
+            Self::NamespaceBlocked { condition, api_services, message } => {
+                let what = match &**api_services {
+                    [] => "or does not go".to_owned(),
+                    [one] => format!("as APIService {one} does not answer"),
+                    several => format!("as APIServices {} don't answer", list(several)),
+                };
+                format!("deleted, but what is in it is not known {what} ({condition}): {}", line(message))
             }
             Self::NamespaceEmptying { since } => format!("{}; it is being emptied", deleted(since)),
             Self::Going { since } => format!("{}; nothing keeps it", deleted(since)),

@@ -3,6 +3,7 @@
 //! Left out: reading schedules. When a `CronJob` is due its operator says.
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use crate::cause::Cause;
 use crate::cause::batch::Batch;
@@ -171,6 +172,15 @@ fn reason(evidence: &Evidence, object: Object<'_>, case: &str) -> bool {
     stages.map(|stage| &stage.reason).any(|reason| reason.as_str() == Some(case) || reason.get(case).is_some())
 }
 
+/// What the operator says of a start that was missed.
+fn too_late(evidence: &Evidence, cron_job: Object<'_>) -> Option<String> {
+    let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, cron_job));
+    let mut stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);
+    let reason = stages.find_map(|stage| stage.reason.get("tooLate"))?;
+    let due = reason.get("due").and_then(Value::as_str).unwrap_or_default();
+    Some(if due.is_empty() { String::new() } else { format!("it was due at {due}") })
+}
+
 fn complaint(evidence: &Evidence, cron_job: Object<'_>) -> Option<Cron> {
     let told = |reasons: &[&str]| newest(evidence, cron_job, reasons).map(|event| line(event.text("/message")));
     let zone = cron_job.text("/spec/timeZone");
@@ -186,6 +196,6 @@ fn complaint(evidence: &Evidence, cron_job: Object<'_>) -> Option<Cron> {
         return Some(Cron::TooManyMissed { message });
     }
     let seconds = cron_job.number("/spec/startingDeadlineSeconds")?;
-    let message = told(&["MissSchedule"]).or_else(|| reason(evidence, cron_job, "tooLate").then(String::new))?;
+    let message = told(&["MissSchedule"]).or_else(|| too_late(evidence, cron_job))?;
     Some(Cron::MissedDeadline { seconds, message })
 }

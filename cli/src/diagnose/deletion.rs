@@ -91,7 +91,8 @@ fn namespace(object: Object<'_>) -> Option<Deletion> {
     let since = object.deleted();
     let holding = |name: &str| object.condition(name).filter(|condition| condition.status == "True");
     if let Some(Condition { name, message, .. }) = BLOCKED.iter().find_map(|name| holding(name)) {
-        return Some(Deletion::NamespaceBlocked { condition: name.to_owned(), message: line(message) });
+        let api_services = api_services(message);
+        return Some(Deletion::NamespaceBlocked { condition: name.to_owned(), api_services, message: line(message) });
     }
     let after = |condition: Condition<'_>| {
         let message = condition.message;
@@ -108,6 +109,18 @@ fn namespace(object: Object<'_>) -> Option<Deletion> {
     }
     let content = content.unwrap_or_else(|| "something in it".to_owned());
     Some(Deletion::NamespaceContent { content, finalizers: finalizers.unwrap_or_default(), since })
+}
+
+/// The `APIService`s of a discovery that failed: `…: metrics.example/v1: why, other.example/v1: why`.
+///
+/// Upstream: `ErrGroupDiscoveryFailed`, staging/src/k8s.io/client-go/discovery/discovery_client.go.
+fn api_services(message: &str) -> Vec<String> {
+    let Some((_, groups)) = message.split_once("complete list of server APIs: ") else { return Vec::new() };
+    let service = |failed: &str| {
+        let (group, version) = failed.split_once(": ")?.0.split_once('/')?;
+        Some(format!("{version}.{group}"))
+    };
+    groups.split(", ").filter_map(service).collect()
 }
 
 /// None of its owners is there.

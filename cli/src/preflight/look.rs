@@ -21,6 +21,7 @@ use shared::runtime::flags::KUBERNETES_VERSION;
 use tokio::time::{Instant, sleep};
 
 use super::checks::{Facts, server};
+use super::documented::of_report;
 use super::flags::{self, Flags};
 use super::roles::{self, Right};
 use super::shadows::{Launcher, Shadow};
@@ -137,7 +138,9 @@ impl Cluster {
             (None, _) => Answer::Failed,
         };
         tell(operator, ANSWERED.to_owned());
-        Ok(Inspected { operator: operator.to_owned(), answer, report, failure: failure.unwrap_or_default(), checks })
+        let documented = report.as_ref().map(of_report).unwrap_or_default();
+        let (operator, failure) = (operator.to_owned(), failure.unwrap_or_default());
+        Ok(Inspected { operator, answer, report, documented, failure, checks })
     }
 
     /// What the shadow says once everything was looked at and is at rest; or what it said last, and why that is not all.

@@ -7,6 +7,7 @@ use std::fmt;
 use serde_json::Value;
 use shared::api::explain::{Difference, FieldDifference, ShadowReport};
 
+use super::documented::documented;
 use super::{Answer, Check, Inspected, Level, Preflight};
 use crate::kinds;
 use crate::words::{line, many};
@@ -25,7 +26,7 @@ impl fmt::Display for Preflight {
 
 impl fmt::Display for Inspected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { operator, answer, report, failure, checks } = self;
+        let Self { operator, answer, report, documented: _, failure, checks } = self;
         let seen = report.as_ref().map(looked_at).unwrap_or_default();
         let count = report.as_ref().map_or(0, |report| {
             u64::try_from(report.differences.len()).unwrap_or(u64::MAX).saturating_add(report.more_differences)
@@ -38,10 +39,18 @@ impl fmt::Display for Inspected {
             Answer::Failed => writeln!(f, "{operator}: no answer: {failure}")?,
         }
         for difference in report.iter().flat_map(|report| &report.differences) {
-            show_difference(f, difference)?;
+            show_difference(f, operator, difference)?;
         }
         if let Some(more) = report.as_ref().map(|report| report.more_differences).filter(|more| *more > 0) {
             writeln!(f, "  … and {more} more")?;
+        }
+        if let Some(undecided) = report.as_ref().map(|report| report.status_writes.undecided).filter(|count| *count > 0)
+        {
+            let writes = many(i64::try_from(undecided).unwrap_or(i64::MAX), "write");
+            writeln!(
+                f,
+                "  note: meanwhile somebody made {writes} to a status that nothing was decided about (-o json)"
+            )?;
         }
         show(f, "  ", checks)
     }
@@ -76,14 +85,20 @@ fn thousands(count: u64) -> String {
     said
 }
 
-fn show_difference(f: &mut fmt::Formatter<'_>, difference: &Difference) -> fmt::Result {
+fn show_difference(f: &mut fmt::Formatter<'_>, operator: &str, difference: &Difference) -> fmt::Result {
     let Difference { queue: _, key: _, verb, resource, object, stages, fields, since: _ } = difference;
     writeln!(f, "  {verb} {resource} {object}")?;
     for FieldDifference { path, has, wants } in fields {
         writeln!(f, "    {path}: {} -> {}", value(has), value(wants))?;
     }
     let stages: Vec<String> = stages.iter().map(|stage| line(&stage.text)).collect();
-    if stages.is_empty() { Ok(()) } else { writeln!(f, "    decided: {}", stages.join("; ")) }
+    if !stages.is_empty() {
+        writeln!(f, "    decided: {}", stages.join("; "))?;
+    }
+    match documented(operator, difference) {
+        Some(sentence) => writeln!(f, "    on purpose: {sentence}"),
+        None => Ok(()),
+    }
 }
 
 fn value(value: &Value) -> String {

@@ -54,7 +54,7 @@ fn namespaces() -> Vec<Row> {
         row(
             namespace(&json!([unknown])),
             Stuck,
-            "team: deleted, but what is in it is not known or does not go (NamespaceDeletionDiscoveryFailure): Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
+            "team: deleted, but what is in it is not known as APIService v1beta1.metrics.k8s.io does not answer (NamespaceDeletionDiscoveryFailure): Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
         ),
         row(namespace(&json!([])), InProgress, "team: deleted 5 min ago; it is being emptied"),
         row(

@@ -13,8 +13,12 @@ use cli::run::Session;
 use cli::trace::{Link, Origin, Step, Trace};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::upstream_controller;
+use futures::try_join;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::batch::v1::CronJob;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::{Patch, PatchParams};
 use kube::config::Kubeconfig;
@@ -22,8 +26,9 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use shared::runtime::clock::Clock;
 
+use crate::batch::job;
 use crate::support::clusters::{manifests, program, spec};
-use crate::support::{DEADLINE, Scene, deployment, start_operators, with_cluster};
+use crate::support::{DEADLINE, Scene, deployment, start_operators, template, with_cluster};
 
 const NAMES: [&str; 2] = ["deployment", "replicaset-controller"];
 
@@ -34,11 +39,11 @@ async fn viewer(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-async fn look(scene: &Scene) -> Result<Preflight> {
+async fn look(scene: &Scene, names: &[&str]) -> Result<Preflight> {
     let path = scene.cluster.kubeconfig();
     let config = e2e::kubeconfig::config(path).await?;
     let options = PreflightOptions {
-        operators: operators(&NAMES.map(str::to_owned))?,
+        operators: operators(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())?,
         program: Some(program()),
         kubeconfig: Kubeconfig::read_from(path)?,
         timeout: Duration::from_secs(120),
@@ -65,7 +70,7 @@ fn a_takeover_would_write_nothing_until_somebody_changes_what_nobody_looks_after
             scene.apply(&deployment(name, 2)).await?;
             scene.rolled_out(name).await?;
         }
-        let found = look(scene).await?;
+        let found = look(scene, &NAMES).await?;
         ensure!(found.outcome() == Outcome::Clear, "{found}");
         for operator in ["deployment-operator", "replicaset-operator"] {
             let inspected = of(&found, operator)?;
@@ -80,7 +85,7 @@ fn a_takeover_would_write_nothing_until_somebody_changes_what_nobody_looks_after
         scene.cluster.stop_controller_manager().await?;
         scene.patch::<Deployment>("web", &json!({"spec": {"replicas": 5}})).await?;
         take_a_right_away(scene).await?;
-        let found = look(scene).await?;
+        let found = look(scene, &NAMES).await?;
         ensure!(found.outcome() == Outcome::NotClear, "{found}");
         let inspected = of(&found, "deployment-operator")?;
         let differences = inspected.report.iter().flat_map(|report| &report.differences);
@@ -94,6 +99,62 @@ fn a_takeover_would_write_nothing_until_somebody_changes_what_nobody_looks_after
         ensure!(of(&found, "replicaset-operator")?.answer == Answer::Nothing, "{found}");
         let lacks = "ClusterRole deployment-operator does not allow patch deployments.apps/status";
         ensure!(found.to_string().contains(lacks), "{found}");
+        Ok(())
+    })
+}
+
+/// A ReplicaSet of the right size that notes another one: upstream sees a scaling event in it, for ever.
+async fn note_another_size(scene: &Scene) -> Result<()> {
+    scene.apply(&deployment("web", 1)).await?;
+    scene.rolled_out("web").await?;
+    let set = scene.list::<ReplicaSet>("app=web").await?.pop().context("no ReplicaSet")?.name_any();
+    let noted = json!({"deployment.kubernetes.io/desired-replicas": "5"});
+    scene.patch::<ReplicaSet>(&set, &json!({"metadata": {"annotations": noted}})).await.map(drop)
+}
+
+/// An active Job of a CronJob that is gone, and a stranger of its name.
+async fn take_a_name(scene: &Scene) -> Result<()> {
+    scene.apply(&job("taken", 1, 1)).await?;
+    let suspended = json!({"metadata": {"name": "nightly"}, "apiVersion": "batch/v1", "kind": "CronJob",
+        "spec": {"schedule": "30 4 2 1 *", "jobTemplate": {"spec": job("x", 1, 1)["spec"]}}});
+    scene.apply(&suspended).await?;
+    let gone = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "taken", "namespace": scene.namespace,
+        "uid": "7d0f0000-0000-4000-8000-000000000000"});
+    scene.patch_status::<CronJob>("nightly", &json!({"status": {"active": [gone]}})).await.map(drop)
+}
+
+/// A pod of a Service that has ended and was never ready.
+async fn end_before_ready(scene: &Scene) -> Result<()> {
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "api"},
+        "spec": {"selector": {"app": "api"}, "ports": [{"port": 80}]}});
+    scene.apply(&service).await?;
+    let metadata = json!({"name": "api", "labels": {"app": "api"}, "annotations": {"pods.e2e/becomes": "never-ready"}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template("api")["spec"]});
+    scene.apply(&pod).await?;
+    scene
+        .wait_until("the pod has its place in a slice", DEADLINE, async || {
+            let slices = scene.list::<EndpointSlice>("kubernetes.io/service-name=api").await?;
+            let endpoints: usize = slices.iter().flat_map(|slice| &slice.endpoints).map(Vec::len).sum();
+            ensure!(endpoints == 1, "{endpoints} endpoints");
+            Ok(())
+        })
+        .await?;
+    scene.patch_status::<Pod>("api", &json!({"status": {"phase": "Failed"}})).await.map(drop)
+}
+
+#[test]
+fn what_an_operator_does_otherwise_on_purpose_is_named_as_such() -> Result<()> {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
+        viewer(scene).await?;
+        try_join!(note_another_size(scene), take_a_name(scene), end_before_ready(scene))?;
+        let found = look(scene, &["deployment", "cronjob", "endpointslice"]).await?;
+        for inspected in &found.operators {
+            let Inspected { operator, answer, report, documented, .. } = inspected;
+            let differences = report.as_ref().map_or(0, |report| report.differences.len());
+            ensure!(*answer == Answer::Differences && differences == 1, "{operator}: {differences}\n{found}");
+            ensure!(documented.len() == 1, "{operator}: {documented:?}\n{found}");
+            ensure!(found.to_string().contains(&format!("    on purpose: {}\n", documented[0])), "{found}");
+        }
         Ok(())
     })
 }

@@ -7,24 +7,28 @@ mod objects;
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::ClusterOptions;
-use e2e::operator::Operator;
+use e2e::operator::{Installed, Operator, OperatorSpec};
 use e2e::rbac::{self, Usage};
 use futures::future::try_join_all;
 use futures::try_join;
 use http::StatusCode;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::clusters::{debug_token, spec};
+use crate::support::clusters::{debug_token, manifests, program};
 use crate::support::{DEADLINE, Scene, operators, with_cluster};
 use crate::{privilege, side_by_side};
 
 /// They decide so often that kube-controller-manager cannot always have been faster.
 const BUSY: [&str; 4] =
     ["deployment-operator", "job-operator", "replicaset-operator", "replicationcontroller-operator"];
+
+/// The verbs that change nothing.
+const READS: [&str; 3] = ["get", "list", "watch"];
 
 /// What a shadow answers at `/debug/shadow`, as far as these tests read it.
 #[derive(Debug, Deserialize)]
@@ -37,6 +41,18 @@ struct Report {
     differences: Vec<Difference>,
     #[serde(default)]
     more_differences: u64,
+    status_writes: StatusWrites,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusWrites {
+    decided_before: u64,
+    decided_after: u64,
+    overtaken: u64,
+    undecided: u64,
+    #[serde(default)]
+    listed: Vec<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,16 +84,35 @@ impl Report {
     }
 }
 
-/// Every operator as a shadow, under its own account and role.
+/// Every operator as a shadow, under its own account and what the component for shadows leaves of its role.
 async fn start_shadows(scene: &Scene) -> Result<Vec<Operator>> {
-    try_join_all(operators().map(async |name| {
-        let mut of = spec(&scene.cluster, name).await?;
+    let shadows = try_join_all(operators().map(async |name| {
+        let account = install(scene, name).await?;
+        let mut of = OperatorSpec::new(name, program(), &account);
         of.flags.push("--mode=shadow".to_owned());
         let mut shadow = scene.cluster.start_operator(&of).await?;
         shadow.wait_ready().await?;
-        Ok(shadow)
+        Ok::<_, anyhow::Error>(shadow)
     }))
-    .await
+    .await?;
+    let roles: Api<ClusterRole> = Api::all(scene.client.clone());
+    for name in operators() {
+        let rules = roles.get(name).await?.rules.unwrap_or_default();
+        let writes = rules.iter().flat_map(|rule| &rule.verbs).find(|verb| !READS.contains(&verb.as_str()));
+        ensure!(!rules.is_empty() && writes.is_none(), "the shadow of {name} may {writes:?}: {rules:?}");
+    }
+    Ok(shadows)
+}
+
+/// An overlay of the operator's manifests with that component.
+async fn install(scene: &Scene, name: &str) -> Result<Installed> {
+    let folder = tempfile::tempdir().context("make a folder for an overlay")?;
+    // kustomize takes no absolute paths.
+    let up = "../".repeat(folder.path().components().count());
+    let path = |of: &str| Ok::<_, anyhow::Error>(format!("{up}{}", manifests(of).canonicalize()?.display()));
+    let overlay = json!({"resources": [path(name)?], "components": [path("components/shadow")?]});
+    std::fs::write(folder.path().join("kustomization.yaml"), overlay.to_string()).context("write an overlay")?;
+    scene.cluster.install(folder.path()).await
 }
 
 async fn report(shadow: &Operator, token: &str) -> Result<Report> {
@@ -156,6 +191,14 @@ async fn check_fulfilled(shadows: &[Operator], token: &str) -> Result<()> {
         let log = shadow.log()?;
         let complaint = log.lines().find(|line| line.contains("this is a shadow"));
         ensure!(complaint.is_none(), "{}: {complaint:?}", shadow.name());
+        let writes = report(shadow, token).await?.status_writes;
+        let StatusWrites { decided_before, decided_after, overtaken, undecided, listed } = writes;
+        let is_timely = decided_before + decided_after > 0;
+        ensure!(
+            undecided == 0 && (is_timely || !BUSY.contains(&shadow.name())),
+            "{}: {decided_before} before, {decided_after} after, {overtaken} overtaken, {undecided}: {listed:?}",
+            shadow.name()
+        );
     }
     Ok(())
 }

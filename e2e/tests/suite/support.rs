@@ -8,6 +8,7 @@ pub(crate) mod objects;
 mod quota;
 pub(crate) mod sampler;
 pub(crate) mod scene;
+pub(crate) mod webhook;
 
 pub(crate) use clusters::{operators, start_operators, with_cluster};
 pub(crate) use objects::{deployment, image, template, uid};

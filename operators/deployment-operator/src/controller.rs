@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::api::resource::Resource;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, first_stage, stage};
 use shared::runtime::queue::Backoff;
@@ -96,6 +97,10 @@ impl Controller for DeploymentController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&Deployment::RESOURCE)
+    }
+
+    fn status_of(&self) -> Option<Resource> {
+        Some(Deployment::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

@@ -380,7 +380,7 @@ struct RawMeta<A> {
 
 impl<'de, A: Deserialize<'de> + Default> Deserialize<'de> for Meta<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MetaVisitor(PhantomData))
+        deserializer.deserialize_struct("ObjectMeta", FIELDS, MetaVisitor(PhantomData))
     }
 }
 
@@ -405,6 +405,22 @@ impl<'de, A: Deserialize<'de> + Default> serde::de::Visitor<'de> for MetaVisitor
         Ok(raw.meta)
     }
 }
+
+/// The names of `Field`.
+const FIELDS: &[&str] = &[
+    "namespace",
+    "name",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+];
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]

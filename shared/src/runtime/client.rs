@@ -10,6 +10,7 @@ mod bounded;
 mod ca;
 mod connections;
 mod credentials;
+mod forms;
 mod limiter;
 pub(crate) mod page;
 mod reach;
@@ -34,7 +35,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tower::ServiceBuilder;
 
-use crate::api::protobuf;
 use crate::api::resource::Resource;
 use crate::runtime::api_error::{ApiError, Status, chain};
 use crate::runtime::clock::jitter;
@@ -44,6 +44,7 @@ use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::load_ca;
 use connections::{Connections, Place, Purpose};
 use credentials::{Connection, Refusals, Renewing};
+pub use forms::{Accept, PatchType};
 use limiter::Limiter;
 use reach::Reach;
 
@@ -64,86 +65,6 @@ pub const RETURN_SPREAD: Duration = Duration::from_secs(1);
 const PROBE_PERIOD: Duration = Duration::from_millis(1500);
 /// What everybody may read.
 const PROBE_PATH: &str = "/version";
-
-/// The content type of a patch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
-    /// RFC 7386.
-    Merge,
-    /// Kubernetes' own: lists merge by key; built-in kinds only.
-    StrategicMerge,
-    /// RFC 6902.
-    Json,
-}
-
-impl PatchType {
-    fn content_type(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
-            Self::Merge => "application/merge-patch+json",
-            Self::StrategicMerge => "application/strategic-merge-patch+json",
-            Self::Json => "application/json-patch+json",
-        })
-    }
-}
-
-/// What an answer may look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accept {
-    /// The object as it is.
-    Object,
-    /// Its metadata only: of one object, or of the objects of a watch.
-    Metadata,
-    /// The metadata only, of a list. The server takes the first form it knows and then refuses what does not fit it, so
-    /// that one header cannot ask for both.
-    MetadataList,
-    /// The objects of a list as protobuf, or as JSON from a server that has no other form of them.
-    ProtobufList,
-    /// The same of their metadata.
-    ProtobufMetadataList,
-    /// Of `/api` and `/apis`: all groups, versions and resources in one document.
-    Discovery,
-}
-
-impl Accept {
-    /// How a list of such objects is asked for: as protobuf, where this build can read it.
-    pub(crate) fn of_list(self, resource: &Resource) -> Self {
-        match self {
-            Self::Metadata => Self::ProtobufMetadataList,
-            Self::Object if protobuf::has_lists_of(resource) => Self::ProtobufList,
-            Self::Object | Self::MetadataList | Self::ProtobufList | Self::ProtobufMetadataList | Self::Discovery => {
-                self
-            }
-        }
-    }
-
-    /// The same form as JSON; none if it is that already.
-    fn as_json(self) -> Option<Self> {
-        match self {
-            Self::ProtobufList => Some(Self::Object),
-            Self::ProtobufMetadataList => Some(Self::MetadataList),
-            Self::Object | Self::Metadata | Self::MetadataList | Self::Discovery => None,
-        }
-    }
-
-    /// Whether lists of such objects come as protobuf. Pages of them cost the apiserver less than a stream of JSON.
-    pub(crate) fn has_protobuf_lists(self, resource: &Resource) -> bool {
-        self.of_list(resource).as_json().is_some()
-    }
-
-    fn media_type(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
-            Self::Object => "application/json",
-            Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
-            Self::MetadataList => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-            Self::ProtobufList => "application/vnd.kubernetes.protobuf,application/json",
-            Self::ProtobufMetadataList => {
-                "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
-                 application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-            }
-            Self::Discovery => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-        })
-    }
-}
 
 /// Told of every finished request: method, answer's code (none when no answer came), time to the answer's head.
 pub type RequestObserver = Arc<dyn Fn(&Method, Option<StatusCode>, Duration) + Send + Sync>;

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use crate::tree::{self, read, write};
 
 /// A file with a list in it: what follows this line up to an empty one.
@@ -14,7 +16,7 @@ struct List {
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 3] = [
+const LISTS: [List; 4] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
@@ -22,7 +24,28 @@ const LISTS: [List; 3] = [
     },
     List { path: "manifests/kustomization.yaml", after: "resources:", line: |operator| format!("  - {operator}") },
     List { path: "docs/operators.md", after: "|---|---|---|", line: row },
+    List {
+        path: "manifests/components/shadow/kustomization.yaml",
+        after: "  # What each may read; `make lists` writes it.",
+        line: read_only,
+    },
 ];
+
+/// The patch that takes every verb but the reading ones from an operator's ClusterRole. One with `resourceNames` stays so.
+fn read_only(operator: &str) -> String {
+    let role = read(&format!("manifests/{operator}/cluster-role.yaml"));
+    let mut role: Value = serde_yaml::from_str(&role).unwrap_or_else(|error| panic!("{operator}: {error}"));
+    let Value::Array(mut rules) = role["rules"].take() else { panic!("{operator}: its role has no rules") };
+    rules.retain_mut(|rule| {
+        let Value::Array(verbs) = &mut rule["verbs"] else { panic!("{operator}: a rule has no verbs") };
+        assert!(verbs.iter().all(|verb| verb != "*"), "{operator}: name the verbs");
+        verbs.retain(|verb| ["get", "list", "watch"].iter().any(|read| verb == read));
+        !verbs.is_empty()
+    });
+    let patch = json!([{"op": "replace", "path": "/rules", "value": rules}]);
+    let target = format!("{{kind: ClusterRole, labelSelector: app.kubernetes.io/name={operator}}}");
+    format!("  - {{target: {target}, patch: '{patch}'}}")
+}
 
 fn row(operator: &str) -> String {
     let stem = operator.strip_suffix("-operator").unwrap_or(operator);

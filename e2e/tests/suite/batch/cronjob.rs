@@ -24,7 +24,7 @@ pub(crate) fn minute(ago: i64) -> Result<Timestamp> {
 }
 
 /// The schedule that means this minute of each day.
-fn daily(at: Timestamp) -> String {
+pub(crate) fn daily(at: Timestamp) -> String {
     at.strftime("%M %H * * *").to_string()
 }
 

@@ -1,7 +1,6 @@
 //! Jobs that failed, wait or do nothing, and CronJobs that start none.
 //!
-//! Left out: a time zone that nobody knows, which the apiserver does not take, and a start that was missed, of which
-//! nothing is left to see once its deadline is over.
+//! Left out: a time zone that nobody knows, which the apiserver does not take.
 
 use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
@@ -9,7 +8,7 @@ use k8s_openapi::api::batch::v1::CronJob;
 use serde_json::{Value, json};
 
 use super::{Row, becoming, play_family, row, with};
-use crate::batch::cronjob::{cron_job, due_since, minute};
+use crate::batch::cronjob::{cron_job, daily, due_since, minute};
 use crate::batch::{behaving, exiting, indexed, job, running};
 use crate::support::{DEADLINE, Scene};
 
@@ -135,6 +134,22 @@ fn cron_jobs() -> Vec<Row> {
             "cj/web",
             "web: it is time, but job/web-* still runs (concurrencyPolicy: Forbid)",
             |scene| forbidden(scene).boxed_local(),
+        ),
+        row(
+            "A CronJob missed its time, and its deadline is over",
+            "cj/web",
+            "web: it missed its time by more than 60 s (startingDeadlineSeconds): it was due at *",
+            |scene| {
+                async move {
+                    let late = with(
+                        cron_job("web", "Allow", &job("x", 1, 1)),
+                        &json!({"spec": {"startingDeadlineSeconds": 60}}),
+                    );
+                    let due = minute(5)?;
+                    due_since(scene, &late, &daily(due), minute(6)?).await
+                }
+                .boxed_local()
+            },
         ),
         row("A CronJob is never due", "cj/web", "web: schedule `0 0 31 2 *` cannot be used: …", |scene| {
             let spec = json!({"spec": {"schedule": "0 0 31 2 *"}});

@@ -3,6 +3,8 @@
 //! Left out: finalizers that other projects' controllers take away, but for one.
 
 use anyhow::{Context, Result, ensure};
+use e2e::apply::apply;
+use e2e::cluster::ClusterOptions;
 use futures::FutureExt;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
@@ -11,18 +13,53 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::workloads::of;
-use super::{Row, play_family, row, with};
-use crate::support::{DEADLINE, Scene, deployment, template};
+use super::{Row, play, play_family, row, session, with};
+use crate::support::{DEADLINE, Scene, deployment, start_operators, template, with_cluster};
 
 const HOLD: &str = "e2e.example/hold";
 
 #[test]
 fn what_does_not_go_says_who_holds_it() -> Result<()> {
-    play_family(&rows())
+    play_family(&on_whole_cluster())
+}
+
+/// No namespace of its cluster can end.
+#[test]
+fn a_namespace_whose_content_is_not_known_says_which_api_does_not_answer() -> Result<()> {
+    with_cluster(ClusterOptions::default(), async |scene| {
+        let operators = start_operators(&scene.cluster, ["namespace-operator"]).await?;
+        let session = session(scene, operators.iter().map(|operator| (operator.name(), operator.port()))).await?;
+        play(scene, &session, &[undiscovered()]).await
+    })
 }
 
 pub(super) fn rows() -> Vec<Row> {
+    let mut rows = on_whole_cluster();
+    rows.push(undiscovered());
+    rows
+}
+
+fn on_whole_cluster() -> Vec<Row> {
     [finalizers(), namespaces(), pods(), owners()].into_iter().flatten().collect()
+}
+
+fn undiscovered() -> Row {
+    row(
+        "An API does not answer, so that nobody knows what a namespace has in it",
+        "ns/*",
+        "*: deleted, but what is in it is not known as APIService v1.down.example does not answer (NamespaceDeletionDiscoveryFailure): …",
+        |scene| {
+            async move {
+                let service = json!({"name": "nobody", "namespace": "default"});
+                let spec = json!({"group": "down.example", "version": "v1", "groupPriorityMinimum": 100,
+                    "versionPriority": 100, "service": service, "insecureSkipTLSVerify": true});
+                let down = of("apiregistration.k8s.io/v1", "APIService", "v1.down.example", &json!({"spec": spec}));
+                apply(&scene.client, "", &down).await?;
+                scene.delete_namespace().await
+            }
+            .boxed_local()
+        },
+    )
 }
 
 fn finalizers() -> Vec<Row> {

@@ -11,7 +11,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use super::{Row, becoming, play_family, row, web, with};
-use crate::support::{DEADLINE, Scene, deployment, template};
+use crate::support::{DEADLINE, Scene, deployment, template, webhook};
 
 pub(super) fn rows() -> Vec<Row> {
     let [quotas, admission, absence, own] = [quotas(), admission(), absence(), own()];
@@ -78,7 +78,22 @@ fn admission() -> Vec<Row> {
             "A webhook does not answer",
             "deployment/web",
             "web: 1 of 1 pod missing: ReplicaSet web-* is refused by webhook `dead.e2e.example`, which does not answer: …, next try in * s",
-            |scene| dead_webhook(scene).boxed_local(),
+            |scene| {
+                async move { asks_webhook(scene, "dead.e2e.example", &json!({"url": "https://127.0.0.1:1/"})).await }
+                    .boxed_local()
+            },
+        ),
+        row(
+            "A webhook says no",
+            "deployment/web",
+            "web: 1 of 1 pod missing: ReplicaSet web-* is refused by webhook `strict.e2e.example`: no pods on Sundays, next try in * s",
+            |scene| {
+                async move {
+                    let config = webhook::refusing(&scene.cluster, "no pods on Sundays").await?;
+                    asks_webhook(scene, "strict.e2e.example", &config).await
+                }
+                .boxed_local()
+            },
         ),
         row("A policy of the apiserver says no", "deployment/web", policy, |scene| denying_policy(scene).boxed_local()),
         row("Pod Security says no", "deployment/web", security, |scene| {
@@ -222,10 +237,11 @@ async fn refused(scene: &Scene, changes: &Value) -> Result<()> {
     scene.apply(&web(1, changes)).await.map(drop)
 }
 
-async fn dead_webhook(scene: &Scene) -> Result<()> {
+/// Pods of this namespace need the consent of a webhook.
+async fn asks_webhook(scene: &Scene, name: &str, config: &Value) -> Result<()> {
     let webhook = json!({
-        "name": "dead.e2e.example",
-        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "name": name,
+        "clientConfig": config,
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": scene.namespace}},
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
         "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 1,

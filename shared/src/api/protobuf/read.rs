@@ -120,6 +120,14 @@ impl<'de> Deserializer<'de> for Value<'de> {
         self.deserialize_any(visitor)
     }
 
+    /// A message has to be read as a struct, which names its fields; one that flattens another does not.
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if let Content::Message(table, _) = self.0 {
+            return Err(Error::custom(format_args!("{} is read as a map", table.name)));
+        }
+        self.deserialize_any(visitor)
+    }
+
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -141,7 +149,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier
+        tuple_struct identifier
     }
 }
 

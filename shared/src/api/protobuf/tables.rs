@@ -116,7 +116,13 @@ static OBJECT_META: Table = table(
         field(12, "annotations", Map),
         field(13, "ownerReferences", List(&Message(&OWNER_REFERENCE))),
         field(14, "finalizers", List(&Text)),
+        field(17, "managedFields", List(&Message(&MANAGED_FIELDS_ENTRY))),
     ],
+);
+
+static MANAGED_FIELDS_ENTRY: Table = table(
+    "ManagedFieldsEntry",
+    &[omitted(1, "manager", Text), field(4, "time", Time), omitted(8, "subresource", Text)],
 );
 
 static OWNER_REFERENCE: Table = table(

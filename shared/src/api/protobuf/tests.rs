@@ -104,8 +104,17 @@ fn what_no_view_may_take_for_absent_is_an_error() {
         #[expect(dead_code, reason = "only its name matters")]
         spec: Spec,
     }
+    #[derive(Debug, Deserialize)]
+    struct Flattened {
+        #[serde(flatten)]
+        #[expect(dead_code, reason = "only that it is flattened matters")]
+        pod: Pod,
+    }
     let error = Pod::deserialize(Value::message(&POD, &fields(&[(2, b"")]))).unwrap_err().to_string();
     assert_eq!(error, "Spec reads tolerations, which is not in the table of PodSpec");
+
+    let error = Flattened::deserialize(Value::message(&POD, &fields(&[(2, b"")]))).unwrap_err().to_string();
+    assert_eq!(error, "Pod is read as a map");
 
     let metadata = fields(&[(14, b"a"), (1, b"name"), (14, b"b")]);
     let error = read(&PARTIAL_OBJECT_METADATA, &fields(&[(1, &metadata)])).unwrap_err().to_string();

@@ -15,6 +15,7 @@ use super::plan::{Plan, Reason, plan};
 use super::status::{MIN_READY, ReplicaStatus, next_check, next_status};
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
+use crate::api::resource::Resource;
 use crate::controllers::pod_control::PodControl;
 use crate::runtime::clock::Clock;
 use crate::runtime::decisions::{Decisions, stage};
@@ -83,6 +84,10 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&T::RESOURCE)
+    }
+
+    fn status_of(&self) -> Option<Resource> {
+        Some(T::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

@@ -272,13 +272,19 @@ impl Setup {
         let desk = Desk::new(Arc::clone(&controller), queue.clone(), Arc::clone(&consistency), decisions.clone());
         self.desks.push(desk);
         let (queue, clock, panics) = (queue.clone(), self.clock(), Arc::clone(&self.panics));
-        self.workers.push(match self.shadow.clone() {
+        let work: BoxFuture<'static, ()> = match self.shadow.clone() {
             None => Box::pin(Work { controller, queue, consistency, decisions, clock, panics }.run(workers)),
             Some(shadow) => {
+                if let Some(resource) = controller.status_of() {
+                    let (following, starter) = shadow.follow_status(resource, &queue).run(self.client.clone());
+                    self.informers.push(Box::pin(following.map(Ok)));
+                    self.at_start(starter);
+                }
                 let controller = Arc::new(shadow.controller(controller, &queue));
                 Box::pin(Work { controller, queue, consistency, decisions, clock, panics }.run(workers))
             }
-        });
+        };
+        self.workers.push(work);
     }
 
     /// Has the operator declare everything.

@@ -17,7 +17,7 @@ use crate::api::object::Key;
 /// For so long nothing has happened to what has come to rest.
 pub(super) const REST: Duration = Duration::from_secs(10);
 /// After so long it does not matter any more what happens.
-const RESTLESS: Duration = Duration::from_mins(1);
+pub(super) const RESTLESS: Duration = Duration::from_mins(1);
 /// When a difference is looked at again: what it is about may be gone without an event for its key.
 const ONCE_MORE: Duration = Duration::from_mins(5);
 /// This many differences are kept with their stages and fields; the others are counted.

@@ -1,0 +1,112 @@
+//! Differences that an operator makes on purpose and that show at rest, by the sentence of its page that says so.
+//!
+//! Left out: those that leave the same objects, which no shadow shows: the pages say which these are.
+
+use shared::api::explain::{Difference, ShadowReport};
+
+/// How a documented difference looks as a write.
+struct Documented {
+    operator: &'static str,
+    resource: &'static str,
+    /// Where the object may differ; elsewhere it is another difference.
+    paths: &'static [&'static str],
+    /// What stands in the decision.
+    decided: &'static str,
+    /// What the operator's page says.
+    sentence: &'static str,
+}
+
+const ALL: [Documented; 3] = [
+    Documented {
+        operator: "cronjob-operator",
+        resource: "cronjobs.batch/status",
+        paths: &["status.active"],
+        decided: " is missing; ",
+        sentence: "An active Job whose name now belongs to another Job leaves the status.",
+    },
+    Documented {
+        operator: "deployment-operator",
+        resource: "replicasets.apps",
+        paths: &[
+            "metadata.annotations.deployment.kubernetes.io/desired-replicas",
+            "metadata.annotations.deployment.kubernetes.io/max-replicas",
+        ],
+        decided: "scaling",
+        sentence: "A Deployment whose only active ReplicaSet has the new size by chance notes that size on it.",
+    },
+    Documented {
+        operator: "endpointslice-operator",
+        resource: "endpointslices.discovery.k8s.io",
+        paths: &["endpoints"],
+        decided: "",
+        sentence: "A pod that has ended or lost its IP leaves its slices at once, and no trigger time says when, as of a pod that is deleted.",
+    },
+];
+
+/// The sentence of the operator's page that this difference is, if there is one.
+pub(super) fn documented(operator: &str, difference: &Difference) -> Option<&'static str> {
+    let Difference { resource, stages, fields, .. } = difference;
+    let is_it = |known: &&Documented| {
+        let within = |path: &str| known.paths.iter().any(|known| path.starts_with(known));
+        (known.operator, known.resource) == (operator, resource.as_str())
+            && !fields.is_empty()
+            && fields.iter().all(|field| within(&field.path))
+            && stages.iter().any(|stage| stage.text.contains(known.decided))
+    };
+    ALL.iter().find(is_it).map(|known| known.sentence)
+}
+
+/// The sentences that fit differences of a report, each once.
+pub(super) fn of_report(report: &ShadowReport) -> Vec<&'static str> {
+    let mut found: Vec<_> =
+        report.differences.iter().filter_map(|difference| documented(&report.operator, difference)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use shared::api::explain::{FieldDifference, Stage};
+
+    use super::*;
+
+    fn difference(resource: &str, decided: &str, paths: &[&str]) -> Difference {
+        let field = |path: &&str| FieldDifference { path: (*path).to_owned(), has: Value::Null, wants: Value::Null };
+        Difference {
+            queue: String::new(),
+            key: String::new(),
+            verb: "patch".to_owned(),
+            resource: resource.to_owned(),
+            object: String::new(),
+            stages: vec![Stage { text: decided.to_owned(), reason: Value::Null }],
+            fields: paths.iter().map(field).collect(),
+            since: jiff::Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn a_difference_is_known_by_its_fields_and_its_decision() {
+        let (known, other) = (ALL[1].paths[0], "spec.replicas");
+        let check = |operator, decided, paths: &[&str], expected: bool| {
+            let found = documented(operator, &difference("replicasets.apps", decided, paths));
+            assert_eq!(found, expected.then_some(ALL[1].sentence), "{operator} {decided} {paths:?}");
+        };
+        check("deployment-operator", "scaling; scale web-1 to 2", &[known], true);
+        check("deployment-operator", "scaling; scale web-1 to 2", &[known, other], false);
+        check("deployment-operator", "rolling update", &[known], false);
+        check("deployment-operator", "scaling", &[], false);
+        check("job-operator", "scaling", &[known], false);
+    }
+
+    #[test]
+    fn each_sentence_stands_on_its_operators_page() {
+        for Documented { operator, sentence, .. } in &ALL {
+            let page = format!("{}/../operators/{operator}/README.md", env!("CARGO_MANIFEST_DIR"));
+            let page = std::fs::read_to_string(page).unwrap();
+            let differences = page.split_once("\n## Differences from upstream\n").unwrap().1;
+            assert!(differences.contains(sentence), "{operator}: {sentence}");
+        }
+    }
+}
