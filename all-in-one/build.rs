@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 fn main() -> Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../operators");
+    // As cargo runs it: a build script that was built elsewhere, such as in a cache, would know another folder.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).context("cargo gives no folder")?;
+    let folder = package.join("../operators");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut operators = Vec::new();
     for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {

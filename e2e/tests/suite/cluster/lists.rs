@@ -84,7 +84,9 @@ fn note_fields(value: &Value, path: &str, fields: &mut BTreeSet<String>) {
             }
         }
         Value::Array(items) => items.iter().for_each(|item| note_fields(item, path, fields)),
-        _ => drop(fields.insert(path.to_owned())),
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            fields.insert(path.to_owned());
+        }
     }
 }
 
@@ -104,7 +106,7 @@ fn only(value: &Value, path: &str, fields: &BTreeSet<String>) -> Value {
             kept.map(|(name, value)| (name.clone(), only(value, &child(path, name), fields))).collect()
         }
         Value::Array(items) => items.iter().map(|item| only(item, path, fields)).collect(),
-        other => other.clone(),
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 

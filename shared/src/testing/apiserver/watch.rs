@@ -73,7 +73,7 @@ impl Watches {
 
     /// Ends the watches of a resource with 410, and forgets what they have not seen.
     pub(super) fn expire(&mut self, plural: &str, version: u64) {
-        self.forgotten.insert(plural.to_owned(), version + 1);
+        self.forgotten.insert(plural.to_owned(), version);
         let (expired, open) = self.open.drain(..).partition(|watch| watch.resource.plural == plural);
         self.open = open;
         let expired: Vec<Watch> = expired;
