@@ -28,8 +28,8 @@ const ALL: [Documented; 3] = [
         operator: "deployment-operator",
         resource: "replicasets.apps",
         paths: &[
-            "metadata.annotations.deployment.kubernetes.io/desired-replicas",
-            "metadata.annotations.deployment.kubernetes.io/max-replicas",
+            "metadata.annotations[deployment.kubernetes.io/desired-replicas]",
+            "metadata.annotations[deployment.kubernetes.io/max-replicas]",
         ],
         decided: "scaling",
         sentence: "A Deployment whose only active ReplicaSet has the new size by chance notes that size on it.",
