@@ -166,7 +166,9 @@ fn alarms(survey: &Survey, controllers: &[Controller]) -> Vec<String> {
         // Where it was never at work each controller that has no operator would be a name more.
         count if survey.manager.lease == Seen::Absent => {
             let named = list(&nobody);
-            alarms.push(format!("no kube-controller-manager is here, and nobody runs {count} controllers: {named}"));
+            alarms.push(format!(
+                "no kube-controller-manager has a Lease here, and nobody is seen to run {count} controllers: {named}"
+            ));
         }
         _ => alarms.push(format!("nobody runs {}", nobody.join(", "))),
     }

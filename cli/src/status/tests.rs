@@ -81,7 +81,8 @@ fn without_kube_controller_manager_one_short_line_says_what_nobody_runs() {
     let manager = Manager { lease: Seen::Absent, controllers: None };
     let status = Status::new(&Survey { manager, ..survey("*") });
     let usual = CONTROLLERS.iter().filter(|(_, usual)| *usual).count();
-    let start = format!("no kube-controller-manager is here, and nobody runs {} controllers: ", usual - 1);
+    let start =
+        format!("no kube-controller-manager has a Lease here, and nobody is seen to run {} controllers: ", usual - 1);
     let named = "certificatesigningrequest-approving-controller, certificatesigningrequest-cleaner-controller, \
                  certificatesigningrequest-signing-controller";
     assert_eq!(status.alarms[0], format!("{start}{named} and {} more", usual - 4));
