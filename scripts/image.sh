@@ -7,7 +7,7 @@ set -euo pipefail
 [ $# = 4 ] || { echo "usage: image.sh docker|buildah DIST OPERATOR IMAGE" >&2; exit 1; }
 engine=$1 dist=$2 operator=$3 image=$4
 archive=$dist/images/$operator.tar
-limit_bytes=$((19 * 1024 * 1024 / 2))
+limit_bytes=$((8 * 1024 * 1024))
 if [ "$operator" = operators ]; then limit_bytes=$((24 * 1024 * 1024)); fi
 
 size_bytes=$(stat --format %s "$dist/bin/$operator")

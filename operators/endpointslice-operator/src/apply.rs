@@ -52,7 +52,7 @@ struct Task<'a> {
 }
 
 impl Writer {
-    /// Does what was planned. A pod that is left out is told, but fails nothing.
+    /// Does what was planned. A pod that is left out is named in the event, but fails nothing.
     ///
     /// Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
@@ -100,7 +100,7 @@ impl Writer {
                 removed: _,
                 sizes: _,
             } = family;
-            report.told.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
+            report.messages.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
             report.note(self.write(&task, &address_type, &create, &update, &delete).await);
             for PlannedEvent { kind, reason, message } in notices {
                 self.recorder.event(&service.reference(), kind, reason, message);
@@ -114,9 +114,9 @@ impl Writer {
     }
 
     /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
-    fn tell(&self, service: &Service, Report { told, errors }: Report) -> anyhow::Result<()> {
-        if !told.is_empty() {
-            let message = failed_to_update(service, told);
+    fn tell(&self, service: &Service, Report { messages, errors }: Report) -> anyhow::Result<()> {
+        if !messages.is_empty() {
+            let message = failed_to_update(service, messages);
             self.recorder.event(&service.reference(), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
         }
         shared::runtime::control::aggregate(errors)
@@ -228,8 +228,8 @@ impl Writer {
 /// The failures of a sync.
 #[derive(Default)]
 struct Report {
-    /// All of it, as people are told.
-    told: Vec<String>,
+    /// All of it, as the event says it.
+    messages: Vec<String>,
     /// The errors.
     errors: Vec<anyhow::Error>,
 }
@@ -237,14 +237,14 @@ struct Report {
 impl Report {
     fn note(&mut self, outcome: anyhow::Result<()>) {
         if let Err(error) = outcome {
-            self.told.push(format!("{error:#}"));
+            self.messages.push(format!("{error:#}"));
             self.errors.push(error);
         }
     }
 }
 
-fn failed_to_update(service: &Service, told: Vec<String>) -> String {
-    format!("{}: {}", of_service("Error updating Endpoint Slices", service), aggregated(told))
+fn failed_to_update(service: &Service, messages: Vec<String>) -> String {
+    format!("{}: {}", of_service("Error updating Endpoint Slices", service), aggregated(messages))
 }
 
 fn not_found(service: &Service, Skipped { pod, node }: &Skipped) -> String {
@@ -259,9 +259,9 @@ fn of_service(what: &str, service: &Service) -> String {
 /// Each error once, in brackets where there are several.
 ///
 /// Upstream: `aggregate.Error`, `staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go`.
-fn aggregated(told: Vec<String>) -> String {
+fn aggregated(messages: Vec<String>) -> String {
     let mut texts: Vec<String> = Vec::new();
-    for text in told {
+    for text in messages {
         if !texts.contains(&text) {
             texts.push(text);
         }
@@ -327,7 +327,7 @@ mod tests {
             for error in errors {
                 report.note(Err(anyhow!(*error).context("failed")));
             }
-            assert_eq!(aggregated(report.told), expected);
+            assert_eq!(aggregated(report.messages), expected);
         };
         check(&["a"], "failed: a");
         check(&["a", "a"], "failed: a");
@@ -335,16 +335,16 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_in_upstreams_words() {
+    fn failures_are_named_in_upstreams_words() {
         let service = shared::testing::object("v1", "Service", "web").build::<Service>();
         let pod = Skipped { pod: Key::new("default", "a"), node: Text::new("gone") };
         let skipped = "skipping Pod a for Service default/web: Node gone Not Found";
-        let mut report = Report { told: vec![not_found(&service, &pod)], errors: Vec::new() };
+        let mut report = Report { messages: vec![not_found(&service, &pod)], errors: Vec::new() };
         report.note(Ok(()));
         report.note(Err(anyhow!("no").context(of_service("failed to create EndpointSlice", &service))));
         assert_eq!(report.errors.len(), 1, "a pod that is left out is no failure");
         assert_eq!(
-            failed_to_update(&service, report.told),
+            failed_to_update(&service, report.messages),
             format!(
                 "Error updating Endpoint Slices for Service default/web: \
                  [{skipped}, failed to create EndpointSlice for Service default/web: no]"

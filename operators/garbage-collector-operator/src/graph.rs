@@ -288,7 +288,7 @@ impl Graph {
             !listed.contains(&node.identity.object.uid) && !unreadable.contains(&node.identity.key())
         });
         for uid in gone {
-            self.doubt(uid, kind, attempts);
+            self.mark_unlisted(uid, kind, attempts);
         }
         for object in live {
             self.observe(kind, object, attempts);
@@ -298,7 +298,7 @@ impl Graph {
     /// A list lacks an object: it went unseen, or the list is of another time than what was seen of it. What depends on
     /// it, or waits for it, does not go for that alone: the apiserver is asked, as for every owner that no monitor has
     /// seen.
-    fn doubt(&mut self, uid: Uid, kind: &Arc<ObjectKind>, attempts: &mut Attempts) {
+    fn mark_unlisted(&mut self, uid: Uid, kind: &Arc<ObjectKind>, attempts: &mut Attempts) {
         let is_waiting =
             |owner: &Uid| self.nodes.get(owner).is_some_and(|node| node.stage == Stage::DeletingDependents);
         let matters = self.nodes.get(&uid).is_some_and(|node| {

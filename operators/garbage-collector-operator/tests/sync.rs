@@ -155,6 +155,18 @@ fn the_lease_of_a_node_that_went_while_nobody_looked_goes_at_the_start() {
     });
 }
 
+#[test]
+fn what_is_served_is_asked_for_again_within_seconds() {
+    test(async {
+        let server = Server::new();
+        add_dependents(&server);
+        server.fail_discovery(1);
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        assert_eq!(server.keys("configmaps"), ["default/free"]);
+    });
+}
+
 /// What is decided about an object now, and why; who asks changes nothing.
 #[track_caller]
 fn now(server: &Server, running: &Running, path: &str) -> (String, Value) {

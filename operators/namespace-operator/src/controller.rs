@@ -27,8 +27,8 @@ use crate::plan::{Next, Pass, Plan, next_step, pass, plan, plan_content};
 use crate::status::next_status;
 use changes::namespace_changed;
 
-/// Upstream's.
-const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), max: Duration::from_secs(60) };
+/// Upstream's, but for the 60 s at most: no operator waits longer than 30 s.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), max: Duration::from_secs(30) };
 
 /// The operator as a process.
 pub struct NamespaceOperator;

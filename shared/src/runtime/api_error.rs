@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use http::Method;
 use serde::Deserialize;
 
 use crate::api::protobuf;
@@ -123,6 +124,11 @@ impl std::fmt::Display for Status {
 }
 
 impl ApiError {
+    /// Makes the error of an answer to this request that cannot be decoded.
+    pub(crate) fn unread<'a>(method: &'a Method, path: &'a str) -> impl Fn(serde_json::Error) -> Self + 'a {
+        move |cause| Self::Decode { method: method.to_string(), path: path.to_owned(), cause }
+    }
+
     /// The apiserver's answer, if one came.
     pub fn status(&self) -> Option<&Status> {
         match self {

@@ -104,6 +104,18 @@ struct Entry<T> {
     parts: u32,
 }
 
+impl<T: Object> Entry<T> {
+    fn is_seen_by(&self, part: Part) -> bool {
+        self.parts & part.bit() != 0
+    }
+
+    /// Whether only other parts see this object, and `state` is a late one of an object that had its name before.
+    fn is_successor_of(&self, state: &T, part: Part) -> bool {
+        let (known, state) = (self.object.meta(), state.meta());
+        !self.is_seen_by(part) && known.uid != state.uid && state.resource_version < known.resource_version
+    }
+}
+
 impl Progress {
     /// Notes that everything up to this version has been seen.
     pub(crate) fn advance(progress: &watch::Sender<Self>, seen: ResourceVersion) {
@@ -281,6 +293,9 @@ impl<T: Object> Cache<T> {
                 known.parts |= part.bit();
                 return;
             }
+            if known.is_successor_of(new.as_ref(), part) {
+                return;
+            }
         }
         let old = state.insert(new, part.bit());
         drop(state);
@@ -321,14 +336,19 @@ impl<T: Object> Cache<T> {
         let mut updates = Vec::new();
         for object in live {
             let old = before.remove(&object.meta().key);
-            let parts = part.bit() | old.as_ref().map_or(0, |entry| entry.parts);
-            // An unchanged object keeps its place in memory.
-            let (object, old) = match old.map(|entry| entry.object) {
-                Some(old) if is_same_state(old.as_ref(), object.as_ref()) => (old, None),
-                Some(old) => (object, Some(Some(old))),
+            let same = old.as_ref().filter(|entry| entry.object.meta().uid == object.meta().uid);
+            let others = same.map_or(0, |entry| entry.parts);
+            let (object, old) = match old {
+                // An unchanged object keeps its place in memory.
+                Some(old) if is_same_state(old.object.as_ref(), object.as_ref()) => (old.object, None),
+                // Another part has seen more since this list was made.
+                Some(old) if !old.is_seen_by(part) && is_older_state(object.as_ref(), old.object.as_ref()) => {
+                    (old.object, None)
+                }
+                Some(old) => (object, Some(Some(old.object))),
                 None => (object, Some(None)),
             };
-            state.insert(&object, parts);
+            state.insert(&object, part.bit() | others);
             updates.extend(old.map(|old| (old, object)));
         }
         let mut gone = Vec::new();
@@ -390,7 +410,9 @@ impl<T: Object> State<T> {
                 None
             }
             hash_map::Entry::Occupied(mut known) => {
-                let parts = parts | known.get().parts;
+                // Who saw an object has not seen another one of its name.
+                let is_same_object = known.get().object.meta().uid == object.meta().uid;
+                let parts = if is_same_object { parts | known.get().parts } else { parts };
                 Some(known.insert(Entry { parts, ..entry }).object)
             }
         };
@@ -535,6 +557,25 @@ mod tests {
         assert_eq!(std::mem::take(&mut changes), ["-a@1"], "the other part still sees `b`");
         cache.delete(other, &thing("b", 2, 5, None), log(&mut changes));
         assert_eq!(std::mem::take(&mut changes), ["-b@5"]);
+    }
+
+    #[test]
+    fn a_part_that_lags_takes_nothing_back_of_what_another_has_seen() {
+        let (cache, other) = (Cache::new(Indices::default()), Part(1));
+        let mut changes = Vec::new();
+        cache.apply(WHOLE, &thing("a", 1, 5, None), log(&mut changes));
+        cache.reset(other, vec![thing("a", 1, 2, None)], log(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), ["+a@5"], "its list is older");
+        cache.delete(WHOLE, &thing("a", 1, 6, None), log(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), [""; 0], "the other part still sees it");
+
+        cache.apply(WHOLE, &thing("a", 2, 8, None), log(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), ["-a@5", "+a@8"]);
+        cache.apply(other, &thing("a", 1, 6, None), log(&mut changes));
+        cache.delete(other, &thing("a", 1, 7, None), log(&mut changes));
+        assert_eq!(std::mem::take(&mut changes), [""; 0], "that was another object of this name");
+        cache.delete(WHOLE, &thing("a", 2, 9, None), log(&mut changes));
+        assert_eq!((changes, cache.len()), (vec!["-a@9".to_owned()], 0), "the other part never saw it");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod ca;
 mod connections;
 mod credentials;
 mod forms;
+mod kubeconfig;
 mod limiter;
 pub(crate) mod page;
 mod reach;
@@ -29,7 +30,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 // kube leaves it to its user to choose the version of the Kubernetes API; that is all this crate is here for.
 use k8s_openapi as _;
 use kube::client::{Body, ConfigExt};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -45,8 +46,10 @@ pub use ca::load_ca;
 use connections::{Connections, Place, Purpose};
 use credentials::{Connection, Refusals, Renewing};
 pub use forms::{Accept, PatchType};
+use kubeconfig::unusable;
 use limiter::Limiter;
 use reach::Reach;
+pub use reach::soon_after;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started. Waiting for a
 /// token or for a place in a connection does not count: nothing was sent, and so no answer is lost.
@@ -59,7 +62,7 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// client-go gives up after as many answers 429 to one request.
 const MAX_WAITS: u32 = 10;
-/// Over how long everything that waits for [`Client::came_back`] should begin again.
+/// Over how long everything that waits for [`Client::came_back`] should begin again, as [`soon_after`] does.
 pub const RETURN_SPREAD: Duration = Duration::from_secs(1);
 /// While the server cannot be reached, how often it is asked for a sign of life, and how long that may take.
 const PROBE_PERIOD: Duration = Duration::from_millis(1500);
@@ -130,17 +133,15 @@ pub enum ConfigError {
 pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<kube::Config, ConfigError> {
     let mut config = match (kubeconfig, master) {
         (Some(path), _) => {
-            let wrong = |cause: &str| ConfigError::Kubeconfig {
-                path: path.display().to_string(),
-                // A picture of the broken line may follow.
-                cause: cause.lines().next().unwrap_or_default().to_owned(),
-            };
-            let error = |cause: kube::config::KubeconfigError| wrong(&chain(&cause));
-            let read = Kubeconfig::read_from(path).map_err(error)?;
-            if ca::current(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
-                return Err(wrong("proxy-url is not supported"));
+            let read = kubeconfig::read(path)?;
+            if kubeconfig::current_cluster(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
+                return Err(unusable(path, "proxy-url is not supported"));
             }
-            kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(error)?
+            if let Some(provider) = kubeconfig::current_user(&read).and_then(|user| user.auth_provider.as_ref()) {
+                return Err(unusable(path, &format!("no Auth Provider found for name {:?}", provider.name)));
+            }
+            let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+            config.map_err(|cause| unusable(path, &chain(&cause)))?
         }
         (None, Some(url)) => kube::Config::new(parse_master(url)?),
         (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
@@ -366,11 +367,7 @@ impl Client {
 
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
         let body = self.whole(&call).await?;
-        serde_json::from_slice(&body).map_err(|cause| ApiError::Decode {
-            method: call.method.to_string(),
-            path: call.path.to_owned(),
-            cause,
-        })
+        serde_json::from_slice(&body).map_err(ApiError::unread(&call.method, call.path))
     }
 
     /// One answer of success with all its body.

@@ -33,6 +33,8 @@ use crate::runtime::informer::{Demand, Health};
 
 /// After a cache has been behind for this long, its watch counts as dead.
 const STALL: Duration = Duration::from_secs(5);
+/// With fewer records than this nothing is swept.
+const SWEEP_MIN: usize = 64;
 
 /// How to follow the progress of one informer; [`crate::runtime::informer::Informer::follow`] gives it.
 #[derive(Clone)]
@@ -125,8 +127,25 @@ impl Watched {
 pub struct Consistency {
     client: Client,
     followed: Watched,
-    written: Mutex<HashMap<Key, Record>>,
+    written: Mutex<Records>,
     lookups: Lookups,
+}
+
+#[derive(Default)]
+struct Records {
+    by_key: HashMap<Key, Record>,
+    /// With so many records, those that nothing waits for are dropped.
+    sweep_at: usize,
+}
+
+impl Records {
+    /// The last write of a key may be a deletion, after which nobody syncs the key again and asks for its record.
+    fn sweep(&mut self) {
+        if self.by_key.len() >= self.sweep_at {
+            self.by_key.retain(|_, record| !record.is_seen());
+            self.sweep_at = (self.by_key.len() * 2).max(SWEEP_MIN);
+        }
+    }
 }
 
 /// The writes of the syncs of one key.
@@ -157,8 +176,10 @@ struct Goal {
 impl Goal {
     fn is_reached(&self, follow: &Follow, progress: &Progress) -> bool {
         let is_there = progress.resource_version >= self.version || progress.list >= self.list;
+        // Before its first list an informer has seen nothing, whatever another one has put into the same cache.
+        let are_seen = |objects| progress.synced && are_seen(follow, objects);
         // An ended informer sees no more versions; its next first list includes the write.
-        is_there || !follow.is_running() || self.objects.as_ref().is_some_and(|objects| are_seen(follow, objects))
+        is_there || !follow.is_running() || self.objects.as_ref().is_some_and(are_seen)
     }
 
     fn add(&mut self, more: Self) {
@@ -178,7 +199,7 @@ fn are_seen(follow: &Follow, objects: &BTreeMap<Key, ResourceVersion>) -> bool {
 }
 
 impl Record {
-    fn aim(&mut self, follow: &Arc<Follow>, goal: Goal) {
+    fn add_goal(&mut self, follow: &Arc<Follow>, goal: Goal) {
         match self.goals.iter_mut().find(|(of, _)| Arc::ptr_eq(of, follow)) {
             Some((_, known)) => known.add(goal),
             None => self.goals.push((Arc::clone(follow), goal)),
@@ -188,6 +209,10 @@ impl Record {
     fn waits(&self) -> impl Iterator<Item = &(Arc<Follow>, Goal)> {
         self.goals.iter().filter(|(follow, goal)| !goal.is_reached(follow, &follow.progress.borrow()))
     }
+
+    fn is_seen(&self) -> bool {
+        self.lost.is_empty() && self.waits().next().is_none()
+    }
 }
 
 impl Consistency {
@@ -196,7 +221,7 @@ impl Consistency {
         Self { client, followed, written: Mutex::default(), lookups: Lookups::default() }
     }
 
-    fn written(&self) -> MutexGuard<'_, HashMap<Key, Record>> {
+    fn written(&self) -> MutexGuard<'_, Records> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -208,7 +233,7 @@ impl Consistency {
             let may_be_hidden = follow.is_narrowed() && created_with.is_none();
             let objects = may_be_hidden.then(|| BTreeMap::from([(object.clone(), version)]));
             let goal = Goal { version, list: follow.health.next_list(), objects };
-            self.with_record(key, uid, |record| record.aim(&follow, goal));
+            self.with_record(key, uid, |record| record.add_goal(&follow, goal));
         }
     }
 
@@ -226,7 +251,8 @@ impl Consistency {
     fn with_record(&self, key: &Key, uid: Uid, change: impl FnOnce(&mut Record)) {
         let none = || Record { uid, goals: Vec::new(), lost: Vec::new() };
         let mut written = self.written();
-        let record = written.entry(key.clone()).or_insert_with(none);
+        written.sweep();
+        let record = written.by_key.entry(key.clone()).or_insert_with(none);
         if record.uid != uid {
             *record = none();
         }
@@ -235,7 +261,7 @@ impl Consistency {
 
     /// Forgets the writes for `key`; with a uid, only those for that object.
     pub fn forget(&self, key: &Key, uid: Option<Uid>) {
-        let mut written = self.written();
+        let written = &mut self.written().by_key;
         if written.get(key).is_some_and(|record| uid.is_none_or(|uid| uid == record.uid)) {
             written.remove(key);
         }
@@ -254,7 +280,7 @@ impl Consistency {
 
     /// The resources whose caches lack writes, and the versions they must reach. Forgets the record if none is missing.
     fn unseen_writes(&self, key: &Key) -> Vec<(String, String)> {
-        let mut written = self.written();
+        let written = &mut self.written().by_key;
         let Some(record) = written.get(key) else { return Vec::new() };
         let versions = record.waits().map(|(follow, goal)| {
             let what = format!("version {}", goal.version);
@@ -269,7 +295,7 @@ impl Consistency {
     }
 
     fn waits(&self, key: &Key) -> Vec<(Arc<Follow>, Goal)> {
-        self.written().get(key).map(|record| record.waits().cloned().collect()).unwrap_or_default()
+        self.written().by_key.get(key).map(|record| record.waits().cloned().collect()).unwrap_or_default()
     }
 }
 
@@ -305,8 +331,8 @@ impl Behind {
     }
 }
 
-/// Waits for a cache. If its watch stays silent, the watch is reconnected; if that does not help, the resource is
-/// listed again.
+/// Waits for a cache. If its watch stays silent, the watch is reconnected, once for all keys that wait; if that does not
+/// help, the resource is listed again.
 async fn reach(follow: &Follow, goal: &Goal) {
     let Follow { progress, health, .. } = follow;
     let mut progress = progress.clone();
@@ -317,8 +343,9 @@ async fn reach(follow: &Follow, goal: &Goal) {
     if reached(STALL).await {
         return;
     }
-    tracing::warn!(resource = health.resource, version = %goal.version, "own write not seen in time, watching anew");
-    health.reconnect();
+    if health.reconnect_older(STALL) {
+        tracing::warn!(resource = health.resource, version = %goal.version, "own write not seen in time, watching anew");
+    }
     let mut patience = STALL;
     while !patience.is_zero() {
         if reached(patience).await {

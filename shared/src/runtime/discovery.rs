@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use http::Method;
 use serde::{Deserialize, Deserializer};
 
 use crate::api::intern::Text;
@@ -56,11 +57,7 @@ impl Discovery {
         let mut discovery = Self::default();
         for path in PATHS {
             let body = client.get_bytes(path, Accept::Discovery).await?;
-            let groups: GroupList = serde_json::from_slice(&body).map_err(|cause| ApiError::Decode {
-                method: "GET".to_owned(),
-                path: path.to_owned(),
-                cause,
-            })?;
+            let groups: GroupList = serde_json::from_slice(&body).map_err(ApiError::unread(&Method::GET, path))?;
             discovery.add(groups);
         }
         Ok(discovery)

@@ -43,7 +43,7 @@ pub type Handler<T> = Box<dyn Fn(Change<'_, T>) + Send + Sync>;
 /// Where what is listed and watched goes: a [`Cache`] with its handlers, or an operator's own structure.
 ///
 /// All calls come from one task, in the server's order; they must be quick and must not block.
-pub trait Sink<T>: Send + Sync + 'static {
+pub trait Store<T>: Send + Sync + 'static {
     /// A new state of an object, known or not.
     fn apply(&self, object: Arc<T>);
     /// An object is gone; this is its last state.
@@ -173,7 +173,7 @@ impl<T: Object> Cached<T> {
 }
 
 /// One list and watch that fills a cache, alone or with others.
-struct PartSink<T> {
+struct PartStore<T> {
     cached: Arc<Cached<T>>,
     part: Part,
     progress: watch::Sender<Progress>,
@@ -181,7 +181,7 @@ struct PartSink<T> {
     demand: Option<Demand>,
 }
 
-impl<T: Object> Sink<T> for PartSink<T> {
+impl<T: Object> Store<T> for PartStore<T> {
     fn apply(&self, object: Arc<T>) {
         self.cached.cache.apply(self.part, &object, |change| self.cached.notify(change));
     }
@@ -352,9 +352,9 @@ impl<T: Object> Informer<T> {
 
     /// Follows the resource for as long as the future is polled; the other part is called once, when work starts.
     pub fn run(self, client: Client) -> (impl Future<Output = ()> + Send, impl FnOnce() + Send) {
-        let (source, sink) = self.asleep();
-        let cached = Arc::clone(&sink.cached);
-        (reflector::run(source, sink, client), move || cached.start())
+        let (source, store) = self.asleep();
+        let cached = Arc::clone(&store.cached);
+        (reflector::run(source, store, client), move || cached.start())
     }
 
     /// As [`Self::run`], while something needs it; all that is followed for these fills one cache.
@@ -365,7 +365,7 @@ impl<T: Object> Informer<T> {
         watched: &Watched,
         metrics: &Metrics,
     ) -> (impl Future<Output = anyhow::Result<()>> + Send + use<T>, impl FnOnce() + Send + use<T>) {
-        let (source, PartSink { cached, .. }) = self.asleep();
+        let (source, PartStore { cached, .. }) = self.asleep();
         let follow = |demand: Demand| {
             let (source, cached, client) = (demand.source(&source), Arc::clone(&cached), client.clone());
             Follower { demand, source, cached, client, watched: watched.clone(), metrics: metrics.clone() }.run()
@@ -374,11 +374,11 @@ impl<T: Object> Informer<T> {
         (following, move || cached.start())
     }
 
-    fn asleep(self) -> (Source, PartSink<T>) {
+    fn asleep(self) -> (Source, PartStore<T>) {
         let Self { source, cache, handlers } = self;
         let progress = cache.progress_sender();
         let cached = Arc::new(Cached { cache, handlers, has_started: AtomicBool::new(false) });
-        (source, PartSink { cached, part: Part::default(), progress, demand: None })
+        (source, PartStore { cached, part: Part::default(), progress, demand: None })
     }
 }
 
@@ -397,6 +397,7 @@ pub struct Health {
     retry: Notify,
     wanted_list: AtomicU64,
     listed_from: Mutex<Option<Instant>>,
+    watched_from: Mutex<Option<Instant>>,
     created: Instant,
     /// When the apiserver last sent something, in milliseconds after `created` and 1 more; 0 for never.
     heard: AtomicU64,
@@ -421,6 +422,7 @@ impl Health {
             retry: Notify::new(),
             wanted_list: AtomicU64::new(0),
             listed_from: Mutex::default(),
+            watched_from: Mutex::default(),
             created: Instant::now(),
             heard: AtomicU64::new(0),
         }
@@ -460,6 +462,23 @@ impl Health {
     /// Drops the running watch and starts it again where it stopped: what breaks a silent stall. A back-off goes on.
     pub fn reconnect(&self) {
         self.reconnect.notify_one();
+    }
+
+    /// The same, unless the running watch was asked for less than `age` ago: many who wait for one watch would otherwise
+    /// restart it one after the other, and a slow server would never get to send anything. Gives whether it does.
+    pub(crate) fn reconnect_older(&self, age: Duration) -> bool {
+        let begun = *self.watched_from.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_older = begun.is_none_or(|begun| begun.elapsed() >= age);
+        if is_older {
+            self.begins_watch();
+            self.reconnect();
+        }
+        is_older
+    }
+
+    /// Notes that a watch is asked for.
+    fn begins_watch(&self) {
+        *self.watched_from.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
     /// Lists everything anew, after a back-off; gives the number that [`crate::runtime::cache::Progress::list`] has reached
@@ -571,6 +590,19 @@ mod tests {
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn many_who_wait_for_a_watch_restart_it_once() {
+        let (health, age) = (Health::new("pods".to_owned()), Duration::from_secs(5));
+        let mut restarts = 0;
+        for _ in 0..100 {
+            restarts += u32::from(health.reconnect_older(age));
+            tokio::time::advance(age / 50).await;
+        }
+        assert_eq!(restarts, 2);
+        health.begins_watch();
+        assert!(!health.reconnect_older(age), "it was just asked for by the watch itself");
+    }
+
     fn at(name: &str, version: u64) -> Arc<Pod> {
         let meta = format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#);
         Arc::new(serde_json::from_str(&meta).unwrap())
@@ -594,20 +626,20 @@ mod tests {
         informer.on_change(tell(&told, "all"));
         let ever = Arc::new(Mutex::new(Vec::new()));
         informer.on_change_at_any_time(tell(&ever, "ever"));
-        let (_, sink) = informer.asleep();
-        sink.apply(at("gone", 1));
-        sink.apply(at("a", 1));
-        sink.apply(at("a", 2));
-        sink.delete(at("gone", 1));
+        let (_, store) = informer.asleep();
+        store.apply(at("gone", 1));
+        store.apply(at("a", 1));
+        store.apply(at("a", 2));
+        store.delete(at("gone", 1));
         assert_eq!(*told.lock().unwrap(), [""; 0]);
         let before = ["ever: gone added", "ever: a added", "ever: a updated", "ever: gone deleted"];
         assert_eq!(*ever.lock().unwrap(), before);
-        sink.cached.start();
+        store.cached.start();
         assert_eq!(*ever.lock().unwrap(), before, "it knows of them");
         assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["all: a added"]);
-        sink.apply(at("a", 3));
-        sink.apply(at("b", 1));
-        sink.delete(at("a", 3));
+        store.apply(at("a", 3));
+        store.apply(at("b", 1));
+        store.delete(at("a", 3));
         assert_eq!(*told.lock().unwrap(), ["all: a updated", "all: b added", "all: a deleted"]);
     }
 }

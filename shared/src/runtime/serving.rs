@@ -44,7 +44,7 @@ use crate::runtime::telemetry::Verbosity;
 use auth::{Access, Auth, Denied};
 pub use certificate::CertificateError;
 pub use health::{Checks, Probe};
-use places::{Places, Seat};
+use places::{Places, Slot};
 pub use query::Query;
 
 /// The content type of JSON.
@@ -319,11 +319,11 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>)
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let (acceptor, visit, seat) = (acceptor.clone(), Arc::clone(&visit), places.take(peer.ip()));
+                let (acceptor, visit, slot) = (acceptor.clone(), Arc::clone(&visit), places.take(peer.ip()));
                 connections.spawn(async move {
                     tokio::select! {
-                        () = serve(stream, acceptor, visit, &seat) => {}
-                        () = seat.closed() => {}
+                        () = serve(stream, acceptor, visit, &slot) => {}
+                        () = slot.closed() => {}
                     }
                 });
             }
@@ -337,10 +337,10 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>)
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, seat: &Seat) {
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, slot: &Slot) {
     let Ok(Ok(stream)) = timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await else { return };
     let service = service_fn(move |request| {
-        seat.asked();
+        slot.asked();
         let visit = Arc::clone(&visit);
         async move { Ok::<_, Infallible>(visit.answer(request).await) }
     });

@@ -70,6 +70,7 @@ struct State {
     requests: Vec<Recorded>,
     /// How many writes the next connection that writes may still make.
     writes_left: Option<usize>,
+    discoveries_to_fail: usize,
 }
 
 struct Recorded {
@@ -253,6 +254,11 @@ impl Server {
         state.store.get(&state.id(resource, key)).ok().cloned()
     }
 
+    /// Answers the next requests for what is served with 503.
+    pub fn fail_discovery(&self, times: usize) {
+        self.state().discoveries_to_fail = times;
+    }
+
     /// All objects of a resource, by key.
     pub fn list(&self, resource: &str) -> Vec<Value> {
         let state = self.state();
@@ -319,7 +325,7 @@ impl Server {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         if matches!(head.uri.path(), "/api" | "/apis") {
-            return Ok(answer(200, &self.state().discovery(head.uri.path())));
+            return Ok(self.state().discover(head.uri.path()));
         }
         let Some(mut call) = Call::read(&head, &body, &self.state().served) else {
             return Ok(answer(404, &Value::from("404 page not found")));
@@ -357,6 +363,14 @@ impl Server {
 }
 
 impl State {
+    fn discover(&mut self, path: &str) -> Response<Body> {
+        if self.discoveries_to_fail > 0 {
+            self.discoveries_to_fail -= 1;
+            return answer(503, &Value::from("apiserver not ready"));
+        }
+        answer(200, &self.discovery(path))
+    }
+
     fn resource(&self, plural: &str) -> Resource {
         known(self.served.iter().find(|found| found.plural == plural), plural).clone()
     }

@@ -1,7 +1,7 @@
 //! One look at the zones after a node has changed: it remembers their shares, and wakes the Services whose hints no longer
 //! fit them.
 //!
-//! Left out: new hints, which the Service's own sync gives.
+//! Left out: new hints, which the Service's own sync decides and records.
 
 use std::sync::Arc;
 

@@ -18,8 +18,9 @@ use prometheus_client::metrics::counter::Counter;
 use shared::api::object::Key;
 use shared::api::resource::{LEASES, NODES, Resource};
 use shared::runtime::cache::Progress;
+use shared::runtime::client::soon_after;
 use shared::runtime::discovery::Discovery;
-use shared::runtime::informer::{Feeder, Health, Running, Sink};
+use shared::runtime::informer::{Feeder, Health, Running, Store};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
@@ -30,6 +31,8 @@ use plan::{Plan, plan};
 
 /// Upstream's: how often it is asked what is served, and how long new monitors may take before it goes on without.
 const PERIOD: Duration = Duration::from_secs(30);
+/// When what could not be discovered is asked for again.
+const RETRY: Duration = Duration::from_secs(5);
 /// The Leases that are watched: those of kubelets have a namespace of their own.
 const NOT_OF_NODES: &str = "metadata.namespace!=kube-node-lease";
 /// A new kind is served about this long after its definition has changed.
@@ -57,8 +60,15 @@ impl Monitors {
 
     /// Follows what is served for as long as the future is polled.
     pub(super) async fn run(mut self) {
+        let mut came_back = self.feeder.came_back();
         loop {
-            let started = self.follow_served().await;
+            let Some(started) = self.follow_served().await else {
+                tokio::select! {
+                    () = sleep(RETRY) => {}
+                    () = soon_after(&mut came_back) => {}
+                }
+                continue;
+            };
             let was_ready = self.ready.borrow().synced;
             let is_redefined = tokio::select! {
                 () = self.first_lists(&started) => false,
@@ -88,21 +98,21 @@ impl Monitors {
         }
     }
 
-    /// Gives the kinds whose monitors were started.
-    async fn follow_served(&mut self) -> Vec<Resource> {
+    /// Gives the kinds whose monitors were started; none where it is not known what is served.
+    async fn follow_served(&mut self) -> Option<Vec<Resource>> {
         let discovery = match self.feeder.discover().await {
             Ok(discovery) => discovery,
             Err(error) => {
                 self.errors.inc();
                 tracing::warn!(%error, "cannot discover what is served; the monitors stay as they are");
-                return Vec::new();
+                return None;
             }
         };
         self.log_failed(&discovery);
         let running = self.running.iter().map(|(resource, monitor)| (resource, monitor.is_synced())).collect();
         let Some(Plan { start, stop }) = plan(&running, &discovery) else {
             self.errors.inc();
-            return Vec::new();
+            return None;
         };
         self.caches.set_served(discovery);
         for resource in &stop {
@@ -116,7 +126,7 @@ impl Monitors {
             self.caches.monitor_started(resource, monitor.health());
             self.running.insert(resource.clone(), monitor);
         }
-        start
+        Some(start)
     }
 
     fn log_failed(&mut self, discovery: &Discovery) {
@@ -132,16 +142,16 @@ impl Monitors {
 
     fn start(&self, resource: &Resource) -> Running {
         let defines_kinds = matches!(&*resource.plural, "customresourcedefinitions" | "apiservices");
-        let sink = GraphSink {
+        let store = GraphStore {
             caches: Arc::clone(&self.caches),
             kind: ObjectKind::of(resource),
             definitions: defines_kinds.then(|| Arc::clone(&self.definitions)),
             leases: is_of(resource, &NODES).then(|| Arc::clone(&self.leases)),
         };
         if !is_of(resource, &LEASES) {
-            return self.feeder.follow_metadata(resource.clone(), sink);
+            return self.feeder.follow_metadata(resource.clone(), store);
         }
-        let monitor = self.feeder.follow_metadata_in_part(resource.clone(), NOT_OF_NODES, sink);
+        let monitor = self.feeder.follow_metadata_in_part(resource.clone(), NOT_OF_NODES, store);
         self.leases.set(monitor.health());
         monitor
     }
@@ -174,7 +184,7 @@ impl LeaseMonitor {
 }
 
 /// Tells the graph what one monitor sees.
-struct GraphSink {
+struct GraphStore {
     caches: Arc<Caches>,
     kind: Arc<ObjectKind>,
     /// Woken by changes of what defines kinds.
@@ -183,7 +193,7 @@ struct GraphSink {
     leases: Option<Arc<LeaseMonitor>>,
 }
 
-impl GraphSink {
+impl GraphStore {
     fn tell(&self, event: Event<'_>) {
         self.caches.update(event);
         if let Some(definitions) = &self.definitions {
@@ -198,7 +208,7 @@ impl GraphSink {
     }
 }
 
-impl Sink<PartialObject> for GraphSink {
+impl Store<PartialObject> for GraphStore {
     fn apply(&self, object: Arc<PartialObject>) {
         self.tell(Event::Observed(&self.kind, &object));
     }

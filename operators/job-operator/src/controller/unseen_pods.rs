@@ -6,7 +6,8 @@
 //! finalizer, so all pods are listed: metadata alone, page by page, once for each start of work. That is some 20 MB for
 //! 10,000 pods; a list of labelled pods would be smaller where few pods are Jobs', and miss those without the label.
 //!
-//! Left out: what becomes of such a pod, which is [`super::orphan_pods`]'. No Job waits for it: none would count such a pod.
+//! Left out: what becomes of such a pod, which [`super::orphan_pods`] decides and records. No Job waits for it: none would
+//! count such a pod.
 
 use std::sync::Arc;
 

@@ -4,8 +4,9 @@
 
 use std::path::Path;
 
-use kube::config::{Cluster, ExecAuthCluster, Kubeconfig, KubeconfigError};
+use kube::config::{ExecAuthCluster, Kubeconfig, KubeconfigError};
 
+use super::kubeconfig::{self, unusable};
 use super::{ConfigError, chain};
 
 /// Where a pod finds it.
@@ -19,10 +20,8 @@ const IN_CLUSTER: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 pub fn load_ca(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option<String>, ConfigError> {
     match (kubeconfig, master) {
         (Some(path), _) => {
-            let error = |cause: String| ConfigError::Kubeconfig { path: path.display().to_string(), cause };
-            let read = Kubeconfig::read_from(path).map_err(|cause| error(chain(&cause)))?;
-            let bytes = of_current(&read).map_err(|cause| error(chain(&cause)))?;
-            bytes.map(String::from_utf8).transpose().map_err(|cause| error(chain(&cause)))
+            let bytes = of_current(&kubeconfig::read(path)?).map_err(|cause| unusable(path, &chain(&cause)))?;
+            bytes.map(String::from_utf8).transpose().map_err(|cause| unusable(path, &chain(&cause)))
         }
         (None, Some(_)) => Ok(None),
         (None, None) => {
@@ -32,18 +31,11 @@ pub fn load_ca(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option
     }
 }
 
-fn of_current(kubeconfig: &Kubeconfig) -> Result<Option<Vec<u8>>, KubeconfigError> {
-    current(kubeconfig).map_or(Ok(None), |cluster| {
+fn of_current(read: &Kubeconfig) -> Result<Option<Vec<u8>>, KubeconfigError> {
+    kubeconfig::current_cluster(read).map_or(Ok(None), |cluster| {
         // kube reads a CA, from wherever it is, only to pass it on to a credential plugin.
         ExecAuthCluster::try_from(cluster).map(|cluster| cluster.certificate_authority_data)
     })
-}
-
-/// The cluster of the current context.
-pub(super) fn current(kubeconfig: &Kubeconfig) -> Option<&Cluster> {
-    let name = kubeconfig.current_context.as_ref()?;
-    let context = kubeconfig.contexts.iter().find(|context| context.name == *name)?.context.as_ref()?;
-    kubeconfig.clusters.iter().find(|cluster| cluster.name == context.cluster)?.cluster.as_ref()
 }
 
 #[cfg(test)]

@@ -53,6 +53,12 @@ struct State {
     is_refused: bool,
 }
 
+impl State {
+    fn is_due(&self) -> bool {
+        self.is_refused || self.looked.elapsed() >= PERIOD
+    }
+}
+
 impl Renewing {
     /// The first connection is made here, so that credentials that cannot be used are found at once.
     pub(super) fn new(config: &kube::Config, connect: Connect) -> Result<Self, kube::Error> {
@@ -75,15 +81,23 @@ impl Renewing {
     }
 
     async fn current(&self) -> (Connection, Option<HeaderValue>) {
-        let mut state = self.state.lock().await;
-        if state.is_refused || state.looked.elapsed() >= PERIOD {
-            self.look(&mut state).await;
+        if self.state.lock().await.is_due() {
+            // A request that gives up must not lose what a plugin answers: the plugin may not run again soon.
+            let this = self.clone();
+            let _ = tokio::spawn(async move { this.look().await }).await;
         }
+        let state = self.state.lock().await;
         (state.connection.clone(), state.token.clone())
     }
 
     /// What cannot be read, or does not fit together because it is just being written, leaves all as it is.
-    async fn look(&self, state: &mut State) {
+    async fn look(&self) {
+        let mut state = self.state.lock().await;
+        // Another request may have looked meanwhile.
+        if !state.is_due() {
+            return;
+        }
+        let state = &mut *state;
         let was_refused = std::mem::replace(&mut state.is_refused, false);
         state.looked = Instant::now();
         match self.token_file.as_deref().map(read_token).transpose() {

@@ -6,7 +6,10 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
+
+use super::RETURN_SPREAD;
+use crate::runtime::clock::part_of;
 
 /// A failure that is followed by an answer sooner than this was of one connection or request, not of the server.
 const AWAY_MIN: Duration = Duration::from_secs(1);
@@ -50,6 +53,14 @@ impl Reach {
 
     pub(super) fn came_back(&self) -> watch::Receiver<u64> {
         self.returns.subscribe()
+    }
+}
+
+/// Waits until the server is back, and a little longer, so that not everything that waits for it begins at once.
+pub async fn soon_after(came_back: &mut watch::Receiver<u64>) {
+    // The sender lives as long as any client of the process.
+    if came_back.changed().await.is_ok() {
+        sleep(part_of(RETURN_SPREAD)).await;
     }
 }
 

@@ -19,8 +19,9 @@ use crate::runtime::client::Accept;
 use crate::runtime::control::Written;
 use crate::runtime::control::pages::{Selection, each_of};
 
-/// The least time between two lookups of one namespace.
+/// The least time between two lookups of one namespace, and the most.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// One lookup at a time.
 #[derive(Default)]
@@ -37,6 +38,12 @@ impl Lookups {
     }
 }
 
+/// Lookups take at most a tenth of the time. A failed one costs the server little, however long its answer took: a server
+/// that was away is asked again as soon as it is back.
+fn pause_after(took: Duration, is_answered: bool) -> Duration {
+    if is_answered { (took * 10).clamp(PAUSE_MIN, PAUSE_MAX) } else { PAUSE_MIN }
+}
+
 impl Consistency {
     /// Ends when it is known what the lost creations of `key` have made; the caches must then have seen it.
     pub(super) async fn look_up(&self, key: &Key) {
@@ -51,17 +58,18 @@ impl Consistency {
                 sleep_until(at).await;
                 continue;
             }
-            if let Err(error) = self.look_for(&follow, key.namespace()).await {
-                tracing::warn!(resource = %follow.resource, %key, %error, "cannot look for what was created");
-            }
+            let looked = self.look_for(&follow, key.namespace()).await;
             let ended = Instant::now();
             due.retain(|_, at| *at > ended);
-            due.insert(namespace, ended + PAUSE_MIN.max((ended - now) * 10));
+            due.insert(namespace, ended + pause_after(ended - now, looked.is_ok()));
+            if let Err(error) = looked {
+                tracing::warn!(resource = %follow.resource, %key, %error, "cannot look for what was created");
+            }
         }
     }
 
     fn first_lost(&self, key: &Key) -> Option<Arc<Follow>> {
-        self.written().get(key)?.lost.first().map(|lost| Arc::clone(&lost.follow))
+        self.written().by_key.get(key)?.lost.first().map(|lost| Arc::clone(&lost.follow))
     }
 
     /// Lists a namespace as its cache would, and answers every key of it that had lost a creation before.
@@ -78,15 +86,29 @@ impl Consistency {
             }
         })
         .await?;
-        for (_, record) in self.written().iter_mut().filter(|(key, _)| key.namespace() == namespace) {
+        let written = &mut self.written().by_key;
+        for (_, record) in written.iter_mut().filter(|(key, _)| key.namespace() == namespace) {
             let lost = record.lost.len();
             record.lost.retain(|lost| lost.number > known || !Arc::ptr_eq(&lost.follow, follow));
             if record.lost.len() < lost
                 && let Some(version) = newest.get(&record.uid)
             {
-                record.aim(follow, Goal { version: *version, list, objects: None });
+                record.add_goal(follow, Goal { version: *version, list, objects: None });
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_is_spaced_by_what_it_took_unless_it_failed() {
+        for (took, is_answered, pause) in [(0, true, 1), (2, true, 20), (60, true, 30), (0, false, 1), (60, false, 1)] {
+            let paused = pause_after(Duration::from_secs(took), is_answered);
+            assert_eq!(paused, Duration::from_secs(pause), "{took} s, {is_answered}");
+        }
     }
 }

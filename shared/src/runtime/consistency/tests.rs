@@ -81,6 +81,10 @@ impl Scene {
         self.progress.send_modify(|progress| progress.resource_version = ResourceVersion(version));
     }
 
+    fn is_listed(&self) {
+        self.progress.send_modify(|progress| progress.synced = true);
+    }
+
     fn lists(&self, list: u64) {
         self.progress.send_modify(|progress| progress.list = list);
     }
@@ -175,6 +179,7 @@ async fn many_stalled_keys_wish_for_one_list_and_lists_take_a_tenth_of_the_time(
 #[tokio::test]
 async fn a_change_of_what_has_left_the_selector_is_waited_for_no_longer() {
     let scene = Scene::new("app=web");
+    scene.is_listed();
     scene.has("a", 5);
     scene.has("b", 5);
     scene.changed("a", 7);
@@ -184,6 +189,30 @@ async fn a_change_of_what_has_left_the_selector_is_waited_for_no_longer() {
     assert_eq!(scene.waits("web"), "pods version 8", "b may be older than what was written");
     scene.has("b", 8);
     assert_eq!(scene.waits("web"), "");
+}
+
+#[tokio::test]
+async fn what_another_informer_has_put_into_the_cache_says_nothing_of_one_that_has_not_listed_yet() {
+    let scene = Scene::new("app=web");
+    scene.has("a", 7);
+    scene.changed("a", 7);
+    assert_eq!(scene.waits("web"), "pods version 7");
+    scene.is_listed();
+    assert_eq!(scene.waits("web"), "");
+}
+
+#[tokio::test]
+async fn the_writes_of_keys_that_nobody_syncs_again_are_forgotten_once_they_are_seen() {
+    let scene = Scene::new("");
+    scene.lost("lost", A);
+    for version in 1..10_000 {
+        scene.wrote(&format!("web-{version}"), A, version);
+        scene.sees(version);
+    }
+    scene.wrote("web", A, 10_000);
+    assert!(scene.consistency.written().by_key.len() <= SWEEP_MIN + 1);
+    assert_eq!(scene.waits("lost"), "pods a lost creation");
+    assert_eq!(scene.waits("web"), "pods version 10000");
 }
 
 #[tokio::test]

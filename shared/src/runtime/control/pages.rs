@@ -2,6 +2,7 @@
 //!
 //! Left out: lists of what is followed, which are the informer's.
 
+use http::Method;
 use serde::de::DeserializeOwned;
 
 use crate::api::resource::Resource;
@@ -39,9 +40,10 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
         let [fields, labels] = selectors;
         let path = with_query(&collection, &[("limit", &limit), fields, labels, ("continue", &token)]);
         let body = client.page(&path, accept, resource).await?;
-        let page = Page::read(&body).map_err(|cause| unread(&path, cause))?;
+        let unread = ApiError::unread(&Method::GET, &path);
+        let page = Page::read(&body).map_err(&unread)?;
         for item in page.items {
-            each(item.read().map_err(|cause| unread(&path, cause))?);
+            each(item.read().map_err(&unread)?);
         }
         token = page.metadata.token;
         if token.is_empty() {
@@ -52,11 +54,7 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
 
 /// Decodes an answer to a GET.
 pub(super) fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body).map_err(|cause| unread(path, cause))
-}
-
-fn unread(path: &str, cause: serde_json::Error) -> ApiError {
-    ApiError::Decode { method: "GET".to_owned(), path: path.to_owned(), cause }
+    serde_json::from_slice(body).map_err(ApiError::unread(&Method::GET, path))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::api::object::{ResourceVersion, Uid};
 use crate::api::resource::EVENTS;
 use crate::api::time::Time;
 use crate::runtime::api_error::ApiError;
-use crate::runtime::client::{Accept, Client, PatchType};
+use crate::runtime::client::{Accept, Client, PatchType, soon_after};
 use crate::runtime::clock::jitter;
 use crate::runtime::metrics::EventMetrics;
 
@@ -80,6 +80,7 @@ impl Poster {
 
     async fn post(&self, event: &Event) {
         let (object, reason) = (&event.about.key, event.reason.as_str());
+        let mut came_back = self.client.came_back();
         for attempt in 1..=TRIES_MAX {
             let error = match self.attempt(event).await {
                 Attempt::Posted => {
@@ -107,6 +108,7 @@ impl Poster {
             let random = jitter(self.retry_delay, 1.0).saturating_sub(self.retry_delay);
             tokio::select! {
                 () = tokio::time::sleep(if attempt == 1 { random } else { self.retry_delay }) => {}
+                () = soon_after(&mut came_back) => {}
                 () = self.stop.cancelled() => {}
             }
         }

@@ -149,11 +149,8 @@ async fn what_the_server_refuses_is_not_tried_again() {
     assert_eq!(room.counts(), [1, 0, 0, 1]);
 }
 
-#[tokio::test]
-async fn an_answer_that_nobody_understands_is_tried_again_and_given_up_after_12_times() {
-    let room = Room::new(&[NONSENSE, NONSENSE, FOUND]).await;
-    let stop = CancellationToken::new();
-    let poster = Poster::new(room.client.clone(), room.metrics.clone(), stop.clone()).with_retry_delay(Duration::ZERO);
+/// The only one that there will be.
+fn one_occurrence() -> mpsc::Receiver<Occurrence> {
     let (sender, occurrences) = mpsc::channel(1);
     let occurrence = Occurrence {
         component: "x",
@@ -163,18 +160,40 @@ async fn an_answer_that_nobody_understands_is_tried_again_and_given_up_after_12_
         message: "m".to_owned(),
         at: Timestamp::UNIX_EPOCH,
     };
-    sender.try_send(occurrence.clone()).unwrap();
-    drop(sender);
-    poster.run(occurrences).await;
+    sender.try_send(occurrence).unwrap();
+    occurrences
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_understands_is_tried_again_and_given_up_after_12_times() {
+    let room = Room::new(&[NONSENSE, NONSENSE, FOUND]).await;
+    let stop = CancellationToken::new();
+    let poster = Poster::new(room.client.clone(), room.metrics.clone(), stop.clone()).with_retry_delay(Duration::ZERO);
+    poster.run(one_occurrence()).await;
     assert_eq!((room.asked().len(), room.counts()), (3, [1, 0, 0, 0]));
 
     let room = Room::new(&[NONSENSE]).await;
     let poster = Poster::new(room.client.clone(), room.metrics.clone(), stop).with_retry_delay(Duration::ZERO);
-    let (sender, occurrences) = mpsc::channel(1);
-    sender.try_send(occurrence).unwrap();
-    drop(sender);
-    poster.run(occurrences).await;
+    poster.run(one_occurrence()).await;
     assert_eq!((room.asked().len(), room.counts()), (12, [0, 0, 0, 1]));
+}
+
+#[tokio::test]
+async fn what_could_not_be_posted_is_tried_again_once_the_server_is_back() {
+    let room = Room::new(&[NONSENSE, FOUND]).await;
+    let poster = Poster::new(room.client.clone(), room.metrics.clone(), CancellationToken::new())
+        .with_retry_delay(Duration::from_secs(24 * 60 * 60));
+    let posting = tokio::spawn(poster.run(one_occurrence()));
+    let back = async {
+        // A return before the first try has failed ends no wait.
+        while room.counts() == [0; 4] {
+            room.client.note_return();
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, back).await.expect("it is posted");
+    posting.await.unwrap();
+    assert_eq!((room.asked().len(), room.counts()), (2, [1, 0, 0, 0]));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use futures::future::{join, join_all};
+use http::Method;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Demand, Feeder, Source};
@@ -184,11 +185,7 @@ impl Collection {
     /// The newest version there is, by a consistent read.
     async fn version(&self, client: &Client) -> Result<ResourceVersion, ApiError> {
         let body = client.page(&self.path, self.accept, &self.follow.resource).await?;
-        let page = Page::read(&body).map_err(|cause| ApiError::Decode {
-            method: "GET".to_owned(),
-            path: self.path.clone(),
-            cause,
-        })?;
+        let page = Page::read(&body).map_err(ApiError::unread(&Method::GET, &self.path))?;
         Ok(page.metadata.resource_version)
     }
 }

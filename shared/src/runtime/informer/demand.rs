@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Cached, Collection, PartSink, Source, reflector};
+use super::{Cached, Collection, PartStore, Source, reflector};
 use crate::api::intern::Text;
 use crate::api::object::{Key, Object};
 use crate::runtime::cache::Part;
@@ -182,21 +182,21 @@ impl<T: Object> Follower<T> {
         for namespace in &wanted {
             let Some(number) = parts.free_number(namespace, self.demand.0.extent.numbers()) else { continue };
             let source = self.source.within(namespace);
-            let (sink, follow) = self.part(number, &source);
+            let (store, follow) = self.part(number, &source);
             let collection = Collection::new(&source, follow);
-            let task = tasks.spawn(reflector::run(source, sink, self.client.clone()));
+            let task = tasks.spawn(reflector::run(source, store, self.client.clone()));
             parts.start(namespace.clone(), number, collection, task, now);
         }
         parts.next_stop()
     }
 
-    fn part(&self, number: Part, source: &Source) -> (PartSink<T>, Follow) {
+    fn part(&self, number: Part, source: &Source) -> (PartStore<T>, Follow) {
         let progress = watch::Sender::default();
         let follow = source.follow(progress.subscribe(), &self.cached.cache);
         self.watched.add(follow.clone());
         self.metrics.watch_informer(follow.clone());
         let demand = Some(self.demand.clone());
-        (PartSink { cached: Arc::clone(&self.cached), part: number, progress, demand }, follow)
+        (PartStore { cached: Arc::clone(&self.cached), part: number, progress, demand }, follow)
     }
 
     fn check(&self, ended: Result<(), JoinError>) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{Collection, Health, Sink, Source, reflector};
+use super::{Collection, Health, Source, Store, reflector};
 use crate::api::intern::Text;
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::api::resource::Resource;
@@ -45,9 +45,14 @@ impl Feeder {
         Discovery::read(&self.client).await
     }
 
+    /// Changes each time the server answers again after it could not be reached for a while.
+    pub fn came_back(&self) -> watch::Receiver<u64> {
+        self.client.came_back()
+    }
+
     /// Follows the metadata of all objects of a resource, until what this gives is dropped.
-    pub fn follow_metadata<T: Versioned>(&self, resource: Resource, sink: impl Sink<T>) -> Running {
-        self.follow_metadata_in_part(resource, "", sink)
+    pub fn follow_metadata<T: Versioned>(&self, resource: Resource, store: impl Store<T>) -> Running {
+        self.follow_metadata_in_part(resource, "", store)
     }
 
     /// As [`Self::follow_metadata`], but watches only what this field selector leaves; of the rest it is known what the
@@ -56,7 +61,7 @@ impl Feeder {
         &self,
         resource: Resource,
         watched: &'static str,
-        sink: impl Sink<T>,
+        store: impl Store<T>,
     ) -> Running {
         let none = Cow::Borrowed("");
         let source = Source {
@@ -73,7 +78,7 @@ impl Feeder {
         let follow = source.follow_as(progress.subscribe(), Arc::new(|_| None));
         self.metrics.watch_informer(follow.clone());
         self.feeds().push(Collection::new(&source, follow.clone()));
-        let following = reflector::run(source, Tracked { sink, progress }, self.client.clone());
+        let following = reflector::run(source, Tracked { store, progress }, self.client.clone());
         let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
         Running { task: task.abort_handle(), follow }
     }
@@ -151,37 +156,37 @@ impl Drop for Running {
     }
 }
 
-/// Notes how far a sink has come.
+/// Notes how far a store has come.
 struct Tracked<S> {
-    sink: S,
+    store: S,
     progress: watch::Sender<Progress>,
 }
 
-impl<T, S: Sink<T>> Sink<T> for Tracked<S> {
+impl<T, S: Store<T>> Store<T> for Tracked<S> {
     fn apply(&self, object: Arc<T>) {
-        self.sink.apply(object);
+        self.store.apply(object);
     }
 
     fn delete(&self, last: Arc<T>) {
-        self.sink.delete(last);
+        self.store.delete(last);
     }
 
     fn delete_unread(&self, key: &Key) {
-        self.sink.delete_unread(key);
+        self.store.delete_unread(key);
     }
 
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &std::collections::BTreeMap<Key, String>) {
-        self.sink.reset(live, unreadable);
+        self.store.reset(live, unreadable);
     }
 
     fn listed(&self, version: ResourceVersion, list: u64) {
         Progress::listed(&self.progress, version, list);
-        self.sink.listed(version, list);
+        self.store.listed(version, list);
     }
 
     fn advance(&self, version: ResourceVersion) {
         Progress::advance(&self.progress, version);
-        self.sink.advance(version);
+        self.store.advance(version);
     }
 }
 

@@ -20,12 +20,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity};
-use super::{Health, Sink, Source};
+use super::{Health, Source, Store};
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::runtime::api_error::{ApiError, Status};
 use crate::runtime::client::page::{Item, Page};
-use crate::runtime::client::{Client, RETURN_SPREAD};
-use crate::runtime::clock::{jitter, part_of};
+use crate::runtime::client::{Client, soon_after};
+use crate::runtime::clock::jitter;
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
 const BACKOFF_FIRST: Duration = Duration::from_millis(800);
@@ -62,8 +62,8 @@ impl From<ApiError> for Stop {
     }
 }
 
-pub(super) async fn run<T: Versioned>(source: Source, sink: impl Sink<T>, client: Client) {
-    let mut reflector = Reflector::new(source, sink, client);
+pub(super) async fn run<T: Versioned>(source: Source, store: impl Store<T>, client: Client) {
+    let mut reflector = Reflector::new(source, store, client);
     let mut came_back = reflector.client.came_back();
     let mut backoff = BACKOFF_FIRST;
     loop {
@@ -90,19 +90,12 @@ async fn wait_out(backoff: Duration, health: &Health, came_back: &mut watch::Rec
     }
 }
 
-/// Waits until the server is back, and a little longer: everything that waits for it does.
-async fn soon_after(came_back: &mut watch::Receiver<u64>) {
-    if came_back.changed().await.is_ok() {
-        sleep(part_of(RETURN_SPREAD)).await;
-    }
-}
-
 /// The objects of a streamed list so far.
 type Listed<T> = BTreeMap<Key, Arc<T>>;
 
 struct Reflector<T, S> {
     source: Source,
-    sink: S,
+    store: S,
     objects: PhantomData<fn() -> T>,
     client: Client,
     /// Whether the server streams lists, as far as we know.
@@ -117,12 +110,12 @@ struct Reflector<T, S> {
     expired: bool,
 }
 
-impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
-    fn new(source: Source, sink: S, client: Client) -> Self {
+impl<T: Versioned, S: Store<T>> Reflector<T, S> {
+    fn new(source: Source, store: S, client: Client) -> Self {
         let objects = PhantomData;
         let list_begun = Instant::now();
         let streaming = source.streams_list;
-        Self { source, sink, objects, client, streaming, version: None, list: 0, list_begun, expired: false }
+        Self { source, store, objects, client, streaming, version: None, list: 0, list_begun, expired: false }
     }
 
     /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
@@ -190,6 +183,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             query.push(("resourceVersion", &version));
         }
         let path = if initial { self.source.path(&query) } else { self.source.watch_path(&query) };
+        self.source.health.begins_watch();
         let stream = tokio::select! {
             stream = self.client.stream(&path, self.source.accept) => stream,
             // Nothing may come for long where the server has not reached our version.
@@ -298,11 +292,11 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
             (Some(live), "DELETED") => drop(live.remove(object.key())),
             (Some(live), _) => drop(live.insert(object.key().clone(), object)),
             (None, "DELETED") => {
-                self.sink.delete(object);
+                self.store.delete(object);
                 self.seen(version);
             }
             (None, _) => {
-                self.sink.apply(object);
+                self.store.apply(object);
                 self.seen(version);
             }
         }
@@ -315,16 +309,16 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
         }
         match listing {
             Some(live) => drop(live.remove(key)),
-            None if is_deleted => self.sink.delete_unread(key),
+            None if is_deleted => self.store.delete_unread(key),
             None => {}
         }
     }
 
     fn reset(&mut self, live: Vec<Arc<T>>, version: ResourceVersion) {
-        self.sink.reset(live, &self.source.health.unreadable());
+        self.store.reset(live, &self.source.health.unreadable());
         self.version = Some(version);
         self.source.health.is_listed_from(self.list_begun);
-        self.sink.listed(version, self.list);
+        self.store.listed(version, self.list);
         if self.source.health.works() {
             tracing::info!(resource = %self.source.resource, "lists again");
         }
@@ -332,7 +326,7 @@ impl<T: Versioned, S: Sink<T>> Reflector<T, S> {
 
     fn seen(&mut self, version: ResourceVersion) {
         self.version = Some(version.max(self.version.unwrap_or_default()));
-        self.sink.advance(version);
+        self.store.advance(version);
     }
 
     fn read(&self, object: T) -> Arc<T> {

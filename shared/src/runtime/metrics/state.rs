@@ -44,7 +44,10 @@ impl State {
     }
 
     pub(super) fn add_informer(&self, informer: Follow) {
-        self.sources().informers.push(informer);
+        let informers = &mut self.sources().informers;
+        // They come and go whether or not anybody reads the metrics.
+        informers.retain(Follow::is_running);
+        informers.push(informer);
     }
 
     pub(super) fn add_panics(&self, name: &'static str, panics: Arc<AtomicU64>) {

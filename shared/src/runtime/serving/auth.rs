@@ -156,11 +156,14 @@ impl Serialize for Access<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (kind, attributes) = match self {
             Self::Path { verb, path } => ("nonResourceAttributes", json!({"path": path, "verb": verb})),
-            Self::Object(Subject { group, version, resource, namespace, name }) => (
-                "resourceAttributes",
-                json!({"verb": "get", "group": group, "version": version, "resource": resource,
-                    "namespace": namespace, "name": name}),
-            ),
+            Self::Object(Subject { group, version, resource, namespace, name }) => {
+                // That of a namespace is itself: a RoleBinding in it counts.
+                // Upstream: `NewRequestInfo`, staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
+                let namespace = if group.is_empty() && resource == "namespaces" { name } else { namespace };
+                let attributes = json!({"verb": "get", "group": group, "version": version, "resource": resource,
+                    "namespace": namespace, "name": name});
+                ("resourceAttributes", attributes)
+            }
         };
         serializer.collect_map([(kind, attributes)])
     }

@@ -39,7 +39,7 @@ struct Place {
 }
 
 /// A connection's place, until it is dropped.
-pub(super) struct Seat {
+pub(super) struct Slot {
     places: Places,
     number: u64,
     close: CancellationToken,
@@ -47,7 +47,7 @@ pub(super) struct Seat {
 
 impl Places {
     /// A place for a newcomer from this address. Closes another connection if there is none.
-    pub(super) fn take(&self, address: IpAddr) -> Seat {
+    pub(super) fn take(&self, address: IpAddr) -> Slot {
         let (peer, close) = (peer(address), CancellationToken::new());
         let mut taken = self.taken();
         if let Some(victim) = taken.victim(peer).and_then(|number| taken.places.remove(&number)) {
@@ -56,7 +56,7 @@ impl Places {
         }
         let number = taken.tick();
         taken.places.insert(number, Place { peer, asked: None, close: close.clone() });
-        Seat { places: self.clone(), number, close }
+        Slot { places: self.clone(), number, close }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -88,7 +88,7 @@ impl Taken {
     }
 }
 
-impl Seat {
+impl Slot {
     /// Notes that something is asked for.
     pub(super) fn asked(&self) {
         let mut taken = self.places.taken();
@@ -104,7 +104,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.places.taken().places.remove(&self.number);
     }
@@ -128,13 +128,13 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn take(places: &Places, from: &str, number: usize) -> Vec<Seat> {
+    fn take(places: &Places, from: &str, number: usize) -> Vec<Slot> {
         (0..number).map(|_| places.take(address(from))).collect()
     }
 
-    /// The seats that other connections have now.
-    fn closed(seats: &[Seat]) -> Vec<usize> {
-        (0..seats.len()).filter(|at| seats[*at].close.is_cancelled()).collect()
+    /// The slots that other connections have now.
+    fn closed(slots: &[Slot]) -> Vec<usize> {
+        (0..slots.len()).filter(|at| slots[*at].close.is_cancelled()).collect()
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let places = Places::default();
         let kubelet = take(&places, KUBELET, 1);
         let most = take(&places, "10.0.0.2", PLACES_OF_ONE);
-        let others: Vec<Seat> =
+        let others: Vec<Slot> =
             (3..=5).flat_map(|host| take(&places, &format!("10.0.0.{host}"), PLACES_OF_ONE - 1)).collect();
         let _last = take(&places, "10.0.0.6", PLACES - 1 - most.len() - others.len());
         most[0].asked();
@@ -165,22 +165,22 @@ mod tests {
     #[test]
     fn where_all_have_asked_the_one_that_asked_longest_ago_makes_room() {
         let places = Places::default();
-        let seats = take(&places, "10.0.0.2", PLACES_OF_ONE);
-        for seat in seats.iter().rev() {
-            seat.asked();
+        let slots = take(&places, "10.0.0.2", PLACES_OF_ONE);
+        for slot in slots.iter().rev() {
+            slot.asked();
         }
         let _newcomer = take(&places, "10.0.0.2", 1);
-        assert_eq!(closed(&seats), [PLACES_OF_ONE - 1]);
+        assert_eq!(closed(&slots), [PLACES_OF_ONE - 1]);
     }
 
     #[test]
     fn a_connection_that_ends_leaves_its_place() {
         let places = Places::default();
-        let mut seats = take(&places, KUBELET, PLACES_OF_ONE);
-        drop(seats.pop());
+        let mut slots = take(&places, KUBELET, PLACES_OF_ONE);
+        drop(slots.pop());
         let _again = take(&places, KUBELET, 1);
-        assert_eq!(closed(&seats), [0; 0]);
-        drop(seats);
+        assert_eq!(closed(&slots), [0; 0]);
+        drop(slots);
         assert_eq!(places.taken().places.len(), 1);
     }
 

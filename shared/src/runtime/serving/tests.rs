@@ -378,3 +378,16 @@ async fn an_object_is_explained_to_whoever_may_get_it() {
     }
     assert_eq!(room.send(Method::PUT, PATH, "good", "").await.0, 405);
 }
+
+#[tokio::test]
+async fn who_may_get_a_namespace_in_that_namespace_is_told_about_it() {
+    let room = Room::new().await;
+    for (path, namespace) in [("/why/api/v1/namespaces/team", "team"), ("/why/api/v1/nodes/team", "")] {
+        let reviews = room.reviews().len();
+        assert_eq!(room.get(path, "good").await.0, 200, "{path}");
+        let review = room.reviews().pop().unwrap();
+        assert!(room.reviews().len() > reviews, "{path}");
+        let attributes = &review["spec"]["resourceAttributes"];
+        assert_eq!((&attributes["namespace"], &attributes["name"]), (&json!(namespace), &json!("team")), "{path}");
+    }
+}

@@ -72,9 +72,10 @@ async fn a_token_file_that_cannot_be_used_is_named() {
     assert!(error.contains("cannot use token file /not/there"), "{error}");
 }
 
-/// A plugin that counts how often it was run, in a file, and gives the number as its token.
+/// A plugin that counts how often it was run, in a file, and gives the number as its token, once there is a file `open`.
 async fn with_plugin(server: &Server, folder: &TempDir) -> Client {
-    let script = r#"n=$(($(cat runs 2>/dev/null || echo 0)+1)); echo $n >runs
+    std::fs::write(folder.path().join("open"), "").unwrap();
+    let script = r#"until [ -e open ]; do sleep 0.02; done; n=$(($(cat runs 2>/dev/null || echo 0)+1)); echo $n >runs
         echo "{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"run-$n\"}}""#;
     let exec = serde_json::json!({ "apiVersion": "client.authentication.k8s.io/v1", "command": "sh",
         "args": ["-c", format!("cd {}; {script}", folder.path().display())], "interactiveMode": "Never" });
@@ -99,6 +100,25 @@ async fn a_plugin_is_run_again_once_its_credentials_are_refused_but_not_for_each
     tokio::time::resume();
     code(&client).await;
     assert!(runs() > at_first);
+}
+
+#[tokio::test]
+async fn what_a_plugin_answers_is_used_though_the_request_that_ran_it_gave_up() {
+    let (server, folder) = (Server::new("none yet").await, TempDir::new().unwrap());
+    let client = with_plugin(&server, &folder).await;
+    let runs = || std::fs::read_to_string(folder.path().join("runs")).unwrap().trim().parse::<u32>().unwrap();
+    let of_one_connection = runs();
+    assert_eq!(code(&client).await, 401);
+    tokio::time::pause();
+    tokio::time::advance(PLUGIN_PERIOD).await;
+    tokio::time::resume();
+    std::fs::remove_file(folder.path().join("open")).unwrap();
+    let given_up = tokio::time::timeout(Duration::from_millis(100), code(&client)).await;
+    assert!(given_up.is_err(), "the plugin has not answered yet");
+    server.expects(Box::leak(format!("run-{}", of_one_connection * 2).into_boxed_str()));
+    std::fs::write(folder.path().join("open"), "").unwrap();
+    assert_eq!(code(&client).await, 200);
+    assert_eq!(runs(), of_one_connection * 2);
 }
 
 /// Counts the connections that are made.

@@ -13,8 +13,8 @@ use super::*;
 use crate::api::object::{Meta, NoAnnotations, Object};
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Change, Progress};
-use crate::runtime::client::ClientOptions;
-use crate::runtime::informer::{InformerBuilder, PartSink};
+use crate::runtime::client::{ClientOptions, RETURN_SPREAD};
+use crate::runtime::informer::{InformerBuilder, PartStore};
 use crate::runtime::serving::loopback;
 use crate::testing::protobuf;
 
@@ -34,7 +34,7 @@ impl Object for Thing {
 }
 
 struct Scene {
-    reflector: Reflector<Thing, PartSink<Thing>>,
+    reflector: Reflector<Thing, PartStore<Thing>>,
     listing: Option<Listed<Thing>>,
     changes: Arc<Mutex<Vec<String>>>,
 }
@@ -65,10 +65,10 @@ impl Scene {
             let meta = &change.latest().metadata;
             seen.lock().unwrap().push(format!("{mark}{}@{}", meta.name(), meta.resource_version));
         });
-        let (mut source, sink) = informer.asleep();
+        let (mut source, store) = informer.asleep();
         source.streams_list = true;
-        sink.cached.start();
-        Self { reflector: Reflector::new(source, sink, client), listing: Some(Listed::new()), changes }
+        store.cached.start();
+        Self { reflector: Reflector::new(source, store, client), listing: Some(Listed::new()), changes }
     }
 
     fn send(&mut self, line: &str) -> Result<(), Stop> {
@@ -93,7 +93,7 @@ impl Scene {
     #[track_caller]
     fn check(&mut self, changes: &[&str], version: u64) {
         assert_eq!(std::mem::take(&mut *self.changes.lock().unwrap()), changes);
-        assert_eq!(self.reflector.sink.cached.cache.progress().resource_version, ResourceVersion(version));
+        assert_eq!(self.reflector.store.cached.cache.progress().resource_version, ResourceVersion(version));
     }
 }
 
@@ -120,7 +120,7 @@ async fn a_streamed_list_is_one_reset_when_its_end_is_marked() {
     scene.bookmark(9, true);
     scene.check(&["+a@3", "+b@2"], 9);
     assert_eq!(
-        scene.reflector.sink.cached.cache.progress(),
+        scene.reflector.store.cached.cache.progress(),
         Progress { synced: true, resource_version: ResourceVersion(9), list: 0 }
     );
 }
@@ -169,7 +169,7 @@ async fn what_cannot_be_read_in_a_list_is_not_taken_for_deleted() {
     scene.object("ADDED", "a", 7, "");
     scene.bookmark(8, true);
     scene.check(&["-b@2"], 8);
-    assert!(scene.reflector.sink.cached.cache.get(&Key::new("ns", "a")).is_some());
+    assert!(scene.reflector.store.cached.cache.get(&Key::new("ns", "a")).is_some());
 }
 
 #[tokio::test]
@@ -272,8 +272,8 @@ async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
     })
     .await;
     let Scene { reflector, .. } = scene;
-    let (health, mut progress) = (Arc::clone(&reflector.source.health), reflector.sink.cached.cache.subscribe());
-    tokio::spawn(run(reflector.source, reflector.sink, reflector.client));
+    let (health, mut progress) = (Arc::clone(&reflector.source.health), reflector.store.cached.cache.subscribe());
+    tokio::spawn(run(reflector.source, reflector.store, reflector.client));
     soon(async {
         while health.failing().is_none() {
             tokio::task::yield_now().await;
@@ -310,7 +310,7 @@ async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordi
 async fn a_key_that_waits_for_a_cache_does_not_cut_its_back_off() {
     let Scene { reflector, .. } = Scene::new();
     let health = Arc::clone(&reflector.source.health);
-    tokio::spawn(run(reflector.source, reflector.sink, reflector.client));
+    tokio::spawn(run(reflector.source, reflector.store, reflector.client));
     while health.failing().is_none() {
         tokio::task::yield_now().await;
     }
@@ -383,15 +383,15 @@ crate::view!(Phased, PODS);
 type Answer = Response<loopback::Body>;
 
 /// A reflector of pods that lists in pages, which come from this.
-async fn paged(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> Reflector<Phased, PartSink<Phased>> {
+async fn paged(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> Reflector<Phased, PartStore<Phased>> {
     let address = loopback::serve(move |request| {
         let accept = request.headers()[http::header::ACCEPT].to_str().unwrap();
         answer(accept, request.uri().query().unwrap_or_default())
     })
     .await;
     let config = kube::Config::new(format!("http://{address}").parse().unwrap());
-    let (source, sink) = InformerBuilder::<Phased>::new().build().asleep();
-    Reflector::new(source, sink, Client::new(&config, ClientOptions::default()).unwrap())
+    let (source, store) = InformerBuilder::<Phased>::new().build().asleep();
+    Reflector::new(source, store, Client::new(&config, ClientOptions::default()).unwrap())
 }
 
 fn phased(name: &str, phase: Option<&str>) -> Value {
@@ -416,7 +416,7 @@ async fn pods_are_listed_in_pages_of_protobuf_and_one_that_cannot_be_read_stops_
     })
     .await;
     assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
-    let cache = &reflector.sink.cached.cache;
+    let cache = &reflector.store.cached.cache;
     let mut names: Vec<String> = cache.all().iter().map(|pod| pod.metadata.key.to_string()).collect();
     names.sort();
     assert_eq!(
@@ -438,7 +438,7 @@ async fn a_server_without_protobuf_is_listed_as_json() {
         })
         .await;
         assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
-        assert_eq!(reflector.sink.cached.cache.all().len(), 1, "refuses: {refuses}");
+        assert_eq!(reflector.store.cached.cache.all().len(), 1, "refuses: {refuses}");
     }
 }
 
