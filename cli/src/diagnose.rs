@@ -5,7 +5,7 @@
 
 mod batch;
 mod chain;
-mod deletion;
+pub(crate) mod deletion;
 pub(crate) mod operators;
 pub(crate) mod pods;
 mod service;
@@ -46,11 +46,11 @@ fn of_object(evidence: &Evidence, object: Object<'_>) -> Cause {
         return alarm;
     }
     let found = deletion::cause(evidence, object).unwrap_or_else(|| of_kind(evidence, object));
-    let turn = turn(&found, evidence, object);
-    let problem = match turn {
+    let problem = match turn(&found, evidence, object) {
         Turn::Nobody => None,
         Turn::Keepers => operators::problem(evidence, object, None),
         Turn::Of(operator) => operators::problem(evidence, object, Some(operator)),
+        Turn::Told => operators::absent(evidence, object),
     };
     problem.unwrap_or(found)
 }
@@ -94,18 +94,20 @@ fn other(evidence: &Evidence, object: Object<'_>) -> Cause {
 }
 
 /// Who has to act next, and so may be what keeps it.
-enum Turn {
+enum Turn<'a> {
     /// No operator.
     Nobody,
     /// Those that keep it and what it owns.
     Keepers,
-    /// This one.
-    Of(&'static str),
+    /// This one, if it is one of the operators.
+    Of(&'a str),
+    /// Somebody else, as the one that keeps it wrote down; that may be long past where it is not at work.
+    Told,
 }
 
 /// Whose turn it is where this only says that it is not done yet.
-fn turn(cause: &Cause, evidence: &Evidence, object: Object<'_>) -> Turn {
-    let if_due = |is_due: bool, turn: Turn| if is_due { turn } else { Turn::Nobody };
+fn turn<'a>(cause: &'a Cause, evidence: &Evidence, object: Object<'_>) -> Turn<'a> {
+    let if_due = |is_due: bool, turn: Turn<'a>| if is_due { turn } else { Turn::Nobody };
     match cause {
         Cause::Workload(
             Workload::NotObserved { .. }
@@ -118,6 +120,12 @@ fn turn(cause: &Cause, evidence: &Evidence, object: Object<'_>) -> Turn {
         Cause::Deletion(Deletion::Foreground { .. } | Deletion::Orphaning { .. } | Deletion::OwnerAbsent { .. }) => {
             Turn::Of(kinds::COLLECTOR)
         }
+        Cause::Deletion(Deletion::BlockedByDependents { held, remover, .. }) => {
+            Turn::Of(if held.is_empty() { kinds::COLLECTOR } else { remover })
+        }
+        Cause::Deletion(Deletion::Finalizer { remover, .. }) => Turn::Of(remover),
+        Cause::Deletion(Deletion::NamespaceContent { .. } | Deletion::NamespaceBlocked { .. })
+        | Cause::Cron(Cron::MissedDeadline { .. } | Cron::TooManyMissed { .. }) => Turn::Told,
         Cause::Deletion(Deletion::NamespaceEmptying { .. } | Deletion::Going { .. }) => {
             if_due(object.kind() == "Namespace", Turn::Of("namespace-operator"))
         }

@@ -2,8 +2,10 @@
 //!
 //! Left out: kinds that are nobody's but the garbage collector's.
 
+use crate::object::Object;
+
 /// Group, kind, and the operators that act on it: the first one keeps it, others do something to it.
-const OF_KINDS: [(&str, &str, &[&str]); 14] = [
+const OF_KINDS: [(&str, &str, &[&str]); 16] = [
     ("apps", "Deployment", &["deployment-operator"]),
     ("apps", "ReplicaSet", &["replicaset-operator", "deployment-operator"]),
     ("apps", "StatefulSet", &["statefulset-operator"]),
@@ -11,13 +13,31 @@ const OF_KINDS: [(&str, &str, &[&str]); 14] = [
     ("", "ReplicationController", &["replicationcontroller-operator"]),
     ("batch", "Job", &["job-operator", "ttl-after-finished-operator"]),
     ("batch", "CronJob", &["cronjob-operator"]),
-    ("", "Pod", &["pod-garbage-collector-operator"]),
+    ("", "Pod", &["pod-garbage-collector-operator", "job-operator"]),
+    ("", "Node", &["ttl-operator", "pod-garbage-collector-operator"]),
     ("", "Service", &["endpointslice-operator"]),
     ("discovery.k8s.io", "EndpointSlice", &["endpointslice-operator"]),
     ("", "Namespace", &["namespace-operator", "serviceaccount-operator", "root-ca-certificate-publisher-operator"]),
     ("", "ServiceAccount", &["serviceaccount-operator"]),
+    ("", "ConfigMap", &["root-ca-certificate-publisher-operator"]),
     ("autoscaling", "HorizontalPodAutoscaler", &["horizontal-pod-autoscaler-operator"]),
     ("policy", "PodDisruptionBudget", &["disruption-operator"]),
+];
+
+/// Those that keep one object of their kind in each namespace, and that one's name.
+const ONE_NAME: [(&str, &str); 2] =
+    [("serviceaccount-operator", "default"), ("root-ca-certificate-publisher-operator", "kube-root-ca.crt")];
+/// The finalizer by which a pod, whose Job may be gone, is job-operator's.
+const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
+
+/// Kinds that have no status, or one that several of kube-controller-manager's controllers write.
+const STATUS_SHARED: [(&str, &str); 6] = [
+    ("", "Pod"),
+    ("", "Node"),
+    ("", "Service"),
+    ("discovery.k8s.io", "EndpointSlice"),
+    ("", "ServiceAccount"),
+    ("", "ConfigMap"),
 ];
 
 /// The one that deletes what has lost its owner, and lets go what waits for its dependents.
@@ -28,7 +48,7 @@ const REMOVERS: [(&str, &str); 30] = [
     ("foregroundDeletion", COLLECTOR),
     ("orphan", COLLECTOR),
     ("kubernetes", "namespace-operator"),
-    ("batch.kubernetes.io/job-tracking", "job-operator"),
+    (JOB_TRACKING, "job-operator"),
     ("kubernetes.io/pvc-protection", "persistentvolumeclaim-protection-controller (once no pod uses the claim)"),
     ("kubernetes.io/pv-protection", "persistentvolume-protection-controller (once no claim is bound to the volume)"),
     ("kubernetes.io/vac-protection", "volumeattributesclass-protection-controller"),
@@ -64,6 +84,29 @@ pub fn operators_of(group: &str, kind: &str) -> Vec<&'static str> {
     own.iter().copied().chain([COLLECTOR]).collect()
 }
 
+/// The operators that have something to say of this object: some of those that act on its kind look at few of that kind.
+pub fn operators_about(object: Object<'_>) -> Vec<&'static str> {
+    let mut operators = operators_of(object.group(), object.kind());
+    operators.retain(|operator| {
+        let name = ONE_NAME.iter().find(|(keeper, _)| keeper == operator).map(|(_, name)| *name);
+        let is_other = name.is_some_and(|name| object.kind() != "Namespace" && object.name() != name);
+        let is_pod = (object.kind(), *operator) == ("Pod", "job-operator");
+        !is_other && (!is_pod || object.texts("/metadata/finalizers").contains(&JOB_TRACKING))
+    });
+    operators
+}
+
+/// Whether the status of this kind tells nothing of one controller.
+pub fn is_status_shared(group: &str, kind: &str) -> bool {
+    STATUS_SHARED.contains(&(group, kind))
+}
+
+/// Group and kind of the objects whose status this operator writes, and in kube-controller-manager only its controller.
+pub fn status_of(operator: &str) -> Option<(&'static str, &'static str)> {
+    let kept = OF_KINDS.iter().find(|(_, _, operators)| operators.first() == Some(&operator));
+    kept.map(|(group, kind, _)| (*group, *kind)).filter(|(group, kind)| !is_status_shared(group, kind))
+}
+
 /// The kind that this operator keeps.
 pub fn kept_by(operator: &str) -> Option<&'static str> {
     OF_KINDS.iter().find(|(_, _, operators)| operators.first() == Some(&operator)).map(|(_, kind, _)| *kind)
@@ -95,7 +138,41 @@ pub fn remover(finalizer: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn who_has_a_key_for_an_object_is_asked_about_it() {
+        let row = |api_version: &str, kind: &str, name: &str, finalizer: &str, expected: &[&str]| {
+            let metadata = json!({"name": name, "finalizers": [finalizer]});
+            let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+            let mut found = operators_about(Object(&object));
+            assert_eq!(found.pop(), Some(COLLECTOR));
+            assert_eq!(found, expected, "{kind} {name}");
+        };
+        let (collector, publisher) = ("pod-garbage-collector-operator", "root-ca-certificate-publisher-operator");
+        row("v1", "Node", "n1", "", &["ttl-operator", collector]);
+        row("v1", "Pod", "web", "", &[collector]);
+        row("v1", "Pod", "web", JOB_TRACKING, &[collector, "job-operator"]);
+        row("v1", "ConfigMap", "kube-root-ca.crt", "", &[publisher]);
+        row("v1", "ConfigMap", "settings", "", &[]);
+        row("v1", "ServiceAccount", "default", "", &["serviceaccount-operator"]);
+        row("v1", "ServiceAccount", "robot", "", &[]);
+        row("v1", "Namespace", "team", "", &["namespace-operator", "serviceaccount-operator", publisher]);
+        row("apps/v1", "Deployment", "web", "", &["deployment-operator"]);
+        row("batch/v1", "Job", "web", "", &["job-operator", "ttl-after-finished-operator"]);
+    }
+
+    #[test]
+    fn a_status_leads_to_one_controller_or_to_none() {
+        assert_eq!(status_of("deployment-operator"), Some(("apps", "Deployment")));
+        assert_eq!(status_of("namespace-operator"), Some(("", "Namespace")));
+        assert_eq!(status_of("job-operator"), Some(("batch", "Job")));
+        for others in ["pod-garbage-collector-operator", "ttl-operator", "endpointslice-operator", COLLECTOR] {
+            assert_eq!(status_of(others), None, "{others}");
+        }
+    }
 
     #[test]
     fn finalizers_lead_to_who_takes_them_away() {

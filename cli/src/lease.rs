@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::evidence::{Manager, Seen};
+use crate::kinds;
 use crate::object::Object;
 
 /// Clocks differ: a Lease counts as fresh for so much longer than it says.
@@ -16,6 +17,34 @@ const SKEW: SignedDuration = SignedDuration::from_secs(2);
 /// Upstream: `ControllersDisabledByDefault`, cmd/kube-controller-manager/names and each descriptor's `isDisabledByDefault`.
 const OFF_BY_DEFAULT: [&str; 3] =
     ["bootstrap-signer-controller", "token-cleaner-controller", "selinux-warning-controller"];
+
+/// What `--controllers` may call a controller besides its name, where that is not the name without `-controller`.
+///
+/// Upstream: the `aliases` of each descriptor, cmd/kube-controller-manager/app. Any other name is refused there.
+const ALIASES: [(&str, &str); 22] = [
+    ("attachdetach", "persistentvolume-attach-detach-controller"),
+    ("bootstrapsigner", "bootstrap-signer-controller"),
+    ("csrapproving", "certificatesigningrequest-approving-controller"),
+    ("csrcleaner", "certificatesigningrequest-cleaner-controller"),
+    ("csrsigning", "certificatesigningrequest-signing-controller"),
+    ("endpoint", "endpoints-controller"),
+    ("endpointslicemirroring", "endpointslice-mirroring-controller"),
+    ("garbagecollector", "garbage-collector-controller"),
+    ("horizontalpodautoscaling", "horizontal-pod-autoscaler-controller"),
+    ("legacy-service-account-token-cleaner", "legacy-serviceaccount-token-cleaner-controller"),
+    ("nodeipam", "node-ipam-controller"),
+    ("nodelifecycle", "node-lifecycle-controller"),
+    ("podgc", "pod-garbage-collector-controller"),
+    ("pv-protection", "persistentvolume-protection-controller"),
+    ("pvc-protection", "persistentvolumeclaim-protection-controller"),
+    ("resource-claim-controller", "resourceclaim-controller"),
+    ("root-ca-cert-publisher", "root-ca-certificate-publisher-controller"),
+    ("route", "node-route-controller"),
+    ("service", "service-lb-controller"),
+    ("storage-version-gc", "storageversion-garbage-collector-controller"),
+    ("svm", "storage-version-migrator-controller"),
+    ("tokencleaner", "token-cleaner-controller"),
+];
 
 /// A Lease, as far as it tells who works.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,13 +105,21 @@ pub enum Runner {
 }
 
 /// Whether kube-controller-manager was told to run this controller; none where nobody knows.
+///
+/// Upstream: `IsControllerEnabled`, staging/src/k8s.io/controller-manager/app/helper.go.
 pub fn is_on(manager: &Manager, controller: &str) -> Option<bool> {
-    let list: Vec<&str> = manager.controllers.as_deref()?.split(',').map(str::trim).collect();
-    let off = format!("-{controller}");
-    if list.contains(&controller) {
-        return Some(true);
-    }
-    Some(!list.contains(&off.as_str()) && list.contains(&"*") && !OFF_BY_DEFAULT.contains(&controller))
+    let words: Vec<&str> = manager.controllers.as_deref()?.split(',').map(str::trim).collect();
+    let told = words.iter().find_map(|word| match word.strip_prefix('-') {
+        Some(word) => is_called(controller, word).then_some(false),
+        None => is_called(controller, word).then_some(true),
+    });
+    Some(told.unwrap_or_else(|| words.contains(&"*") && !OFF_BY_DEFAULT.contains(&controller)))
+}
+
+/// Whether a word of `--controllers` is a name of this controller.
+fn is_called(controller: &str, word: &str) -> bool {
+    let alias = ALIASES.iter().find(|(_, name)| *name == controller).map(|(alias, _)| *alias);
+    word == controller || alias.or_else(|| controller.strip_suffix("-controller")) == Some(word)
 }
 
 /// Who runs the controller of this operator; `wrote` says that kube-controller-manager wrote as this controller although
@@ -110,8 +147,24 @@ pub fn runner(operator: &Seen<Lease>, manager: &Manager, controller: &str, wrote
     }
 }
 
-/// When kube-controller-manager last wrote the status of this object, which only the controller of its kind does.
+/// Since when a write of kube-controller-manager shows that it runs what the operator runs; none where one of them is not
+/// at work, and so no write shows that. A kube-controller-manager with other flags has acquired its Lease anew.
+pub fn both_since(operator: &Seen<Lease>, manager: &Manager, now: Timestamp) -> Option<Timestamp> {
+    let ours = operator.known().filter(|lease| lease.is_fresh(now))?.acquired?;
+    match &manager.lease {
+        Seen::Is(lease) if lease.is_fresh(now) => Some(lease.acquired.map_or(ours, |theirs| theirs.max(ours))),
+        Seen::Is(_) | Seen::Absent => None,
+        Seen::Hidden => Some(ours),
+    }
+}
+
+/// When kube-controller-manager last wrote the status of this object, where only the controller of its kind does.
 pub fn manager_wrote(object: Object<'_>) -> Option<Timestamp> {
+    if kinds::is_status_shared(object.group(), object.kind()) { None } else { manager_wrote_status(object) }
+}
+
+/// When kube-controller-manager last wrote the status of this object, whichever of its controllers did.
+pub fn manager_wrote_status(object: Object<'_>) -> Option<Timestamp> {
     let entries = object.list("/metadata/managedFields");
     let own = entries
         .filter(|entry| entry.text("/manager") == "kube-controller-manager" && entry.text("/subresource") == "status");
@@ -120,7 +173,10 @@ pub fn manager_wrote(object: Object<'_>) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::controllers::CONTROLLERS;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_000_000 + second).unwrap()
@@ -164,6 +220,61 @@ mod tests {
         assert_eq!(on("*", "token-cleaner-controller"), Some(false));
         assert_eq!(on("*, token-cleaner-controller", "token-cleaner-controller"), Some(true));
         assert_eq!(is_on(&Manager::default(), "job-controller"), None);
+    }
+
+    #[test]
+    fn a_controller_goes_by_its_former_name_too_and_the_first_word_counts() {
+        let row = |flags: &str, controller, expected| {
+            let manager = Manager { controllers: Some(flags.to_owned()), ..Manager::default() };
+            assert_eq!(is_on(&manager, controller), Some(expected), "{flags} {controller}");
+        };
+        row("*,-deployment", "deployment-controller", false);
+        row("*,-podgc", "pod-garbage-collector-controller", false);
+        row("*,-root-ca-cert-publisher", "root-ca-certificate-publisher-controller", false);
+        row("tokencleaner,*", "token-cleaner-controller", true);
+        row("*,-job", "cronjob-controller", true);
+        row("*,-resource-claim-controller", "resourceclaim-controller", false);
+        row("*,-job,job-controller", "job-controller", false);
+        row("job-controller,-job,*", "job-controller", true);
+    }
+
+    #[test]
+    fn former_names_are_those_of_controllers() {
+        for (alias, controller) in ALIASES {
+            assert!(CONTROLLERS.iter().any(|(name, _)| *name == controller), "{controller}");
+            assert!(!CONTROLLERS.iter().any(|(name, _)| *name == alias), "{alias}");
+        }
+    }
+
+    #[test]
+    fn a_write_counts_since_both_are_at_work() {
+        let lease = held(15).known().cloned().unwrap();
+        let at_work = |acquired| Seen::Is(Lease { acquired: Some(at(acquired)), ..lease.clone() });
+        let row = |ours: Seen<Lease>, theirs: Seen<Lease>, expected: Option<i64>| {
+            let manager = Manager { lease: theirs, controllers: None };
+            assert_eq!(both_since(&ours, &manager, at(20)), expected.map(at), "{ours:?} {manager:?}");
+        };
+        row(at_work(5), at_work(3), Some(5));
+        row(at_work(5), at_work(7), Some(7));
+        row(at_work(5), Seen::Hidden, Some(5));
+        row(at_work(5), Seen::Absent, None);
+        row(at_work(5), held(0), None);
+        row(held(0), at_work(3), None);
+        row(Seen::Absent, at_work(3), None);
+    }
+
+    #[test]
+    fn a_status_that_several_controllers_write_shows_nothing() {
+        let wrote = |api_version: &str, kind: &str| {
+            let time = at(1).to_string();
+            let entry = json!({"manager": "kube-controller-manager", "subresource": "status", "time": time});
+            let object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"managedFields": [entry]}});
+            manager_wrote(Object(&object))
+        };
+        assert_eq!(wrote("apps/v1", "Deployment"), Some(at(1)));
+        assert_eq!(wrote("v1", "ReplicationController"), Some(at(1)));
+        assert_eq!(wrote("v1", "Node"), None);
+        assert_eq!(wrote("v1", "Pod"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 mod checks;
 pub(crate) mod command;
 mod documented;
-mod flags;
+pub(crate) mod flags;
 mod look;
 mod roles;
 mod shadows;

@@ -21,9 +21,9 @@ use kube::config::AuthInfo;
 use kube::{Api, Client};
 use rustls::pki_types::ServerName;
 use serde::de::DeserializeOwned;
+use shared::runtime::clock::Clock;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 /// `--secure-port` of every operator in a pod.
@@ -53,7 +53,8 @@ pub struct Reach {
     namespace: String,
     servers: Servers,
     account: String,
-    token: OnceCell<Result<String, String>>,
+    token: token::Kept,
+    clock: Clock,
 }
 
 /// What can be said of the way to the operators.
@@ -95,7 +96,8 @@ impl Reach {
     /// The way by this client, which was made from these credentials.
     pub fn new(client: Client, auth: AuthInfo, options: ReachOptions) -> Self {
         let ReachOptions { namespace, account, servers } = options;
-        Self { client, auth, namespace, servers, account, token: OnceCell::new() }
+        let (token, clock) = (token::Kept::default(), Clock::system());
+        Self { client, auth, namespace, servers, account, token, clock }
     }
 
     /// Where the operators' Leases and pods are.
@@ -115,14 +117,15 @@ impl Reach {
 
     /// What operators are shown.
     pub(crate) async fn token(&self) -> Result<String> {
-        let get = async || -> Result<String> {
-            if let Some(token) = token::of_kubeconfig(&self.auth).await? {
-                return Ok(token);
-            }
-            token::of_account(&self.client, &self.namespace, &self.account).await
-        };
-        let token = self.token.get_or_init(async || get().await.map_err(|error| format!("{error:#}"))).await;
-        token.clone().map_err(|error| anyhow!(error))
+        let new = async || self.new_token().await;
+        self.token.get(None, self.clock.now(), &new).await
+    }
+
+    async fn new_token(&self) -> Result<token::Token> {
+        match token::of_kubeconfig(&self.auth).await? {
+            Some(token) => Ok(token),
+            None => token::of_account(&self.client, &self.namespace, &self.account).await,
+        }
     }
 
     /// What the operator answers; `pod` is its leader's.
@@ -133,12 +136,19 @@ impl Reach {
     }
 
     async fn get(&self, operator: &str, pod: &str, path: &str) -> Result<Bytes> {
-        let token = self.token().await?;
+        let new = async || self.new_token().await;
+        let send = async |token: String| self.send(operator, pod, (token.as_str(), path)).await;
+        let (status, body) = self.token.show(self.clock.now(), &new, &send).await?;
+        said(status, body)
+    }
+
+    /// Status and body of the answer to who shows this token.
+    async fn send(&self, operator: &str, pod: &str, (token, path): (&str, &str)) -> Result<(StatusCode, Bytes)> {
         if let Some(server) = self.servers.get(operator) {
             let (host, port) = (server.host().unwrap_or_default(), server.port_u16().unwrap_or(PORT));
             let host = host.trim_matches(['[', ']']);
             let stream = TcpStream::connect((host, port)).await.with_context(|| format!("connect to {server}"))?;
-            return send(stream, &token, path).await;
+            return send(stream, token, path).await;
         }
         if pod.is_empty() {
             bail!("nobody holds its Lease");
@@ -149,7 +159,7 @@ impl Reach {
             Err(error) => return Err(explained(&error, pod)),
         };
         let stream = forwarder.take_stream(PORT).context("no stream to the port")?;
-        let answer = send(stream, &token, path).await;
+        let answer = send(stream, token, path).await;
         // What the kubelet says of a port that nobody listens on comes beside the stream.
         let said = forwarder.take_error(PORT);
         forwarder.abort();
@@ -176,7 +186,11 @@ fn explained(error: &kube::Error, pod: &str) -> anyhow::Error {
 }
 
 /// One request over this stream.
-async fn send(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, token: &str, path: &str) -> Result<Bytes> {
+async fn send(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    token: &str,
+    path: &str,
+) -> Result<(StatusCode, Bytes)> {
     let name = ServerName::try_from("localhost").context("a name for TLS")?;
     let stream = tls::connector()?.connect(name, stream).await.context("TLS")?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.context("HTTP")?;
@@ -190,7 +204,11 @@ async fn send(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, toke
     let status = answer.status();
     let body = Limited::new(answer.into_body(), BYTES_MAX).collect().await;
     connection.abort();
-    let body = body.map_err(|error| anyhow!("read the answer: {error}"))?.to_bytes();
+    Ok((status, body.map_err(|error| anyhow!("read the answer: {error}"))?.to_bytes()))
+}
+
+/// What is said with this status.
+fn said(status: StatusCode, body: Bytes) -> Result<Bytes> {
     match status {
         StatusCode::OK => Ok(body),
         StatusCode::UNAUTHORIZED => bail!(Refused("it does not know the token's owner (401)".to_owned())),

@@ -92,7 +92,7 @@ impl Session {
     /// # Errors
     /// When their Leases may not be read.
     pub async fn status(&self) -> Result<Status> {
-        Ok(Status::new(&survey(&self.client, &self.reach, || self.clock.now()).await?))
+        Ok(Status::new(&survey(&self.client, &self.reach, &self.kinds, || self.clock.now()).await?))
     }
 }
 
@@ -117,19 +117,7 @@ pub async fn run(cli: Cli) -> Result<Verdict> {
         }
         Command::Why { object, output, watch, trace: false } => {
             let (session, namespace) = connect(cluster).await?;
-            let mut shown = String::new();
-            loop {
-                let found = session.why(&object, &namespace).await?;
-                let key = format!("{} {:?}", found.summary, found.state);
-                if key != shown || is_terminal() && watch {
-                    show(&text_of(&found, output)?, watch)?;
-                    shown = key;
-                }
-                if !watch {
-                    return Ok(if found.state == State::Stuck { Verdict::Stuck } else { Verdict::Well });
-                }
-                sleep(WHY_PERIOD).await;
-            }
+            why(&session, (object.as_slice(), namespace.as_str()), output, watch).await
         }
         Command::Preflight(flags) => {
             let kubeconfig = kubeconfig(cluster.kubeconfig.as_deref())?;
@@ -138,16 +126,59 @@ pub async fn run(cli: Cli) -> Result<Verdict> {
         }
         Command::Status { output, watch } => {
             let (session, _) = connect(cluster).await?;
-            loop {
-                let status = session.status().await?;
-                let text = if output == Output::Json { json(&status)? } else { status.to_string() };
-                show(&text, watch)?;
-                if !watch {
-                    return Ok(if status.is_alarming() { Verdict::Stuck } else { Verdict::Well });
-                }
-                sleep(STATUS_PERIOD).await;
+            status(&session, output, watch).await
+        }
+    }
+}
+
+async fn why(
+    session: &Session,
+    (object, namespace): (&[String], &str),
+    output: Output,
+    watch: bool,
+) -> Result<Verdict> {
+    let mut shown = String::new();
+    loop {
+        let found = session.why(object, namespace).await;
+        if let Some(found) = or_said(found, watch && !shown.is_empty())? {
+            let key = format!("{} {:?}", found.summary, found.state);
+            if key != shown || is_terminal() && watch {
+                show(&text_of(&found, output)?, watch)?;
+                shown = key;
+            }
+            if !watch {
+                return Ok(if found.state == State::Stuck { Verdict::Stuck } else { Verdict::Well });
             }
         }
+        sleep(WHY_PERIOD).await;
+    }
+}
+
+async fn status(session: &Session, output: Output, watch: bool) -> Result<Verdict> {
+    let mut is_shown = false;
+    loop {
+        if let Some(status) = or_said(session.status().await, watch && is_shown)? {
+            let text = if output == Output::Json { json(&status)? } else { status.to_string() };
+            show(&text, watch)?;
+            is_shown = true;
+            if !watch {
+                return Ok(if status.is_alarming() { Verdict::Stuck } else { Verdict::Well });
+            }
+        }
+        sleep(STATUS_PERIOD).await;
+    }
+}
+
+/// The answer. An error ends the command, unless somebody watches and has seen an answer: then it is said, and there may
+/// be an answer the next time.
+fn or_said<T>(answer: Result<T>, goes_on: bool) -> Result<Option<T>> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if goes_on => {
+            eprintln!("error: {error:#}");
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -207,4 +238,19 @@ fn show(text: &str, watch: bool) -> Result<()> {
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("print")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn an_error_ends_what_nobody_watches() {
+        assert_eq!(or_said(Ok(1), false).unwrap(), Some(1));
+        assert_eq!(or_said(Ok(1), true).unwrap(), Some(1));
+        assert_eq!(or_said(Err::<i32, _>(anyhow!("no answer")), false).unwrap_err().to_string(), "no answer");
+        assert_eq!(or_said(Err::<i32, _>(anyhow!("no answer")), true).unwrap(), None);
+    }
 }

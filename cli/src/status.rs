@@ -39,6 +39,8 @@ pub struct Surveyed {
     pub said: Option<OperatorStatus>,
     /// Why it said nothing.
     pub silence: Option<String>,
+    /// When kube-controller-manager last wrote a status that this operator writes; none where nobody looked.
+    pub wrote: Option<Timestamp>,
 }
 
 /// The whole answer.
@@ -121,12 +123,13 @@ fn row(surveyed: &Surveyed) -> Row {
 impl Status {
     /// From what was read.
     pub fn new(survey: &Survey) -> Self {
-        let lease_of = |controller: &str| {
-            let found = survey.operators.iter().find(|surveyed| controller_of(&surveyed.operator) == controller);
-            found.map_or(Seen::Absent, |surveyed| surveyed.lease.clone())
-        };
         let controllers = CONTROLLERS.iter().map(|(name, _)| {
-            let runner = lease::runner(&lease_of(name), &survey.manager, name, false, survey.now);
+            let found = survey.operators.iter().find(|surveyed| controller_of(&surveyed.operator) == *name);
+            let lease = found.map_or(Seen::Absent, |surveyed| surveyed.lease.clone());
+            let since = lease::both_since(&lease, &survey.manager, survey.now);
+            let wrote = found.and_then(|surveyed| surveyed.wrote);
+            let wrote = wrote.zip(since).is_some_and(|(wrote, since)| wrote > since);
+            let runner = lease::runner(&lease, &survey.manager, name, wrote, survey.now);
             Controller { name: (*name).to_owned(), runner }
         });
         let controllers: Vec<Controller> = controllers.collect();

@@ -11,19 +11,25 @@ use kube::Client;
 use serde_json::Value;
 use shared::api::explain::STATUS_PATH;
 
+use crate::controllers::CONTROLLERS;
+use crate::diagnose::operators::controller_of;
+use crate::discovery::Kinds;
 use crate::evidence::Seen;
-use crate::lease::Lease;
+use crate::kinds::status_of;
+use crate::lease::{Lease, both_since, manager_wrote_status};
 use crate::object::Object;
 use crate::reach::Reach;
 use crate::read::asked::manager;
-use crate::read::{list, why_not};
+use crate::read::{get, list, why_not};
 use crate::status::{Survey, Surveyed};
 
+/// So many objects of an operator are looked at.
+const OBJECTS_MAX: usize = 500;
 /// The label by which an operator's pods are its own.
 const NAME: &str = "/metadata/labels/app.kubernetes.io~1name";
 
 /// Everything that `status` shows.
-pub async fn survey(client: &Client, reach: &Reach, now: impl Fn() -> Timestamp) -> Result<Survey> {
+pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn() -> Timestamp) -> Result<Survey> {
     let namespace = reach.namespace();
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
     let pods = format!("/api/v1/namespaces/{namespace}/pods");
@@ -33,28 +39,82 @@ pub async fn survey(client: &Client, reach: &Reach, now: impl Fn() -> Timestamp)
     let leases = leases.map_err(|error| anyhow::anyhow!(why_not(&error)));
     let leases = leases.with_context(|| format!("list the Leases in {namespace}"))?;
     let lease_of = |name: &str| leases.iter().find(|lease| Object(lease).name() == name).map(Lease::read);
-    let with_lease = leases.iter().map(|lease| Object(lease).name()).filter(|name| name.ends_with("-operator"));
+    let with_lease = leases.iter().map(|lease| Object(lease).name()).filter(|name| is_operator(name));
     let names: BTreeSet<&str> = with_lease.chain(reach.servers()).collect();
     let asked = names.into_iter().map(async |name| {
         let lease = lease_of(name);
+        let pod = lease.as_ref().map(|lease| lease.pod().to_owned()).unwrap_or_default();
+        let pods = pods.as_ref().ok().filter(|_| !reach.knows(name));
         let mut surveyed = Surveyed {
             operator: name.to_owned(),
-            ready: pods.as_ref().ok().filter(|_| !reach.knows(name)).map(|pods| ready(pods, name)),
+            ready: pods.map(|pods| ready(pods, name)),
+            lease: lease.map_or(Seen::Absent, Seen::Is),
+            silence: pods.and_then(|pods| stranger(pods, &pod, name)),
             ..Surveyed::default()
         };
-        let pod = lease.as_ref().map(|lease| lease.pod().to_owned()).unwrap_or_default();
-        match reach.ask(name, &pod, STATUS_PATH).await {
-            Ok(said) => surveyed.said = Some(said),
-            Err(error) => surveyed.silence = Some(format!("{error:#}")),
+        if both_since(&surveyed.lease, &manager, now()).is_some() {
+            surveyed.wrote = manager_wrote(client, kinds, name).await;
         }
-        surveyed.lease = lease.map_or(Seen::Absent, Seen::Is);
+        if surveyed.silence.is_none() {
+            match reach.ask(name, &pod, STATUS_PATH).await {
+                Ok(said) => surveyed.said = Some(said),
+                Err(error) => surveyed.silence = Some(format!("{error:#}")),
+            }
+        }
         surveyed
     });
     let operators = join_all(asked).await;
     Ok(Survey { now: now(), operators, manager })
 }
 
+/// Whether a Lease of this name is one of ours: other projects have operators, too.
+fn is_operator(name: &str) -> bool {
+    let controller = controller_of(name);
+    name.ends_with("-operator") && CONTROLLERS.iter().any(|(known, _)| *known == controller)
+}
+
+/// Why this pod, which holds the operator's Lease, is not asked: it is sent a token, and should run as the operator.
+fn stranger(pods: &[Value], pod: &str, operator: &str) -> Option<String> {
+    let found = pods.iter().map(Object).find(|found| found.name() == pod)?;
+    let account = found.text("/spec/serviceAccountName");
+    (account != operator).then(|| format!("its leader {pod} runs as ServiceAccount {account:?}, and is sent no token"))
+}
+
+/// When kube-controller-manager last wrote a status that is this operator's, of the objects on the first page.
+async fn manager_wrote(client: &Client, kinds: &Kinds, operator: &str) -> Option<Timestamp> {
+    let of = status_of(operator)?;
+    let kind = kinds.0.iter().find(|known| (known.group.as_str(), known.kind.as_str()) == of)?;
+    let page = get(client, &format!("{}?limit={OBJECTS_MAX}", kind.path("", ""))).await.ok()??;
+    Object(&page).list("/items").filter_map(manager_wrote_status).max()
+}
+
 /// How many pods of this operator are ready.
 fn ready(pods: &[Value], operator: &str) -> usize {
     pods.iter().map(Object).filter(|pod| pod.text(NAME) == operator && pod.holds("Ready")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_lease_that_is_called_after_a_controller_is_an_operators() {
+        assert!(is_operator("deployment-operator") && is_operator("pod-garbage-collector-operator"));
+        for name in ["prometheus-operator", "deployment-controller", "kube-controller-manager", "-operator"] {
+            assert!(!is_operator(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_leader_that_runs_as_somebody_else_is_sent_no_token() {
+        let pod =
+            |name: &str, account: &str| json!({"metadata": {"name": name}, "spec": {"serviceAccountName": account}});
+        let pods = [pod("a", "job-operator"), pod("b", "robot")];
+        assert_eq!(stranger(&pods, "a", "job-operator"), None);
+        let said = "its leader b runs as ServiceAccount \"robot\", and is sent no token".to_owned();
+        assert_eq!(stranger(&pods, "b", "job-operator"), Some(said));
+        assert_eq!(stranger(&pods, "c", "job-operator"), None, "it runs in no pod that is seen");
+    }
 }

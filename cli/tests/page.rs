@@ -1,4 +1,4 @@
-//! docs/why.md names every field and every case of what is printed as JSON.
+//! docs/why.md names every field and every case of what is printed as JSON, and its tables of fields name no others.
 //!
 //! Left out: whether what it says of them is true.
 
@@ -30,22 +30,54 @@ fn camel(name: &str) -> String {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// The fields and cases of the types that are serialized.
-fn names(source: &str) -> Vec<String> {
-    let mut found = Vec::new();
+/// A type or a table, and the names in it.
+type Named = (String, Vec<String>);
+
+/// The types that are serialized, each with its fields and cases.
+fn types(source: &str) -> Vec<Named> {
+    let mut found: Vec<Named> = Vec::new();
     let (mut is_printed, mut within) = (false, false);
     for line in source.lines() {
-        let is_type = line.starts_with("pub struct ") || line.starts_with("pub enum ");
+        let declared = line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum "));
         if line.starts_with("#[derive(") {
             is_printed = line.contains("Serialize");
-        } else if is_type {
+        } else if let Some(declared) = declared {
             within = is_printed;
+            let name = declared.split(' ').next().unwrap_or_default();
+            found.extend(within.then(|| (name.to_owned(), Vec::new())));
         } else if line == "}" {
             within = false;
         } else if within && !line.trim_start().starts_with(['/', '#', '}']) {
             let name = line.trim().trim_start_matches("pub ");
             let name = name.split([':', ' ', ',', '(']).next().unwrap_or_default();
-            found.extend((!name.is_empty()).then(|| camel(name)));
+            if let Some((_, names)) = found.last_mut().filter(|_| !name.is_empty()) {
+                names.push(camel(name));
+            }
+        }
+    }
+    found
+}
+
+/// The fields and cases of the types that are serialized.
+fn names(source: &str) -> Vec<String> {
+    types(source).into_iter().flat_map(|(_, names)| names).collect()
+}
+
+/// The tables of a type's fields or values, under the headings that name the types.
+fn tables(page: &str) -> Vec<Named> {
+    let mut found: Vec<Named> = Vec::new();
+    let (mut heading, mut within) = ("", false);
+    for line in page.lines() {
+        if line.starts_with('#') {
+            heading = line.strip_prefix("### ").unwrap_or_default();
+        } else if line.starts_with("| field |") || line.starts_with("| value |") {
+            within = !heading.is_empty();
+            found.extend(within.then(|| (heading.to_owned(), Vec::new())));
+        } else if !line.starts_with('|') {
+            within = false;
+        } else if let Some((_, names)) = found.last_mut().filter(|_| within) {
+            let first = line.split('|').nth(1).unwrap_or_default();
+            names.extend(first.split('`').skip(1).step_by(2).map(str::to_owned));
         }
     }
     found
@@ -60,8 +92,31 @@ fn the_page_names_every_field_and_every_case() {
 }
 
 #[test]
+fn each_table_of_fields_has_those_of_its_type_and_no_others() {
+    let types: Vec<Named> = SOURCES.iter().flat_map(|source| types(source)).collect();
+    let tables = tables(PAGE);
+    assert!(tables.len() >= 25, "{}: {tables:?}", tables.len());
+    for (name, mut documented) in tables {
+        let (_, mut names) = types.iter().find(|(known, _)| *known == name).cloned().unwrap_or_default();
+        documented.sort();
+        names.sort();
+        assert_eq!(documented, names, "docs/why.md has not the fields of {name}");
+    }
+}
+
+#[test]
 fn fields_and_cases_are_found() {
     let source = "#[derive(Serialize)]\n#[serde(tag = \"a\")]\npub enum A {\n    /// B.\n    OfB {\n        /// C.\n        of_c: i64,\n    },\n    D,\n}\n\
                   #[derive(Debug)]\npub struct E {\n    pub f: i64,\n}\n";
     assert_eq!(names(source), ["ofB", "ofC", "d"]);
+}
+
+#[test]
+fn tables_of_fields_are_found() {
+    let page = "### A\n\n| field | what |\n|---|---|\n| `b`, `c` | As `d`. |\n\n| from | when |\n|---|---|\n| `e` | f |\n\n\
+                ### G\n\n| value | what |\n|---|---|\n| `h` | i |\n\n## J\n\n| field | what |\n|---|---|\n| `k` | l |\n";
+    let named = |name: &str, names: &[&str]| -> Named {
+        (name.to_owned(), names.iter().map(|name| (*name).to_owned()).collect())
+    };
+    assert_eq!(tables(page), [named("A", &["b", "c"]), named("G", &["h"])]);
 }

@@ -23,8 +23,14 @@ pub enum Deletion {
     BlockedByDependents {
         /// `replicaset/web-6d4`.
         dependents: Vec<String>,
-        /// The finalizer of one of them, and who takes it away; `""` for none.
+        /// Which of them somebody holds, or of what they wait for in their turn; `""` for none.
+        held: String,
+        /// Its finalizer; `""` where it is the node that holds it.
         finalizer: String,
+        /// Who takes that away.
+        remover: String,
+        /// The node that has not let it go, though its grace is over; `""` where it is the finalizer.
+        node: String,
         /// Since when.
         since: Option<Timestamp>,
     },
@@ -106,7 +112,7 @@ impl Deletion {
             | Self::NodeHolds { .. }
             | Self::NamespaceBlocked { .. }
             | Self::OwnerElsewhere { .. } => State::Stuck,
-            Self::BlockedByDependents { finalizer, .. } if !finalizer.is_empty() => State::Stuck,
+            Self::BlockedByDependents { held, .. } if !held.is_empty() => State::Stuck,
             Self::NamespaceContent { finalizers, .. } if !finalizers.is_empty() => State::Stuck,
             Self::BlockedByDependents { .. }
             | Self::NamespaceContent { .. }
@@ -128,16 +134,11 @@ impl Deletion {
             Self::Finalizer { finalizer, remover, since } => {
                 format!("{}; it waits for the finalizer `{finalizer}`, which {remover} removes", deleted(since))
             }
-            Self::BlockedByDependents { dependents, finalizer, since } => {
-                let count = i64::try_from(dependents.len()).unwrap_or(i64::MAX);
-                let stuck =
-                    if finalizer.is_empty() { String::new() } else { format!(", which has the finalizer {finalizer}") };
+            Self::BlockedByDependents { dependents, held, finalizer, remover, node, since } => {
+                let count = many(i64::try_from(dependents.len()).unwrap_or(i64::MAX), "dependent");
+                let holder = holder((dependents, held), (finalizer, remover), node);
                 let named = list(dependents);
-                format!(
-                    "{} in the foreground; it waits for {}: {named}{stuck}",
-                    deleted(since),
-                    many(count, "dependent")
-                )
+                format!("{} in the foreground; it waits for {count}: {named}{holder}", deleted(since))
             }
             Self::Foreground { since } => format!(
                 "{} in the foreground; no dependent is seen that blocks it, garbage-collector-operator lets it go",
@@ -184,4 +185,18 @@ impl Deletion {
             }
         }
     }
+}
+
+/// Who holds the dependent that is held.
+fn holder((dependents, held): (&[String], &str), (finalizer, remover): (&str, &str), node: &str) -> String {
+    let is_only = matches!(dependents, [one] if one == held);
+    if !finalizer.is_empty() {
+        let which = if is_only { ", which".to_owned() } else { format!("; {held}") };
+        return format!("{which} has the finalizer `{finalizer}`, which {remover} removes");
+    }
+    if node.is_empty() {
+        return String::new();
+    }
+    let whose = if is_only { ", whose grace".to_owned() } else { format!("; the grace of {held}") };
+    format!("{whose} is over, and node {node} has not let it go")
 }

@@ -99,6 +99,9 @@ fn refused(evidence: &Evidence, job: Object<'_>) -> Option<Cause> {
         return None;
     }
     let (refusal, next_try) = workload::refusal(evidence, job)?;
+    if let Some(absent) = operators::absent(evidence, job).filter(|_| next_try.is_none()) {
+        return Some(absent);
+    }
     if let Refusal::NotAllowed { message } = &refusal {
         return Some(operators::without_role(job, message));
     }

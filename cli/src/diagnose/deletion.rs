@@ -2,6 +2,8 @@
 //!
 //! Left out: whether its operators are at work, which is asked where nothing else keeps it.
 
+use std::collections::HashSet;
+
 use crate::cause::Cause;
 use crate::cause::deletion::Deletion;
 use crate::evidence::Evidence;
@@ -56,20 +58,52 @@ fn collected(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     if !finalizers.contains(&FOREGROUND) {
         return None;
     }
-    let blocks = |dependent: &Object<'_>| dependent.owners().any(|owner| owner.uid == object.uid() && owner.blocks);
-    let mut blocking: Vec<Object<'_>> = evidence.owned_by(object.uid()).filter(blocks).collect();
-    if blocking.is_empty() {
+    let direct = evidence.owned_by(object.uid()).filter(|dependent| blocks(*dependent, object));
+    let dependents: Vec<String> = direct.map(Object::called).collect();
+    if dependents.is_empty() {
         return Some(Deletion::Foreground { since });
     }
     // One that somebody holds is what everything waits for.
-    blocking.sort_by_key(|dependent| held(*dependent).is_none());
-    let finalizer = blocking
-        .first()
-        .copied()
-        .and_then(held)
-        .map(|name| format!("`{name}`, which {} removes", kinds::remover(name)));
-    let dependents = blocking.iter().map(|dependent| dependent.called()).collect();
-    Some(Deletion::BlockedByDependents { dependents, finalizer: finalizer.unwrap_or_default(), since })
+    let all = blocking(evidence, object);
+    let by_finalizer = all.iter().find_map(|dependent| Some((dependent.called(), held(*dependent)?.to_owned())));
+    let by_node = all.iter().find_map(|dependent| Some((dependent.called(), lost(evidence, *dependent)?)));
+    let (held, finalizer, node) = match (by_finalizer, by_node) {
+        (Some((held, finalizer)), _) => (held, finalizer, String::new()),
+        (None, Some((held, node))) => (held, String::new(), node),
+        (None, None) => (String::new(), String::new(), String::new()),
+    };
+    let remover = if finalizer.is_empty() { String::new() } else { kinds::remover(&finalizer) };
+    Some(Deletion::BlockedByDependents { dependents, held, finalizer, remover, node, since })
+}
+
+/// Whether the owner's deletion in the foreground waits for the dependent.
+fn blocks(dependent: Object<'_>, owner: Object<'_>) -> bool {
+    dependent.owners().any(|reference| reference.uid == owner.uid() && reference.blocks)
+}
+
+/// All that the object's deletion in the foreground waits for: dependents, and those of dependents that are being
+/// deleted in the foreground, too. Those near it come first.
+pub(crate) fn blocking<'a>(evidence: &'a Evidence, object: Object<'a>) -> Vec<Object<'a>> {
+    let mut found: Vec<Object<'a>> = Vec::new();
+    let mut known = HashSet::from([object.uid()]);
+    let mut next = Some(object);
+    let mut looked_at = 0;
+    while let Some(owner) = next {
+        if owner.deleted().is_some() && owner.texts("/metadata/finalizers").contains(&FOREGROUND) {
+            let own = evidence.owned_by(owner.uid()).filter(|dependent| blocks(*dependent, owner));
+            found.extend(own.filter(|dependent| known.insert(dependent.uid())));
+        }
+        next = found.get(looked_at).copied();
+        looked_at += 1;
+    }
+    found
+}
+
+/// The node that has not let go a pod that is being deleted, though its grace is over.
+fn lost(evidence: &Evidence, dependent: Object<'_>) -> Option<String> {
+    dependent.deleted()?;
+    let Some(Deletion::NodeHolds { node, .. }) = pod(evidence, dependent) else { return None };
+    Some(node)
 }
 
 fn pod(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {

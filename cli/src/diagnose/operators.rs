@@ -8,6 +8,7 @@ use shared::api::explain::{CacheState, Explanation, KeyState, Outcome};
 use crate::cause::Cause;
 use crate::cause::operators::Operators;
 use crate::cause::refusal::Refusal;
+use crate::diagnose::deletion;
 use crate::evidence::{Asked, Evidence, Seen};
 use crate::kinds;
 use crate::lease::{self, Runner};
@@ -86,17 +87,30 @@ fn unreadable(asked: &Asked, object: Object<'_>) -> Option<Cause> {
     } else {
         format!("{}/{}", object.namespace(), object.name())
     };
-    let mut found = own.caches.iter().filter(|cache| kinds::is_of(object.kind(), &cache.resource));
+    let mut found = own.caches.iter().filter(|cache| is_followed(object, &cache.resource));
     let (cache, error) = found.find_map(|cache| Some((cache, cache.unreadable.get(&name)?)))?;
     let (operator, resource) = (asked.operator.clone(), cache.resource.clone());
     Some(Operators::Unreadable { operator, resource, object: name, error: error.clone() }.into())
 }
 
-/// Why nobody acts on the object, or on what it owns: its keepers, or the one operator whose turn it is.
+/// Nobody is at work who keeps the object: what its operator wrote down of it may be long past.
+pub(crate) fn absent(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
+    let name = keeper(object)?;
+    let asked = evidence.operators.iter().find(|asked| asked.operator == name)?;
+    not_at_work(evidence, asked).map(Cause::from)
+}
+
+/// Why nobody acts on the object, or on what it owns: its keepers; or the one operator whose turn it is, on what the
+/// object's deletion waits for and on its owners, too.
 pub(crate) fn problem(evidence: &Evidence, object: Object<'_>, turn: Option<&str>) -> Option<Cause> {
-    let owned = evidence.owned_by(object.uid()).filter(|owned| turn.is_none() && owned.kind() != "Pod");
+    let others: Vec<Object<'_>> = if turn.is_some() {
+        let owners = object.owners().filter_map(|owner| evidence.with_uid(owner.uid));
+        deletion::blocking(evidence, object).into_iter().chain(owners).collect()
+    } else {
+        evidence.owned_by(object.uid()).filter(|owned| owned.kind() != "Pod").collect()
+    };
     let all: Vec<(Object<'_>, &Asked)> = std::iter::once(object)
-        .chain(owned)
+        .chain(others)
         .filter_map(|object| {
             let name = turn.or_else(|| keeper(object))?;
             Some((object, evidence.operators.iter().find(|asked| asked.operator == name)?))
@@ -126,22 +140,57 @@ fn not_at_work(evidence: &Evidence, asked: &Asked) -> Option<Operators> {
     })
 }
 
-/// What the operator says itself: first what it cannot see, then what its key waits for.
+/// What the operator says itself: first that it fails, then what it cannot see, then what its key waits for.
 fn said(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> Option<Operators> {
     let answer = answer(asked, object)?;
     let operator = &answer.operator;
-    let blind = answer.caches.iter().find_map(|cache| failing(operator, cache));
-    let unread = answer.caches.iter().find_map(|cache| {
-        let (object, error) = cache.unreadable.iter().next()?;
+    let fails = answer.keys.iter().find_map(|key| back_off(operator, key));
+    // The garbage collector follows every kind, and acts on an object whichever of the others it cannot follow.
+    let is_needed = |cache: &&CacheState| operator != kinds::COLLECTOR || is_followed(object, &cache.resource);
+    let caches: Vec<&CacheState> = answer.caches.iter().filter(is_needed).collect();
+    let blind = caches.iter().find_map(|cache| failing(operator, cache));
+    let unread = caches.iter().find_map(|cache| {
+        let is_its = |name: &str| belongs(evidence, (&cache.resource, name), object);
+        let (name, error) = cache.unreadable.iter().find(|(name, _)| is_its(name))?;
         let (operator, resource) = (operator.clone(), cache.resource.clone());
-        Some(Operators::Unreadable { operator, resource, object: object.clone(), error: error.clone() })
+        Some(Operators::Unreadable { operator, resource, object: name.clone(), error: error.clone() })
     });
-    let silent = answer.caches.iter().filter(|cache| cache.synced).find_map(|cache| {
+    let silent = caches.iter().filter(|cache| cache.synced).find_map(|cache| {
         let heard = cache.heard.filter(|heard| evidence.now.duration_since(*heard) > SILENT)?;
         Some(Operators::CacheSilent { operator: operator.clone(), resource: cache.resource.clone(), heard })
     });
     let waits = answer.keys.iter().find_map(|key| standing(operator, key, evidence.now));
-    blind.or(unread).or(silent).or(waits)
+    fails.or(blind).or(unread).or(silent).or(waits)
+}
+
+/// Whether the resource, as upstream prints it, is the object's.
+fn is_followed(object: Object<'_>, resource: &str) -> bool {
+    let group = resource.split_once('.').map_or("", |(_, group)| group);
+    group == object.group() && kinds::is_of(object.kind(), resource)
+}
+
+/// Whether what a cache calls so is the object, or one that it owns or selects. Of one that the caller may not read
+/// only its name tells, which goes on from its owner's.
+fn belongs(evidence: &Evidence, (resource, called): (&str, &str), object: Object<'_>) -> bool {
+    let (namespace, name) = called.split_once('/').unwrap_or(("", called));
+    let is_called = |found: &Object<'_>| (found.namespace(), found.name()) == (namespace, name);
+    if let Some(found) = evidence.all().find(|found| is_called(found) && is_followed(*found, resource)) {
+        let is_below = |found: Object<'_>| found.uid() == object.uid() || found.is_owned_by(object.uid());
+        let mut owners = found.owners().filter_map(|owner| evidence.with_uid(owner.uid));
+        return is_below(found) || owners.any(is_below) || selects(object, found);
+    }
+    let plural = resource.split('.').next().unwrap_or_default();
+    evidence.hidden.iter().any(|hidden| hidden.what == plural)
+        && namespace == object.namespace()
+        && name.strip_prefix(object.name()).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// Whether it is a Service that leads to the pod.
+fn selects(service: Object<'_>, pod: Object<'_>) -> bool {
+    let selector = service.labels("/spec/selector");
+    (service.kind(), pod.kind()) == ("Service", "Pod")
+        && !selector.is_empty()
+        && pod.labels("/metadata/labels").contains_all(&selector)
 }
 
 fn failing(operator: &str, cache: &CacheState) -> Option<Operators> {
@@ -153,18 +202,22 @@ fn failing(operator: &str, cache: &CacheState) -> Option<Operators> {
     Some(Operators::CacheFailing { operator, resource: cache.resource.clone(), error })
 }
 
+fn back_off(operator: &str, key: &KeyState) -> Option<Operators> {
+    let (operator, failures, next_try) = (operator.to_owned(), key.standing.failures, key.standing.next_try);
+    if failures == 0 {
+        return None;
+    }
+    let error = last_error(key).unwrap_or_default().to_owned();
+    if let Refusal::NotAllowed { message: error } = Refusal::read(&error) {
+        return Some(Operators::WithoutRole { operator, error });
+    }
+    Some(Operators::BackOff { operator, failures, error, next_try })
+}
+
 fn standing(operator: &str, key: &KeyState, now: Timestamp) -> Option<Operators> {
     let operator = operator.to_owned();
     let standing = &key.standing;
     let is_older = |since: &Timestamp, than: SignedDuration| now.duration_since(*since) > than;
-    if standing.failures > 0 {
-        let error = last_error(key).unwrap_or_default().to_owned();
-        if let Refusal::NotAllowed { message: error } = Refusal::read(&error) {
-            return Some(Operators::WithoutRole { operator, error });
-        }
-        let (failures, next_try) = (standing.failures, standing.next_try);
-        return Some(Operators::BackOff { operator, failures, error, next_try });
-    }
     if let Some(unlisted) = standing.held.iter().find(|held| held.until == "the first list") {
         return Some(Operators::CacheUnsynced { operator, resource: unlisted.resource.clone() });
     }

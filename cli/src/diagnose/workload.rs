@@ -128,6 +128,10 @@ impl<'a> Fleet<'a> {
             }
             (None, _) => return None,
         };
+        // Whoever says when it is tried again is at work; what was written down may be long past.
+        if let Some(absent) = operators::absent(self.evidence, by).filter(|_| next_try.is_none()) {
+            return Some(absent);
+        }
         if let Refusal::NotAllowed { message } = &refusal {
             return Some(operators::without_role(by, message));
         }

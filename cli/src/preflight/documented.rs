@@ -1,7 +1,7 @@
 //! Differences that an operator makes on purpose and that show at rest, by the sentence of its page that says so.
 //!
 //! Left out: those that leave the same objects, which no shadow shows: the pages say which these are. So is what a write
-//! does not tell from a fault, such as an endpoint too many.
+//! does not tell from a fault: an endpoint too many, or another time to live of a Node.
 
 use shared::api::explain::{Difference, ShadowReport};
 

@@ -9,7 +9,7 @@ use super::{Check, Level};
 use crate::words::list;
 
 /// Flags and their values.
-pub(super) type Flags = BTreeMap<String, String>;
+pub(crate) type Flags = BTreeMap<String, String>;
 
 /// The first flag that all operators share.
 const SHARED: &str = "--kubeconfig";
@@ -34,14 +34,16 @@ pub(super) fn of_help(help: &str) -> Flags {
 }
 
 /// The flags on a command line: `--flag=value`, `--flag value`, `--flag`.
-pub(super) fn of_words<T: AsRef<str>>(words: &[T]) -> Flags {
+pub(crate) fn of_words<T: AsRef<str>>(words: &[T]) -> Flags {
+    // A list may begin with something that is taken out, such as `-job-controller,*`.
+    let is_value = |word: &&str| !word.starts_with('-') || word.contains(',') && !word.contains('=');
     let mut flags = Flags::new();
     let mut words = words.iter().map(AsRef::as_ref).peekable();
     while let Some(word) = words.next() {
         let Some(flag) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { continue };
         let (flag, value) = match flag.split_once('=') {
             Some((flag, value)) => (flag, value.to_owned()),
-            None => (flag, words.next_if(|next| !next.starts_with('-')).unwrap_or("true").to_owned()),
+            None => (flag, words.next_if(is_value).unwrap_or("true").to_owned()),
         };
         flags.insert(flag.replace('_', "-"), value);
     }
@@ -129,6 +131,9 @@ Options:
         let read = flags("kube-controller-manager --a=1 --b 2 --c -d --e_f=x=y");
         let read: Vec<String> = read.iter().map(|(flag, value)| format!("{flag}={value}")).collect();
         assert_eq!(read, ["a=1", "b=2", "c=true", "d=true", "e-f=x=y"]);
+        let read = flags("kube-controller-manager --controllers -a,* --b --c=-d,e");
+        let read: Vec<String> = read.iter().map(|(flag, value)| format!("{flag}={value}")).collect();
+        assert_eq!(read, ["b=true", "c=-d,e", "controllers=-a,*"]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::evidence::{Manager, Seen};
 use crate::lease::Lease;
 use crate::object::Object;
 use crate::reach::{Reach, ReachOptions, Refused, Servers};
-use crate::read::asked::{command, lease, manager_pod};
+use crate::read::asked::{command, controllers, lease, manager_pod};
 use crate::read::{get, list};
 
 /// So many shadows run at a time.
@@ -79,8 +79,7 @@ pub async fn preflight(
     let (manager_lease, pod) = manager_pod(&client).await;
     let words = pod.as_ref().map(|pod| command(Object(pod)));
     let manager_flags = words.as_deref().map(flags::of_words);
-    let controllers =
-        manager_flags.as_ref().map(|flags| flags.get("controllers").map_or("*", String::as_str).to_owned());
+    let controllers = manager_flags.as_ref().map(controllers);
     let denied = denied(&client, &operators).await?;
     let manager = Manager { lease: manager_lease, controllers };
     let cluster = Cluster { client, auth, reach, manager, manager_flags, denied };

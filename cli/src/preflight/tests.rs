@@ -91,8 +91,18 @@ fn keys_that_are_no_objects_are_counted_by_queue() {
     let text = answered(Answer::Nothing, Some(report.clone()), Vec::new()).to_string();
     assert!(text.contains(": 1,204 Deployments, 7 in queue other looked at"), "{text}");
     report.looked_at = BTreeMap::from([("deployment".to_owned(), 1)]);
-    let text = answered(Answer::Nothing, Some(report), Vec::new()).to_string();
+    let text = answered(Answer::Nothing, Some(report.clone()), Vec::new()).to_string();
     assert!(text.contains(": 1 Deployment looked at"), "{text}");
+    for (operator, expected) in [
+        ("root-ca-certificate-publisher-operator", ": 3 Namespaces looked at"),
+        ("serviceaccount-operator", ": 3 Namespaces looked at"),
+        ("ttl-operator", ": 3 Nodes looked at"),
+    ] {
+        let mut report = ShadowReport { operator: operator.to_owned(), ..report.clone() };
+        report.looked_at = BTreeMap::from([("queue".to_owned(), 3)]);
+        let text = answered(Answer::Nothing, Some(report), Vec::new()).to_string();
+        assert!(text.contains(expected), "{operator}: {text}");
+    }
 }
 
 #[test]

@@ -58,9 +58,11 @@ impl fmt::Display for Inspected {
 
 /// `1,204 Deployments`, or how many keys of which queue.
 fn looked_at(report: &ShadowReport) -> String {
-    // Its keys are not of the kind that it keeps.
-    let kind =
-        if report.operator == "serviceaccount-operator" { Some("Namespace") } else { kinds::kept_by(&report.operator) };
+    let kind = match report.operator.as_str() {
+        // Their keys are not of the kind that they keep.
+        "serviceaccount-operator" | "root-ca-certificate-publisher-operator" => Some("Namespace"),
+        operator => kinds::kept_by(operator),
+    };
     let said = report.looked_at.iter().map(|(queue, count)| {
         let is_main = report.operator.strip_suffix("-operator") == Some(queue);
         match kind.filter(|_| is_main || report.looked_at.len() == 1) {

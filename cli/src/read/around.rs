@@ -2,6 +2,8 @@
 //!
 //! Left out: whole clusters. Of big lists only what belongs to the object is kept.
 
+use std::collections::HashSet;
+
 use futures::future::join_all;
 use serde_json::Value;
 
@@ -25,6 +27,24 @@ fn query(labels: Option<&Value>) -> String {
     let pairs = pairs.filter_map(|(key, value)| Some(format!("{}%3D{}", key.replace('/', "%2F"), value.as_str()?)));
     let pairs: Vec<String> = pairs.collect();
     if pairs.is_empty() { String::new() } else { format!("&labelSelector={}", pairs.join("%2C")) }
+}
+
+/// Of these, what belongs to the object of this uid, and what belongs to that in its turn.
+fn belonging<K: Copy>(uid: &str, mut others: Vec<(K, Vec<Value>)>) -> Vec<(K, Vec<Value>)> {
+    let mut found = Vec::new();
+    let mut owners = HashSet::from([uid.to_owned()]);
+    let mut looked_for = 0;
+    while looked_for < owners.len() {
+        looked_for = owners.len();
+        for (kind, objects) in &mut others {
+            let is_owned = |object: &Value| Object(object).owners().any(|owner| owners.contains(owner.uid));
+            let (own, rest): (Vec<Value>, Vec<Value>) = std::mem::take(objects).into_iter().partition(is_owned);
+            *objects = rest;
+            owners.extend(own.iter().map(|object| Object(object).uid().to_owned()));
+            found.push((*kind, own));
+        }
+    }
+    found
 }
 
 impl Reader<'_> {
@@ -125,21 +145,22 @@ impl Reader<'_> {
         self.collect(("v1", "Pod"), "&labelSelector=batch.kubernetes.io%2Fjob-name", of_job).await;
     }
 
-    /// Whatever belongs to the object: of any kind, as only owner references tell.
+    /// Whatever belongs to the object, at any depth: of any kind, as only owner references tell.
     async fn dependents(&mut self, object: Object<'_>) {
         let in_namespace = !object.namespace().is_empty();
         let kinds = self.kinds.0.iter().filter(|kind| kind.is_listable && kind.kind != "Event");
         let kinds = kinds.filter(|kind| kind.is_namespaced || !in_namespace);
         let (client, namespace) = (self.client, object.namespace());
         let lists = kinds.map(async |kind| (kind, list(client, &kind.path(namespace, ""), "").await));
+        let mut others = Vec::new();
         for (kind, objects) in join_all(lists).await {
             match objects {
-                Ok(mut objects) => {
-                    objects.retain(|dependent| Object(dependent).is_owned_by(object.uid()));
-                    self.add(objects, kind);
-                }
+                Ok(objects) => others.push((kind, objects)),
                 Err(error) => self.hide(&kind.plural, &error),
             }
+        }
+        for (kind, objects) in belonging(object.uid(), others) {
+            self.add(objects, kind);
         }
     }
 
@@ -194,5 +215,23 @@ impl Reader<'_> {
                 Err(error) => self.hide("events", &error),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_a_dependent_belongs_to_its_owner_too() {
+        let object = |uid: &str, owner: &str| json!({"metadata": {"uid": uid, "ownerReferences": [{"uid": owner}]}});
+        let pods = vec![object("web-a-x", "web-a"), object("api-a-x", "api-a")];
+        let sets = vec![object("web-a", "web"), object("api-a", "api")];
+        let found = belonging("web", vec![("pods", pods), ("replicasets", sets)]);
+        let found: Vec<(&str, &str)> =
+            found.iter().flat_map(|(kind, own)| own.iter().map(move |own| (*kind, Object(own).uid()))).collect();
+        assert_eq!(found, [("replicasets", "web-a"), ("pods", "web-a-x")]);
     }
 }

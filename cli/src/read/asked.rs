@@ -2,6 +2,8 @@
 //!
 //! Left out: operators that act on a whole cluster and have nothing to say of one object.
 
+mod questions;
+
 use futures::future::join_all;
 use kube::Client;
 use serde_json::Value;
@@ -9,13 +11,11 @@ use shared::api::explain::{Explanation, WHY_PATH};
 
 use super::{Reader, get, list};
 use crate::evidence::{Asked, Manager, Seen};
-use crate::kinds::{COLLECTOR, operators_of};
 use crate::lease::Lease;
 use crate::object::Object;
+use crate::preflight::flags::{Flags, of_words};
 use crate::reach::Reach;
 
-/// So many objects each operator is asked about.
-const OBJECTS_MAX: usize = 4;
 /// Where kube-controller-manager and its Lease are.
 const MANAGER_NAMESPACE: &str = "kube-system";
 const MANAGER: &str = "kube-controller-manager";
@@ -33,7 +33,7 @@ pub(crate) async fn lease(client: &Client, namespace: &str, name: &str) -> Seen<
 /// kube-controller-manager, as far as it can be seen.
 pub(crate) async fn manager(client: &Client) -> Manager {
     let (lease, pod) = manager_pod(client).await;
-    Manager { controllers: pod.as_ref().map(|pod| controllers(&command(Object(pod)))), lease }
+    Manager { controllers: pod.as_ref().map(|pod| controllers(&of_words(&command(Object(pod))))), lease }
 }
 
 /// Its Lease, and the pod that holds it.
@@ -56,45 +56,16 @@ pub(crate) fn command(pod: Object<'_>) -> Vec<String> {
     pod.list("/spec/containers").flat_map(words).collect()
 }
 
-/// `--controllers` on a command line; all that are on by default where it doesn't say.
-fn controllers(words: &[String]) -> String {
-    let of = words.iter().find_map(|word| word.strip_prefix("--controllers="));
-    of.unwrap_or("*").to_owned()
+/// kube-controller-manager's `--controllers`; all that are on by default where it doesn't say.
+pub(crate) fn controllers(flags: &Flags) -> String {
+    flags.get("controllers").map_or("*", String::as_str).to_owned()
 }
 
 impl Reader<'_> {
-    /// Whom to ask about which objects: the path of each.
-    fn questions(&self) -> Vec<(&'static str, Vec<String>)> {
-        let evidence = &self.evidence;
-        let Some(object) = evidence.object() else { return Vec::new() };
-        let owners = object.owners().filter_map(|owner| evidence.with_uid(owner.uid));
-        let owned = evidence.owned_by(object.uid()).filter(|owned| !["Pod", "Event"].contains(&owned.kind()));
-        let mut owned: Vec<Object<'_>> = owned.collect();
-        // What somebody wants something of comes first, then the newest.
-        owned.sort_by_key(|owned| (owned.count("/spec/replicas") == 0, std::cmp::Reverse(owned.created())));
-        let ends = object.deleted().is_some() || !evidence.absent_owners.is_empty();
-        let mut questions: Vec<(&'static str, Vec<String>)> = Vec::new();
-        for about in std::iter::once(object).chain(owners).chain(owned) {
-            let Some(kind) = self.kinds.of(about.text("/apiVersion"), about.kind()) else { continue };
-            let path = kind.path(about.namespace(), about.name());
-            for operator in operators_of(about.group(), about.kind()) {
-                if operator == COLLECTOR && !(ends && about == object) {
-                    continue;
-                }
-                match questions.iter_mut().find(|(name, _)| *name == operator) {
-                    Some((_, paths)) if paths.len() < OBJECTS_MAX => paths.push(path.clone()),
-                    Some(_) => {}
-                    None => questions.push((operator, vec![path.clone()])),
-                }
-            }
-        }
-        questions
-    }
-
     /// Asks all of them.
     pub(super) async fn ask(&mut self) {
         let (client, reach) = (self.client, self.reach);
-        let questions = self.questions();
+        let questions = questions::of(&self.evidence, self.kinds);
         let asked = questions.iter().map(|(operator, paths)| ask(client, reach, operator, paths));
         let (manager, asked) = tokio::join!(manager(client), join_all(asked));
         self.evidence.manager = manager;
@@ -128,4 +99,21 @@ pub(crate) async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &
         }
     }
     asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_are_read_in_one_word_and_in_two() {
+        for (words, expected) in [
+            ("kube-controller-manager --controllers=*,-job-controller --v=2", "*,-job-controller"),
+            ("kube-controller-manager --controllers *,-job-controller --v 2", "*,-job-controller"),
+            ("kube-controller-manager --v=2", "*"),
+        ] {
+            let words: Vec<&str> = words.split(' ').collect();
+            assert_eq!(controllers(&of_words(&words)), expected, "{words:?}");
+        }
+    }
 }

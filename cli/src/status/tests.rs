@@ -49,6 +49,7 @@ fn survey(controllers: &str) -> Survey {
         ready: Some(2),
         said,
         silence: silence.map(str::to_owned),
+        wrote: None,
     };
     Survey {
         now: at(0),
@@ -94,6 +95,24 @@ fn what_runs_twice_is_an_alarm() {
     assert!(status.alarms[0].starts_with("deployment-controller runs twice"), "{:?}", status.alarms);
     let job = status.controllers.iter().find(|controller| controller.name == "job-controller");
     assert_eq!(job.map(|controller| controller.runner), Some(Runner::Manager));
+}
+
+#[test]
+fn a_write_of_kube_controller_manager_shows_that_it_runs_a_controller_whose_flags_nobody_sees() {
+    let row = |wrote: Option<i64>, expected: Runner| {
+        let mut survey = survey("*");
+        survey.manager.controllers = None;
+        survey.operators[0].wrote = wrote.map(at);
+        let status = Status::new(&survey);
+        let found = status.controllers.iter().find(|controller| controller.name == "deployment-controller");
+        assert_eq!(found.map(|controller| controller.runner), Some(expected), "{wrote:?}");
+        let is_alarm = status.alarms.iter().any(|alarm| alarm.starts_with("deployment-controller runs twice"));
+        assert_eq!(is_alarm, expected == Runner::Both, "{wrote:?}");
+    };
+    row(None, Runner::Operator);
+    row(Some(-3601), Runner::Operator);
+    row(Some(-3600), Runner::Operator);
+    row(Some(-10), Runner::Both);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Asks each operator about each object on the chain: those below and above the object, and those that decisions name.
 //!
-//! Left out: pods and nodes, of which no operator keeps decisions, and more than a screen of objects.
+//! Left out: pods, of which there are too many, and more than a screen of objects.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const ROUNDS: usize = 4;
 /// So many objects each operator is asked about.
 const OBJECTS_MAX: usize = 16;
 /// Kinds that are not asked about.
-const PASSED_OVER: [&str; 4] = ["Pod", "Node", "Event", "Lease"];
+const PASSED_OVER: [&str; 3] = ["Pod", "Event", "Lease"];
 
 /// Questions: the paths of the objects, by operator.
 type Questions = BTreeMap<&'static str, Vec<String>>;
@@ -101,10 +101,7 @@ impl Gatherer<'_> {
         }
         let mut new = Questions::new();
         for (group, kind, path) in objects {
-            if PASSED_OVER.contains(&kind.as_str()) {
-                continue;
-            }
-            for operator in operators_of(&group, &kind).into_iter().filter(|operator| *operator != COLLECTOR) {
+            for operator in whom_to_ask(&group, &kind) {
                 let asked = self.asked.entry(operator).or_default();
                 if asked.len() < OBJECTS_MAX && !asked.contains(&path) {
                     asked.push(path.clone());
@@ -127,6 +124,13 @@ impl Gatherer<'_> {
         }
         known.silence = asked.silence.or(known.silence.take());
     }
+}
+
+/// The operators that are asked about objects of this kind.
+fn whom_to_ask(group: &str, kind: &str) -> Vec<&'static str> {
+    let mut operators = operators_of(group, kind);
+    operators.retain(|operator| *operator != COLLECTOR && !PASSED_OVER.contains(&kind));
+    operators
 }
 
 /// The object, those above and those below it; no siblings.
@@ -165,6 +169,13 @@ mod tests {
 
     use super::*;
     use crate::evidence::Target;
+
+    #[test]
+    fn nodes_are_asked_about_and_pods_are_not() {
+        assert_eq!(whom_to_ask("", "Node"), ["ttl-operator", "pod-garbage-collector-operator"]);
+        assert_eq!(whom_to_ask("apps", "Deployment"), ["deployment-operator"]);
+        assert_eq!(whom_to_ask("", "Pod"), [""; 0]);
+    }
 
     #[test]
     fn siblings_are_not_on_the_chain() {

@@ -5,7 +5,7 @@ use cli::evidence::Evidence;
 use serde_json::{Value, json};
 use shared::api::explain::Timer;
 
-use super::scene::{Row, at, event, evidence, object, owned, pod_in, row, says, time, with};
+use super::scene::{Row, at, event, evidence, lease, object, operator, owned, pod_in, row, says, time, with};
 
 fn job(rest: &Value) -> Value {
     let base = json!({
@@ -74,6 +74,7 @@ fn jobs() -> Vec<Row> {
     });
     let image = json!({ "state": { "waiting": { "reason": "ErrImagePull" } } });
     let quota = "pods \"load-\" is forbidden: exceeded quota: team, requested: pods=1, used: pods=9, limited: pods=9";
+    let refused = || evidence(vec![job(&json!({})), event("load", "FailedCreate", quota, -3)]);
     vec![
         row(
             evidence(vec![job(&json!({ "spec": { "suspend": true } }))]),
@@ -101,10 +102,11 @@ fn jobs() -> Vec<Row> {
             Stuck,
             "load: pod web-a: image `web:2` cannot be pulled (ErrImagePull)",
         ),
+        row(refused(), Stuck, "load: 1 of 1 pod missing: Job load is refused by quota `team` (pods 9/9)"),
         row(
-            evidence(vec![job(&json!({})), event("load", "FailedCreate", quota, -3)]),
+            operator(refused(), "job-operator", |asked| asked.lease = lease("", -2)),
             Stuck,
-            "load: 1 of 1 pod missing: Job load is refused by quota `team` (pods 9/9)",
+            "load: nobody acts on it: no replica of job-operator holds its Lease",
         ),
         row(
             evidence(vec![job(&json!({ "status": { "active": 1 } }))]),
@@ -130,6 +132,9 @@ fn cron_jobs() -> Vec<Row> {
     let due = says(evidence(vec![cron_job(&json!({}))]), "cronjob-operator", ("cronjobs.batch", "nightly"), |said| {
         said.keys[0].standing.timer = Some(Timer { due: at(200), purpose: "next run".to_owned() });
     });
+    let missed = || told("TooManyMissedTimes", "too many missed start times: 4321", &json!({}));
+    let deadline = json!({ "spec": { "startingDeadlineSeconds": 5 } });
+    let late = || told("MissSchedule", "Missed scheduled time to start a job", &deadline);
     let mut forbidden = told("JobAlreadyActive", "Not starting job", &forbid);
     forbidden.objects.push(running());
     let unknown = says(
@@ -157,17 +162,20 @@ fn cron_jobs() -> Vec<Row> {
             Stuck,
             "nightly: schedule `x` cannot be used: unparseable schedule: x",
         ),
+        row(missed(), Stuck, "nightly: it missed too many times: too many missed start times: 4321"),
+        // An event outlasts who told it.
         row(
-            told("TooManyMissedTimes", "too many missed start times: 4321", &json!({})),
+            operator(missed(), "cronjob-operator", |asked| asked.lease = lease("", -2)),
             Stuck,
-            "nightly: it missed too many times: too many missed start times: 4321",
+            "nightly: nobody acts on it: no replica of cronjob-operator holds its Lease",
         ),
         row(
-            told(
-                "MissSchedule",
-                "Missed scheduled time to start a job",
-                &json!({ "spec": { "startingDeadlineSeconds": 5 } }),
-            ),
+            operator(late(), "cronjob-operator", |asked| asked.lease = lease("op-0_1", -60)),
+            Stuck,
+            "nightly: nobody acts on it: the Lease of cronjob-operator expired 45 s ago, held by op-0",
+        ),
+        row(
+            late(),
             Stuck,
             "nightly: it missed its time by more than 5 s (startingDeadlineSeconds): Missed scheduled time to start a job",
         ),

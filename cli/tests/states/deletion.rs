@@ -1,10 +1,16 @@
 //! What is deleted and still there, and what has no owner.
 
 use cli::cause::State::{InProgress, Stuck};
-use cli::evidence::Evidence;
+use cli::evidence::{Evidence, Seen};
 use serde_json::{Value, json};
 
-use super::scene::{Row, deployment, event, evidence, object, operator, owned, pod, replica_set, row, time, with};
+use super::scene::{
+    Row, cache, deployment, event, evidence, fails, lease, object, operator, owned, pod, replica_set, row, says, time,
+    with,
+};
+
+const COLLECTOR: &str = "garbage-collector-operator";
+const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
 /// Deleted five minutes ago, with these finalizers.
 fn deleted(finalizers: &Value) -> Value {
@@ -35,8 +41,10 @@ fn namespaces() -> Vec<Row> {
         "NamespaceDeletionDiscoveryFailure",
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
     );
-    let blind =
-        operator(namespace(&json!([])), "namespace-operator", |asked| asked.lease = cli::evidence::Seen::Absent);
+    let blind = operator(namespace(&json!([])), "namespace-operator", |asked| asked.lease = Seen::Absent);
+    // What stands in its status is of before.
+    let left = operator(namespace(&json!([content, held])), "namespace-operator", |asked| asked.lease = lease("", -2));
+    let died = operator(namespace(&json!([unknown])), "namespace-operator", |asked| asked.lease = lease("op-0_1", -60));
     vec![
         row(
             namespace(&json!([content, held])),
@@ -62,6 +70,8 @@ fn namespaces() -> Vec<Row> {
             Stuck,
             "team: nobody acts on it: neither namespace-operator nor kube-controller-manager's namespace-controller runs",
         ),
+        row(left, Stuck, "team: nobody acts on it: no replica of namespace-operator holds its Lease"),
+        row(died, Stuck, "team: nobody acts on it: the Lease of namespace-operator expired 45 s ago, held by op-0"),
     ]
 }
 
@@ -111,6 +121,91 @@ fn finalizers() -> Vec<Row> {
     ]
 }
 
+/// A Deployment that is deleted in the foreground, and its ReplicaSet.
+fn foreground(set: &Value, pods: Vec<Value>) -> Evidence {
+    let mut objects = vec![deployment(1, &deleted(&json!(["foregroundDeletion"]))), replica_set(1, set)];
+    objects.extend(pods);
+    evidence(objects)
+}
+
+fn dependents() -> Vec<Row> {
+    let ends = deleted(&json!(["foregroundDeletion"]));
+    let denied = "replicasets.apps \"web-6d4\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: nothing is deleted here";
+    let refused = says(foreground(&json!({}), Vec::new()), COLLECTOR, ("replicasets.apps", "web-6d4"), |said| {
+        fails(said, "delete", denied);
+    });
+    let held = || pod("web-a", &deleted(&json!(["acme.example/hold"])));
+    let ending = |seconds: i64| pod("web-a", &json!({ "metadata": { "deletionTimestamp": time(seconds) } }));
+    let of_set = |pods: Vec<Value>| evidence([vec![replica_set(1, &ends)], pods].concat());
+    vec![
+        row(
+            operator(foreground(&json!({}), Vec::new()), COLLECTOR, |asked| asked.lease = Seen::Absent),
+            Stuck,
+            "web: nobody acts on it: neither garbage-collector-operator nor kube-controller-manager's garbage-collector-controller runs",
+        ),
+        row(
+            refused,
+            Stuck,
+            "web: garbage-collector-operator failed 4 times in a row, next try in 12 s: refused by policy `p`: nothing is deleted here",
+        ),
+        row(
+            foreground(&ends, vec![held()]),
+            Stuck,
+            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4; pod/web-a has the finalizer `acme.example/hold`, which whoever put it there (acme.example) removes",
+        ),
+        row(
+            foreground(&ends, vec![ending(-60)]),
+            Stuck,
+            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4; the grace of pod/web-a is over, and node n1 has not let it go",
+        ),
+        row(
+            of_set(vec![ending(-60)]),
+            Stuck,
+            "web-6d4: deleted 5 min ago in the foreground; it waits for 1 dependent: pod/web-a, whose grace is over, and node n1 has not let it go",
+        ),
+        row(
+            of_set(vec![ending(20)]),
+            InProgress,
+            "web-6d4: deleted 5 min ago in the foreground; it waits for 1 dependent: pod/web-a",
+        ),
+    ]
+}
+
+/// A pod that was deleted, and that job-operator has not counted.
+fn tracked() -> Evidence {
+    let job = object("batch/v1", "Job", "load", &json!({}));
+    evidence(vec![owned(pod("web-a", &deleted(&json!([TRACKING]))), "Job", "load"), job])
+}
+
+fn removers() -> Vec<Row> {
+    let job = object("batch/v1", "Job", "load", &deleted(&json!(["foregroundDeletion"])));
+    let waiting = evidence([vec![job], tracked().objects[..1].to_vec()].concat());
+    vec![
+        row(
+            tracked(),
+            Stuck,
+            "web-a: deleted 5 min ago; it waits for the finalizer `batch.kubernetes.io/job-tracking`, which job-operator removes",
+        ),
+        row(
+            operator(tracked(), "job-operator", |asked| asked.lease = Seen::Absent),
+            Stuck,
+            "web-a: nobody acts on it: neither job-operator nor kube-controller-manager's job-controller runs",
+        ),
+        row(
+            says(tracked(), "job-operator", ("jobs.batch", "load"), |said| {
+                fails(said, "count web-a", "etcdserver: request timed out");
+            }),
+            Stuck,
+            "web-a: job-operator failed 4 times in a row, next try in 12 s: etcdserver: request timed out",
+        ),
+        row(
+            operator(waiting, "job-operator", |asked| asked.lease = Seen::Absent),
+            Stuck,
+            "load: nobody acts on it: neither job-operator nor kube-controller-manager's job-controller runs",
+        ),
+    ]
+}
+
 fn pods() -> Vec<Row> {
     let ending = |seconds: i64| {
         let metadata = json!({ "deletionTimestamp": time(seconds), "deletionGracePeriodSeconds": 30 });
@@ -132,6 +227,16 @@ fn owners() -> Vec<Row> {
     let message =
         "ownerRef [apps/v1/Deployment, namespace: team, name: web, uid: web] does not exist in namespace \"team\"";
     elsewhere.objects.push(event("settings", "OwnerRefInvalidNamespace", message, -5));
+    // The garbage collector follows every kind, and needs but this one's.
+    let beside = |broken: &str| {
+        let mut notes = evidence(vec![owned(object("v1", "ConfigMap", "notes", &json!({})), "Deployment", "web")]);
+        notes.absent_owners.push("web".to_owned());
+        says(notes, COLLECTOR, ("configmaps", "notes"), |said| {
+            said.caches = ["configmaps", "configmaps.acme.example"].map(cache).to_vec();
+            let found = said.caches.iter_mut().find(|cache| cache.resource == broken);
+            found.expect(broken).failing = Some("conversion webhook: connection refused".to_owned());
+        })
+    };
     let mut replaced = orphan();
     replaced.objects.push(deployment(1, &json!({ "metadata": { "uid": "other" } })));
     vec![
@@ -146,6 +251,16 @@ fn owners() -> Vec<Row> {
             "settings: its owner deployment/web is not there: garbage-collector-operator deletes it",
         ),
         row(
+            beside("configmaps.acme.example"),
+            InProgress,
+            "notes: its owner deployment/web is not there: garbage-collector-operator deletes it",
+        ),
+        row(
+            beside("configmaps"),
+            Stuck,
+            "notes: garbage-collector-operator cannot follow configmaps, and waits: conversion webhook: connection refused",
+        ),
+        row(
             replaced,
             InProgress,
             "settings: its owner deployment/web was replaced by another of that name: garbage-collector-operator deletes it",
@@ -154,5 +269,5 @@ fn owners() -> Vec<Row> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    [namespaces(), finalizers(), pods(), owners()].concat()
+    [namespaces(), finalizers(), dependents(), removers(), pods(), owners()].concat()
 }

@@ -1,11 +1,11 @@
 //! Operators that don't run, may not, don't see, or wait: always of a Deployment of which a pod is missing.
 
-use cli::cause::State::{AtRest, Stuck};
+use cli::cause::State::{AtRest, InProgress, Stuck};
 use cli::evidence::{Evidence, Seen};
 use serde_json::{Value, json};
 use shared::api::explain::{Explanation, Held};
 
-use super::scene::{Row, at, deployment, evidence, fails, lease, operator, pods, replica_set, row, says, time};
+use super::scene::{Row, at, deployment, evidence, fails, hidden, lease, operator, pods, replica_set, row, says, time};
 
 /// Two wanted, and one there.
 fn short(rest: &Value) -> Evidence {
@@ -56,7 +56,7 @@ fn at_work() -> Vec<Row> {
             "web: both deployment-operator and kube-controller-manager's deployment-controller act on it, which wrote 8 s ago",
         ),
         row(told, Stuck, "web: both deployment-operator and kube-controller-manager's deployment-controller act on it"),
-        row(theirs, cli::cause::State::InProgress, "web: 1 of 2 pods are ready, 1 there"),
+        row(theirs, InProgress, "web: 1 of 2 pods are ready, 1 there"),
         // What is at rest needs nobody.
         row(
             operator(
@@ -75,6 +75,13 @@ fn blind() -> Vec<Row> {
         "deployments.apps".clone_into(&mut said.caches[0].resource);
         said.caches[0].unreadable.insert("team/web".to_owned(), "invalid type: string, expected i32".to_owned());
     });
+    // Whose it is cannot be told but by its name.
+    let mut unseen = said(|said| {
+        for name in ["team/other", "team/web-6d4-x"] {
+            said.caches[0].unreadable.insert(name.to_owned(), "unknown phase".to_owned());
+        }
+    });
+    unseen.hidden.push(hidden("pods"));
     vec![
         row(
             own,
@@ -83,10 +90,28 @@ fn blind() -> Vec<Row> {
         ),
         row(
             said(|said| {
-                said.caches[0].unreadable.insert("team/web-3".to_owned(), "unknown phase".to_owned());
+                said.caches[0].unreadable.insert("team/web-0".to_owned(), "unknown phase".to_owned());
             }),
             Stuck,
-            "web: replicaset-operator cannot read pods team/web-3, and acts on an older state: unknown phase",
+            "web: replicaset-operator cannot read pods team/web-0, and acts on an older state: unknown phase",
+        ),
+        // One of another's pods keeps nobody.
+        row(
+            says(
+                evidence([vec![deployment(6, &json!({})), replica_set(6, &json!({}))], pods(5)].concat()),
+                "replicaset-operator",
+                ("replicasets.apps", "web-6d4"),
+                |said| {
+                    said.caches[0].unreadable.insert("team/web-6d4-x".to_owned(), "unknown phase".to_owned());
+                },
+            ),
+            InProgress,
+            "web: 5 of 6 pods are ready, 5 there",
+        ),
+        row(
+            unseen,
+            Stuck,
+            "web: replicaset-operator cannot read pods team/web-6d4-x, and acts on an older state: unknown phase",
         ),
         row(
             said(|said| said.caches[0].failing = Some("connection refused".to_owned())),
@@ -132,6 +157,15 @@ fn waiting() -> Vec<Row> {
             Stuck,
             "web: replicaset-operator failed 4 times in a row, next try in 12 s: etcdserver: request timed out",
         ),
+        // What it fails with comes before what it does not see.
+        row(
+            said(|said| {
+                said.caches[0].failing = Some("connection refused".to_owned());
+                fails(said, "create 1", "etcdserver: leader changed");
+            }),
+            Stuck,
+            "web: replicaset-operator failed 4 times in a row, next try in 12 s: etcdserver: leader changed",
+        ),
         row(
             says(short(&json!({})), "deployment-operator", ("deployments.apps", "web"), |said| {
                 let refused =
@@ -159,7 +193,7 @@ fn waiting() -> Vec<Row> {
                 ("replicasets.apps", "web-6d4"),
                 |said| said.keys[0].standing.queued = Some(at(-1)),
             ),
-            cli::cause::State::InProgress,
+            InProgress,
             "web: 3 of 4 pods are ready, 3 there",
         ),
     ]

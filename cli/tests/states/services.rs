@@ -3,7 +3,7 @@
 use cli::cause::State::{AtRest, InProgress, Stuck};
 use serde_json::{Value, json};
 
-use super::scene::{Row, evidence, object, pod, pod_in, row, with};
+use super::scene::{Row, evidence, object, pod, pod_in, row, says, with};
 
 fn service(rest: &Value) -> Value {
     let base = json!({ "spec": { "selector": { "app": "web" }, "ports": [{ "port": 80, "targetPort": 8080 }] } });
@@ -64,6 +64,13 @@ pub(crate) fn rows() -> Vec<Row> {
             evidence(vec![service(&json!({})), ready()]),
             InProgress,
             "web: 1 pod ready, and its EndpointSlices have 0 of them",
+        ),
+        row(
+            says(evidence(vec![service(&json!({})), ready()]), "endpointslice-operator", ("services", "web"), |said| {
+                said.caches[0].unreadable.insert("team/web-a".to_owned(), "unknown phase".to_owned());
+            }),
+            Stuck,
+            "web: endpointslice-operator cannot read pods team/web-a, and acts on an older state: unknown phase",
         ),
         row(evidence(vec![service(&json!({})), ready(), slice(1, 0), v6]), AtRest, "web: 1 of 1 endpoint ready"),
     ]

@@ -1,7 +1,7 @@
 //! What keeps pods.
 
 use cli::cause::State::{AtRest, InProgress, Stuck};
-use cli::evidence::Evidence;
+use cli::evidence::{Evidence, Seen};
 use serde_json::{Value, json};
 
 use super::scene::{
@@ -107,6 +107,17 @@ fn refusals() -> Vec<Row> {
             refused("Pod \"web\" is invalid: spec.containers[0].image: Required value"),
             Stuck,
             "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by the apiserver, as invalid: spec.containers[0].image: Required value",
+        ),
+    ]
+}
+
+/// Where the refusal is of before, or of the operator itself.
+fn operators_refused() -> Vec<Row> {
+    vec![
+        row(
+            operator(refused(QUOTA), "replicaset-operator", |asked| asked.lease = Seen::Absent),
+            Stuck,
+            "web: nobody acts on it: neither replicaset-operator nor kube-controller-manager's replicaset-controller runs",
         ),
         row(
             refused("pods is forbidden: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\""),
@@ -229,5 +240,5 @@ fn others() -> Vec<Row> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    [refusals(), of_spec(), under_way(), others()].concat()
+    [refusals(), operators_refused(), of_spec(), under_way(), others()].concat()
 }

@@ -12,12 +12,14 @@ use shared::api::explain::{Explanation, KeyState, OperatorStatus, Role, STATUS_P
 use crate::support::clusters::spec;
 use crate::support::{DEADLINE, Scene, deployment, operators, start_operators, with_cluster};
 
-/// The token of an account that may get the Deployment `web` of the scene's namespace, and nothing else.
+/// The token of an account that may get the scene's namespace and the Deployment `web` in it, and nothing else.
 async fn tenant(scene: &Scene) -> Result<String> {
     let of = |kind: &str| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "tenant"}});
     let (mut role, mut binding) = (of("Role"), of("RoleBinding"));
-    role["rules"] =
-        json!([{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"], "resourceNames": ["web"]}]);
+    role["rules"] = json!([
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"], "resourceNames": ["web"]},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+    ]);
     binding["roleRef"] = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"});
     binding["subjects"] = json!([{"kind": "ServiceAccount", "name": "tenant", "namespace": scene.namespace}]);
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "tenant"}});
@@ -49,6 +51,8 @@ fn a_tenant_asks_about_their_own_object_and_no_other() -> Result<()> {
         assert!(!now.is_empty() && last.iter().any(|decision| !decision.wrote.is_empty()), "{why}");
         assert!(now.iter().all(|stage| !stage.reason.is_null()), "{body}");
         for (path, token, expected) in [
+            (format!("/why/api/v1/namespaces/{}", scene.namespace), Some(token.as_str()), StatusCode::OK),
+            ("/why/api/v1/namespaces/default".to_owned(), Some(token.as_str()), StatusCode::FORBIDDEN),
             (path(scene, "other"), Some(token.as_str()), StatusCode::FORBIDDEN),
             (path(scene, "web"), None, StatusCode::FORBIDDEN),
             (path(scene, "web"), Some("nonsense"), StatusCode::UNAUTHORIZED),

@@ -21,6 +21,7 @@ mod privilege;
 mod replicas;
 mod shadow;
 mod side_by_side;
+mod status;
 mod support;
 mod takeover;
 mod why;

@@ -7,9 +7,9 @@ use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{Namespace, Pod, ReplicationController};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ReplicationController};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
@@ -28,6 +28,8 @@ const OWNED: usize = 50;
 const NAMESPACES: usize = 50;
 /// How many are made at a time.
 const AT_ONCE: usize = 20;
+/// The annotation of a Node that says how long its kubelet may cache what its pods use.
+const TTL: &str = "node.alpha.kubernetes.io/ttl";
 
 fn set(api_version: &str, kind: &str, name: &str, selector: &Value) -> Value {
     let spec = json!({"replicas": 1, "selector": selector, "template": template(name)});
@@ -49,6 +51,14 @@ fn owned(name: &str, kind: &str, owner: &str, uid: &str) -> Value {
     let api_version = if kind == "Deployment" { "apps/v1" } else { "v1" };
     let owner = json!({"apiVersion": api_version, "kind": kind, "name": owner, "uid": uid});
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": [owner]}})
+}
+
+/// A pod that no node is right for, and that a finalizer holds.
+fn nowhere() -> Value {
+    let mut spec = template("nowhere")["spec"].clone();
+    spec["nodeSelector"] = json!({"no-node-has": "this"});
+    let metadata = json!({"name": "nowhere", "finalizers": ["e2e.example/hold"]});
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
 /// All of them but those that need another one's uid.
@@ -122,6 +132,11 @@ pub(super) async fn tamper(scene: &Scene) -> Result<Vec<String>> {
     scene.cluster.kubectl("--namespace shadow-0 delete configmap/kube-root-ca.crt".split(' ')).await?;
     let namespaces: Api<Namespace> = Api::all(scene.client.clone());
     namespaces.delete("shadow-1", &DeleteParams::background()).await?;
+    scene.apply(&nowhere()).await?;
+    scene.kubectl("delete pod/nowhere --wait=false").await?;
+    let nodes: Api<Node> = Api::all(scene.client.clone());
+    let other = Patch::Merge(json!({"metadata": {"annotations": {TTL: "7"}}}));
+    nodes.patch("node-0", &PatchParams::default(), &other).await?;
     Ok(vec![
         format!("replicaset-operator patch pods {ns}/{pod}: metadata.ownerReferences[uid="),
         format!("endpointslice-operator patch endpointslices.discovery.k8s.io {ns}/{slice}: endpoints"),
@@ -136,6 +151,8 @@ pub(super) async fn tamper(scene: &Scene) -> Result<Vec<String>> {
         "serviceaccount-operator create serviceaccounts shadow-0/default: ".to_owned(),
         "root-ca-certificate-publisher-operator create configmaps shadow-0/kube-root-ca.crt: ".to_owned(),
         "namespace-operator deletecollection ".to_owned(),
+        format!("pod-garbage-collector-operator patch pods/status {ns}/nowhere: status."),
+        format!("ttl-operator patch nodes node-0: metadata.annotations[{TTL}]: "),
     ])
 }
 

@@ -82,6 +82,12 @@ fn finalizers() -> Vec<Row> {
             "web: deleted * s ago in the foreground; it waits for 1 dependent: replicaset/web-*, which has the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
             |scene| blocked(scene).boxed_local(),
         ),
+        row(
+            "A deletion in the foreground waits for what a dependent waits for",
+            "deployment/web",
+            "web: deleted * s ago in the foreground; it waits for 1 dependent: replicaset/web-*; pod/web-* has the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            |scene| blocked_below(scene).boxed_local(),
+        ),
     ]
 }
 
@@ -164,6 +170,15 @@ async fn blocked(scene: &Scene) -> Result<()> {
     scene.rolled_out("web").await?;
     let set = scene.list::<ReplicaSet>("app=web").await?.pop().context("no ReplicaSet")?.name_any();
     scene.patch::<ReplicaSet>(&set, &json!({"metadata": {"finalizers": [HOLD]}})).await?;
+    scene.kubectl("delete deployment/web --cascade=foreground --wait=false").await.map(drop)
+}
+
+/// As [`blocked`], where a pod is held, so that the ReplicaSet's own deletion in the foreground waits.
+async fn blocked_below(scene: &Scene) -> Result<()> {
+    scene.apply(&deployment("web", 1)).await?;
+    scene.rolled_out("web").await?;
+    let pod = scene.list::<Pod>("app=web").await?.pop().context("no pod")?.name_any();
+    scene.patch::<Pod>(&pod, &json!({"metadata": {"finalizers": [HOLD]}})).await?;
     scene.kubectl("delete deployment/web --cascade=foreground --wait=false").await.map(drop)
 }
 
