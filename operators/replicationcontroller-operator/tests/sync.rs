@@ -102,3 +102,24 @@ fn one_that_goes_and_comes_again_finds_its_pods() {
         assert_eq!(server.count("create pods"), 3, "no pod was made twice");
     });
 }
+
+#[test]
+fn why_says_what_was_done_and_that_nothing_is_left_to_do() {
+    test(async {
+        let server = Server::new();
+        let running = KIND.start_beside_another::<ReplicationControllerOperator>(&server).await;
+        KIND.add(&server, 2);
+        running.at_rest().await;
+        let asked = server.requests().len();
+        let why = running.why("/api/v1/namespaces/default/replicationcontrollers/web");
+        let [key] = &why.keys[..] else { panic!("{why}") };
+        assert_eq!((key.queue.as_str(), key.key.as_str()), ("replicationmanager", KEY));
+        let now: Vec<&str> = key.now.iter().map(|stage| stage.text.as_str()).collect();
+        assert_eq!(now, ["nothing (2 of 2 active)"]);
+        let first = key.last.iter().find(|decision| decision.stages[0].text.starts_with("create 2")).unwrap();
+        let wrote: Vec<&str> = first.wrote.iter().map(|version| version.resource.as_str()).collect();
+        assert_eq!(wrote, ["pods", "pods", "replicationcontrollers"], "{why}");
+        assert_eq!(running.why("/api/v1/namespaces/default/pods/web-a").keys, [], "pods are somebody else's keys");
+        assert_eq!(server.requests().len(), asked, "an answer costs no request");
+    });
+}

@@ -12,7 +12,7 @@ const IMPURE: [&str; 9] = ["async", "await", "Cache", "Client", "Clock", "Contro
 const NOT_FOR_OPERATORS: [&str; 5] = ["kube::", "k8s_openapi", "hyper", "Client", "reqwest"];
 
 /// The part of a file that runs in production: without its tests and comments.
-fn production(file: &File) -> String {
+pub(crate) fn production(file: &File) -> String {
     if is_test(&file.path) {
         return String::new();
     }

@@ -6,6 +6,7 @@
 
 #![cfg(test)]
 
+mod answers;
 mod code;
 mod crates;
 mod lists;

@@ -16,7 +16,7 @@ const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "E
 /// What a page says of each resource that its operator follows.
 const WATCHES: &str = "| resource | which | while | for |";
 
-fn source(operator: &str) -> Vec<File> {
+pub(crate) fn source(operator: &str) -> Vec<File> {
     tree::files(&format!("operators/{operator}/src"), ".rs")
 }
 
@@ -74,7 +74,7 @@ fn check_page(operator: &str, text: &str) -> Vec<String> {
 }
 
 /// What follows this heading of a page, up to the next one.
-fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+pub(crate) fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let rest = page.split(&format!("## {heading}\n")).nth(1).unwrap_or_default();
     rest.split("\n## ").next().unwrap_or_default()
 }
