@@ -165,7 +165,7 @@ fn check_steps(sources: &[File]) -> Vec<String> {
 }
 
 /// Words for what the shared crate has one type for: `Effect`, `Effects`, and each operator's `Caches`.
-const OTHER_WORDS: [&str; 6] = ["Effect", "Effects", "Gather", "Sources", "Taker", "Wake"];
+const OTHER_WORDS: [&str; 8] = ["Effect", "Effects", "Gather", "Seat", "Sink", "Sources", "Taker", "Wake"];
 
 /// Whether `code` declares a type of this name.
 fn declares(code: &str, name: &str) -> bool {
