@@ -6,11 +6,10 @@ use replicaset_operator::controller::ReplicaSetOperator;
 use serde_json::json;
 use shared::api::explain::{Decision, KeyState, Outcome, Role, Stage, Standing};
 use shared::testing::apiserver::Server;
-use shared::testing::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::replicas::ReplicaKind;
 use shared::testing::running::Step::Do;
-use shared::testing::running::{Running, survives_kills, test};
-use shared::testing::{ObjectBuilder, object, pod};
+use shared::testing::running::{survives_kills, test};
+use shared::testing::{ObjectBuilder, object};
 
 const KEY: &str = "default/web";
 
@@ -66,42 +65,17 @@ fn a_slow_first_list_and_a_watch_that_breaks_make_no_pod_too_many() {
 
 #[test]
 fn pods_are_followed_only_while_there_is_a_replica_set() {
-    test(async {
-        let server = Server::new();
-        server.add(&pod("other").namespace("elsewhere"));
-        let remove = |server: &Server| server.delete("replicasets", KEY);
-        let add = |server: &Server| KIND.add(server, 2);
-        is_followed_only_while_needed::<ReplicaSetOperator>(&server, "pods", add, remove).await;
-        assert_eq!(server.count("create pods"), 2, "what was orphaned is adopted");
-    });
+    test(KIND.follows_pods_only_while_needed::<ReplicaSetOperator>("pods"));
 }
 
 #[test]
 fn the_first_one_waits_for_its_pods_however_they_come() {
-    let first = |server: &Server| {
-        server.add(&pod("web-a").label("app", "web"));
-        KIND.add(server, 2);
-    };
-    let then = |server: &Server| assert_eq!((server.keys("pods").len(), server.count("create pods")), (2, 1));
-    test(the_first_one_waits::<ReplicaSetOperator>(&[], "pods", first, then));
+    test(KIND.the_first_one_waits_for_its_pods::<ReplicaSetOperator>());
 }
 
 #[test]
 fn one_that_goes_and_comes_again_finds_its_pods() {
-    test(async {
-        let server = Server::new();
-        let running = Running::start::<ReplicaSetOperator>(&server, &[]);
-        KIND.add(&server, 3);
-        running.at_rest().await;
-        let meanwhile = |server: &Server| {
-            server.add(&pod("stray").label("app", "web"));
-            server.delete("pods", "default/stray");
-        };
-        let then = |server: &Server, pause| assert_eq!(server.keys("pods").len(), 3, "{pause:?}");
-        let web = ("replicasets", KEY);
-        it_goes_and_comes_again((&server, &running), web, meanwhile, Duration::from_secs(5), then).await;
-        assert_eq!(server.count("create pods"), 3, "no pod was made twice");
-    });
+    test(KIND.one_that_goes_and_comes_again::<ReplicaSetOperator>());
 }
 
 #[test]

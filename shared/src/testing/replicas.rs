@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::apiserver::Server;
 use super::objects::{ObjectBuilder, pod};
+use super::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, the_first_one_waits};
 use super::running::{Running, start_at_rest};
 use crate::runtime::run::Operator;
 
@@ -40,6 +41,42 @@ impl ReplicaKind {
     pub async fn start_beside_another<O: Operator>(&self, server: &Server) -> Running {
         server.add(&(self.object)("other", 0));
         start_at_rest::<O>(server, &[]).await
+    }
+
+    /// Pods, which may say where (`pods default/`), are followed only while there is an object of this kind.
+    pub async fn follows_pods_only_while_needed<O: Operator>(&self, pods: &str) {
+        let server = Server::new();
+        server.add(&pod("other").namespace("elsewhere"));
+        let remove = |server: &Server| server.delete(self.resource, KEY);
+        let add = |server: &Server| self.add(server, 2);
+        is_followed_only_while_needed::<O>(&server, pods, add, remove).await;
+        assert_eq!(server.count("create pods"), 2, "what was orphaned is adopted");
+    }
+
+    /// The first object waits until pods are listed, however often that fails.
+    pub async fn the_first_one_waits_for_its_pods<O: Operator>(&self) {
+        let first = |server: &Server| {
+            server.add(&pod("web-a").label("app", "web"));
+            self.add(server, 2);
+        };
+        let then = |server: &Server| assert_eq!((server.keys("pods").len(), server.count("create pods")), (2, 1));
+        the_first_one_waits::<O>(&[], "pods", first, then).await;
+    }
+
+    /// An object that is deleted and added again finds its pods.
+    pub async fn one_that_goes_and_comes_again<O: Operator>(&self) {
+        let server = Server::new();
+        let running = Running::start::<O>(&server, &[]);
+        self.add(&server, 3);
+        running.at_rest().await;
+        let meanwhile = |server: &Server| {
+            server.add(&pod("stray").label("app", "web"));
+            server.delete("pods", "default/stray");
+        };
+        let then = |server: &Server, pause| assert_eq!(server.keys("pods").len(), 3, "{pause:?}");
+        let object = (self.resource, KEY);
+        it_goes_and_comes_again((&server, &running), object, meanwhile, Duration::from_secs(5), then).await;
+        assert_eq!(server.count("create pods"), 3, "no pod was made twice");
     }
 
     /// The answer to a creation is lost: no second pod is made, and the lost one is looked for once.
