@@ -410,7 +410,7 @@ impl<T: Object> State<T> {
                 None
             }
             hash_map::Entry::Occupied(mut known) => {
-                // Who saw an object has not seen another one of its name.
+                // A part that saw an object has not seen the next one of its name.
                 let is_same_object = known.get().object.meta().uid == object.meta().uid;
                 let parts = if is_same_object { parts | known.get().parts } else { parts };
                 Some(known.insert(Entry { parts, ..entry }).object)
