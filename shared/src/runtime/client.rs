@@ -49,7 +49,7 @@ pub use forms::{Accept, PatchType};
 use kubeconfig::unusable;
 use limiter::Limiter;
 use reach::Reach;
-pub use reach::soon_after;
+pub use reach::{RETURN_SPREAD, soon_after};
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started. Waiting for a
 /// token or for a place in a connection does not count: nothing was sent, and so no answer is lost.
@@ -62,8 +62,6 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// client-go gives up after as many answers 429 to one request.
 const MAX_WAITS: u32 = 10;
-/// Over how long everything that waits for [`Client::came_back`] should begin again, as [`soon_after`] does.
-pub const RETURN_SPREAD: Duration = Duration::from_secs(1);
 /// While the server cannot be reached, how often it is asked for a sign of life, and how long that may take.
 const PROBE_PERIOD: Duration = Duration::from_millis(1500);
 /// What everybody may read.

@@ -8,11 +8,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::RETURN_SPREAD;
 use crate::runtime::clock::part_of;
 
 /// A failure that is followed by an answer sooner than this was of one connection or request, not of the server.
 const AWAY_MIN: Duration = Duration::from_secs(1);
+
+/// Over how long everything that waits for the server's return should begin again, as [`soon_after`] does.
+pub const RETURN_SPREAD: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct Reach {
