@@ -34,6 +34,9 @@ EDITION := $(shell sed -n 's/^edition = "\(.*\)"/\1/p' Cargo.toml)
 # Each mostly waits, but some start a cluster of their own.
 TESTS_AT_A_TIME := --test-threads 2
 
+# Tests that wait for minutes are in modules of this name.
+MINUTES := ::minutes::
+
 # A check whose program not every machine has is left out with a word about it; CI leaves nothing out.
 left-out = { echo "not checked: $(1)" >&2; [ -z "$$CI" ]; }
 
@@ -65,7 +68,7 @@ test: needs lint unit doc deny e2e image-check ## Everything that CI checks
 	@echo "make test: everything passed"
 
 .PHONY: test-all
-test-all: test images audit ## `make test`, every image, and known vulnerabilities: longer than always would do
+test-all: test e2e-minutes images audit ## `make test`, e2e tests that wait for minutes, every image, and known vulnerabilities: longer than always would do
 	@echo "make test-all: everything passed"
 
 .PHONY: lint
@@ -95,7 +98,11 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 
 .PHONY: e2e
 e2e: build-e2e ## The e2e suite and the faults on local clusters; TEST=... for those with that in their name
-	cargo test --locked --profile e2e --package e2e --test suite -- $(TESTS_AT_A_TIME) $(TEST)
+	cargo test --locked --profile e2e --package e2e --test suite -- $(TESTS_AT_A_TIME) --skip $(MINUTES) $(TEST)
+
+.PHONY: e2e-minutes
+e2e-minutes: build-e2e ## The e2e tests that wait for minutes, which `make e2e` leaves out
+	cargo test --locked --profile e2e --package e2e --test suite -- $(TESTS_AT_A_TIME) $(MINUTES)
 
 .PHONY: e2e-kind
 e2e-kind: images build-e2e ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers

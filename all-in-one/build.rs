@@ -39,7 +39,7 @@ fn table(operators: &[PathBuf]) -> Result<String> {
     Ok(format!("{modules}\nconst OPERATORS: &[Operator] = &[\n{rows}];\n"))
 }
 
-/// What Cargo.toml says the operator does.
+/// The operator's description in its Cargo.toml.
 fn description(manifest: &Path) -> Result<String> {
     let text = fs::read_to_string(manifest).with_context(|| format!("read {}", manifest.display()))?;
     let line = text.lines().find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'));

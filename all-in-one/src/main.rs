@@ -1,7 +1,7 @@
 //! All operators in one program: `operators deployment-operator --leader-elect=false`, or a link of the operator's name.
 //!
-//! What runs is one operator, as its own process with its own identity and Lease; operators on one node share the pages
-//! of the program. Left out: several operators in one process.
+//! Each process runs one operator, with its own identity and Lease; operators on one node share the pages of the
+//! program. Left out: several operators in one process.
 
 mod names;
 
@@ -14,7 +14,7 @@ use shared::runtime::flags::{Exit, KUBERNETES_VERSION, VERSION};
 /// One operator of this program.
 struct Operator {
     name: &'static str,
-    /// What it does, in a line.
+    /// Its description, in a line.
     about: &'static str,
     main: fn() -> ExitCode,
 }

@@ -1,7 +1,7 @@
 //! From evidence to a diagnosis: pure, so that every stuck state is a row of a table.
 //!
-//! What a kind itself says comes first. Where that is only that it is not done yet, what keeps its operators comes before
-//! it. Left out: reading anything.
+//! A cause in the object itself comes first. Where the object only says that it is not done yet, a cause that keeps its
+//! operators from work comes before that. Left out: reading anything.
 
 mod batch;
 mod chain;
@@ -25,7 +25,7 @@ use crate::object::Object;
 /// Conditions that are true where all is well.
 const GOOD: [&str; 6] = ["Ready", "Available", "Established", "NamesAccepted", "ScalingActive", "AbleToScale"];
 
-/// What is wrong, and how it came to that.
+/// The cause of an object's state, and the evidence that leads to it.
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let target = &evidence.target;
     let cause = match evidence.object() {
@@ -93,7 +93,7 @@ fn other(evidence: &Evidence, object: Object<'_>) -> Cause {
     Workload::NothingWrong.into()
 }
 
-/// Who has to act next, and so may be what keeps it.
+/// The one that has to act next, and so may be the cause.
 enum Turn<'a> {
     /// No operator.
     Nobody,

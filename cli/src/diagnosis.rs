@@ -27,9 +27,9 @@ pub struct Diagnosis {
     pub summary: String,
     /// The case, and what belongs to it.
     pub cause: Cause,
-    /// What was seen, from the object's owners down to its pods.
+    /// The evidence, from the object's owners down to its pods.
     pub chain: Vec<Link>,
-    /// What could not be read, and why.
+    /// Resources that could not be read, and why.
     pub not_seen: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct Link {
     pub depth: usize,
     /// `replicaset/web-6d4`, `deployment-operator`.
     pub about: String,
-    /// What is to be said of it.
+    /// A sentence about it.
     pub text: String,
     /// When that was.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What the apiserver serves, and what people call it: `deploy`, `deployments.apps`, `job.v1.batch`.
+//! The kinds that the apiserver serves, and people's names for them: `deploy`, `deployments.apps`, `job.v1.batch`.
 //!
 //! Left out: kinds in versions that are not preferred, unless a version is named.
 

@@ -1,6 +1,6 @@
 //! All that was read before anything is judged.
 //!
-//! Left out: how it is read, which is [`crate::read`]'s, and what it means, which is [`crate::diagnose`]'s.
+//! Left out: the reading, which is [`crate::read`]'s, and the meaning, which is [`crate::diagnose`]'s.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,16 +9,16 @@ use shared::api::explain::Explanation;
 use crate::lease::Lease;
 use crate::object::Object;
 
-/// What was read about one object, and around it.
+/// The objects and answers that were read about one object, and around it.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// When.
     pub now: Timestamp,
-    /// What somebody asked about.
+    /// The object that somebody asked about.
     pub target: Target,
     /// Every object that was read, the target too if it exists.
     pub objects: Vec<Value>,
-    /// What could not be read.
+    /// Resources that could not be read.
     pub hidden: Vec<Hidden>,
     /// The uids of owners that were looked for and are not there.
     pub absent_owners: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Target {
     pub kind: String,
     /// `deployments`.
     pub resource: String,
-    /// `""` for what lives in no namespace.
+    /// `""` for an object that has none.
     pub namespace: String,
     /// Its name.
     pub name: String,
@@ -69,7 +69,7 @@ pub enum Seen<T> {
 }
 
 impl<T> Seen<T> {
-    /// What is there.
+    /// The value, if it was read.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Is(value) => Some(value),
@@ -78,14 +78,14 @@ impl<T> Seen<T> {
     }
 }
 
-/// One operator, and what it said.
+/// One operator, and its answers.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// `deployment-operator`.
     pub operator: String,
     /// Its Lease.
     pub lease: Seen<Lease>,
-    /// What it said about each object that it was asked about.
+    /// Its answers about each object that it was asked about.
     pub answers: Vec<Explanation>,
     /// Why it said nothing.
     pub silence: Option<String>,
@@ -120,7 +120,7 @@ impl Evidence {
         self.all().filter(move |object| object.kind() == kind)
     }
 
-    /// What belongs to the object of this uid.
+    /// The objects that the object of this uid owns.
     pub fn owned_by(&self, uid: &str) -> impl Iterator<Item = Object<'_>> {
         self.all().filter(move |object| !uid.is_empty() && object.is_owned_by(uid))
     }
@@ -130,7 +130,7 @@ impl Evidence {
         self.all().find(|object| !uid.is_empty() && object.uid() == uid && object.kind() != "Event")
     }
 
-    /// What people were told about an object, the newest last.
+    /// The events about an object, the newest last.
     pub fn events_of(&self, object: Object<'_>) -> Vec<Object<'_>> {
         let (uid, name, kind) = (object.uid(), object.name(), object.kind());
         let mut events: Vec<Object<'_>> = self

@@ -1,6 +1,6 @@
 //! The command line.
 //!
-//! Left out: what is done with it.
+//! Left out: the work of the commands.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ pub(crate) enum Output {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Why an object is not as it should be: the cause in the first line, then what leads to it.
+    /// Why an object is not as it should be: the cause in the first line, then the evidence that leads to it.
     Why {
         /// KIND/NAME or KIND NAME, with the names that kubectl takes: deployment/web, deploy/web, job.batch/x.
         #[arg(required = true, num_args = 1..=2, value_name = "KIND/NAME")]
@@ -69,11 +69,11 @@ pub(crate) enum Command {
         /// Answers anew whenever the answer changes, until Ctrl-C.
         #[arg(short, long)]
         watch: bool,
-        /// What led to what instead: edits, the syncs that followed, in whichever operator, and what they wrote.
+        /// Shows chains of changes instead: edits, the syncs that followed, in any operator, and the writes of these.
         #[arg(long, conflicts_with = "watch")]
         trace: bool,
     },
-    /// How each operator is, and who runs which of upstream's controllers.
+    /// How each operator is, and which program runs each of upstream's controllers.
     Status {
         /// Form of the answer.
         #[arg(short, long, value_enum, default_value_t = Output::Text)]
@@ -82,7 +82,7 @@ pub(crate) enum Command {
         #[arg(short, long)]
         watch: bool,
     },
-    /// What a takeover would change: runs a shadow of each operator on this machine, which decides all and writes nothing.
+    /// Previews a takeover: runs a shadow of each operator on this machine, which decides all and writes nothing.
     ///
     /// Ends with 0 where a takeover would write nothing and nothing stands in its way, with 1 where it would or something
     /// does, with 2 where a shadow has not come to an answer.

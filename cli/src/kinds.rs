@@ -5,7 +5,7 @@
 use crate::object::Object;
 
 /// Group, kind, and the operators that act on it: the first one keeps it, others do something to it.
-const OF_KINDS: [(&str, &str, &[&str]); 16] = [
+const OF_KINDS: &[(&str, &str, &[&str])] = &[
     ("apps", "Deployment", &["deployment-operator"]),
     ("apps", "ReplicaSet", &["replicaset-operator", "deployment-operator"]),
     ("apps", "StatefulSet", &["statefulset-operator"]),
@@ -13,38 +13,95 @@ const OF_KINDS: [(&str, &str, &[&str]); 16] = [
     ("", "ReplicationController", &["replicationcontroller-operator"]),
     ("batch", "Job", &["job-operator", "ttl-after-finished-operator"]),
     ("batch", "CronJob", &["cronjob-operator"]),
-    ("", "Pod", &["pod-garbage-collector-operator", "job-operator"]),
-    ("", "Node", &["ttl-operator", "pod-garbage-collector-operator"]),
-    ("", "Service", &["endpointslice-operator"]),
+    ("", "Pod", &["pod-garbage-collector-operator", "job-operator", "taint-eviction-operator", "disruption-operator"]),
+    (
+        "",
+        "Node",
+        &[
+            "ttl-operator",
+            "pod-garbage-collector-operator",
+            "taint-eviction-operator",
+            "node-ipam-operator",
+            "node-lifecycle-operator",
+        ],
+    ),
+    ("", "Service", &["endpointslice-operator", "endpoints-operator"]),
+    ("", "Endpoints", &["endpoints-operator"]),
     ("discovery.k8s.io", "EndpointSlice", &["endpointslice-operator"]),
     ("", "Namespace", &["namespace-operator", "serviceaccount-operator", "root-ca-certificate-publisher-operator"]),
     ("", "ServiceAccount", &["serviceaccount-operator"]),
-    ("", "ConfigMap", &["root-ca-certificate-publisher-operator"]),
+    ("", "ConfigMap", &["root-ca-certificate-publisher-operator", "bootstrap-signer-operator"]),
+    (
+        "",
+        "Secret",
+        &[
+            "token-cleaner-operator",
+            "bootstrap-signer-operator",
+            "legacy-serviceaccount-token-cleaner-operator",
+            "serviceaccount-token-operator",
+        ],
+    ),
     ("autoscaling", "HorizontalPodAutoscaler", &["horizontal-pod-autoscaler-operator"]),
     ("policy", "PodDisruptionBudget", &["disruption-operator"]),
+    ("rbac.authorization.k8s.io", "ClusterRole", &["clusterrole-aggregation-operator"]),
+    (
+        "certificates.k8s.io",
+        "CertificateSigningRequest",
+        &[
+            "certificatesigningrequest-approving-operator",
+            "certificatesigningrequest-signing-operator",
+            "certificatesigningrequest-cleaner-operator",
+        ],
+    ),
+    ("certificates.k8s.io", "PodCertificateRequest", &["podcertificaterequest-cleaner-operator"]),
+    ("networking.k8s.io", "ServiceCIDR", &["service-cidr-operator"]),
+    ("", "ResourceQuota", &["resourcequota-operator"]),
 ];
 
-/// Those that keep one object of their kind in each namespace, and that one's name.
-const ONE_NAME: [(&str, &str); 2] =
-    [("serviceaccount-operator", "default"), ("root-ca-certificate-publisher-operator", "kube-root-ca.crt")];
+/// Those that keep objects of one name only, and that name.
+const ONE_NAME: &[(&str, &str)] = &[
+    ("serviceaccount-operator", "default"),
+    ("root-ca-certificate-publisher-operator", "kube-root-ca.crt"),
+    ("bootstrap-signer-operator", "cluster-info"),
+];
+/// Kinds of which these look at all, or at those of a type.
+const OF_ANY_NAME: [&str; 2] = ["Namespace", "Secret"];
+/// Those that look at Secrets of one type only, and that type.
+const SECRETS_OF_TYPE: &[(&str, &str)] = &[
+    ("token-cleaner-operator", BOOTSTRAP_TOKEN),
+    ("bootstrap-signer-operator", BOOTSTRAP_TOKEN),
+    (TOKEN_CLEANER, ACCOUNT_TOKEN),
+    (TOKEN_MAKER, ACCOUNT_TOKEN),
+];
+const BOOTSTRAP_TOKEN: &str = "bootstrap.kubernetes.io/token";
+const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
+const TOKEN_CLEANER: &str = "legacy-serviceaccount-token-cleaner-operator";
+const TOKEN_MAKER: &str = "serviceaccount-token-operator";
 /// The finalizer by which a pod, whose Job may be gone, is job-operator's.
 const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
+/// The condition of a pod that something else is about to end, which disruption-operator takes back if nothing does.
+const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// Kinds that have no status, or one that several of kube-controller-manager's controllers write.
-const STATUS_SHARED: [(&str, &str); 6] = [
+/// Kinds that have no status, or one that none or several of kube-controller-manager's controllers write.
+const STATUS_SHARED: &[(&str, &str)] = &[
     ("", "Pod"),
     ("", "Node"),
     ("", "Service"),
+    ("", "Endpoints"),
     ("discovery.k8s.io", "EndpointSlice"),
     ("", "ServiceAccount"),
     ("", "ConfigMap"),
+    ("", "Secret"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("certificates.k8s.io", "PodCertificateRequest"),
 ];
 
 /// The one that deletes what has lost its owner, and lets go what waits for its dependents.
 pub const COLLECTOR: &str = "garbage-collector-operator";
 
 /// Those who take finalizers away; what ends with `*` or begins with it stands for all that go on so.
-const REMOVERS: [(&str, &str); 30] = [
+const REMOVERS: &[(&str, &str)] = &[
     ("foregroundDeletion", COLLECTOR),
     ("orphan", COLLECTOR),
     ("kubernetes", "namespace-operator"),
@@ -57,6 +114,10 @@ const REMOVERS: [(&str, &str); 30] = [
     ("volume.kubernetes.io/*", "kube-controller-manager's volume controllers"),
     ("snapshot.storage.kubernetes.io/*", "the CSI snapshot controller"),
     ("resource.kubernetes.io/delete-protection", "resourceclaim-controller (once no pod uses the claim)"),
+    (
+        "networking.k8s.io/service-cidr-finalizer",
+        "service-cidr-operator (once each address in it is in another ServiceCIDR too)",
+    ),
     ("service.kubernetes.io/load-balancer-cleanup", "the cloud's service-lb-controller"),
     ("customresourcecleanup.apiextensions.k8s.io", "kube-apiserver (once no object of that kind is left)"),
     ("networking.gke.io/*", "GKE's ingress controller"),
@@ -89,9 +150,17 @@ pub fn operators_about(object: Object<'_>) -> Vec<&'static str> {
     let mut operators = operators_of(object.group(), object.kind());
     operators.retain(|operator| {
         let name = ONE_NAME.iter().find(|(keeper, _)| keeper == operator).map(|(_, name)| *name);
-        let is_other = name.is_some_and(|name| object.kind() != "Namespace" && object.name() != name);
-        let is_pod = (object.kind(), *operator) == ("Pod", "job-operator");
-        !is_other && (!is_pod || object.texts("/metadata/finalizers").contains(&JOB_TRACKING))
+        let is_other = name.is_some_and(|name| !OF_ANY_NAME.contains(&object.kind()) && object.name() != name);
+        let is_acted_on = match (object.kind(), *operator) {
+            ("Pod", "job-operator") => object.texts("/metadata/finalizers").contains(&JOB_TRACKING),
+            ("Pod", "disruption-operator") => object.holds(DISRUPTION_TARGET),
+            ("Secret", operator) => {
+                let of_type = SECRETS_OF_TYPE.iter().find(|(of, _)| *of == operator);
+                of_type.is_none_or(|(_, secret_type)| object.text("/type") == *secret_type)
+            }
+            _ => true,
+        };
+        !is_other && is_acted_on
     });
     operators
 }
@@ -120,7 +189,7 @@ pub fn is_of(kind: &str, resource: &str) -> bool {
     plural == kind || plural == format!("{kind}s") || plural == format!("{kind}es") || of_y
 }
 
-/// Who takes this finalizer away.
+/// The controller or the people that take this finalizer away.
 pub fn remover(finalizer: &str) -> String {
     let fits = |pattern: &str| {
         let stem = pattern.trim_matches('*');
@@ -146,22 +215,44 @@ mod tests {
     fn who_has_a_key_for_an_object_is_asked_about_it() {
         let row = |api_version: &str, kind: &str, name: &str, finalizer: &str, expected: &[&str]| {
             let metadata = json!({"name": name, "finalizers": [finalizer]});
-            let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+            // Only of Secrets the type is read; here it is the name.
+            let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "type": name});
             let mut found = operators_about(Object(&object));
             assert_eq!(found.pop(), Some(COLLECTOR));
             assert_eq!(found, expected, "{kind} {name}");
         };
         let (collector, publisher) = ("pod-garbage-collector-operator", "root-ca-certificate-publisher-operator");
-        row("v1", "Node", "n1", "", &["ttl-operator", collector]);
-        row("v1", "Pod", "web", "", &[collector]);
-        row("v1", "Pod", "web", JOB_TRACKING, &[collector, "job-operator"]);
+        let evicting = "taint-eviction-operator";
+        let of_node = ["ttl-operator", collector, evicting, "node-ipam-operator", "node-lifecycle-operator"];
+        row("v1", "Node", "n1", "", &of_node);
+        row("v1", "Pod", "web", "", &[collector, evicting]);
+        row("v1", "Pod", "web", JOB_TRACKING, &[collector, "job-operator", evicting]);
         row("v1", "ConfigMap", "kube-root-ca.crt", "", &[publisher]);
         row("v1", "ConfigMap", "settings", "", &[]);
+        row("v1", "ConfigMap", "cluster-info", "", &["bootstrap-signer-operator"]);
+        row("v1", "Secret", BOOTSTRAP_TOKEN, "", &["token-cleaner-operator", "bootstrap-signer-operator"]);
+        row("v1", "Secret", "Opaque", "", &[]);
+        row("v1", "Service", "web", "", &["endpointslice-operator", "endpoints-operator"]);
         row("v1", "ServiceAccount", "default", "", &["serviceaccount-operator"]);
         row("v1", "ServiceAccount", "robot", "", &[]);
         row("v1", "Namespace", "team", "", &["namespace-operator", "serviceaccount-operator", publisher]);
         row("apps/v1", "Deployment", "web", "", &["deployment-operator"]);
+        row("rbac.authorization.k8s.io/v1", "ClusterRole", "view", "", &["clusterrole-aggregation-operator"]);
+        let (approver, cleaner) =
+            ("certificatesigningrequest-approving-operator", "certificatesigningrequest-cleaner-operator");
+        let signer = "certificatesigningrequest-signing-operator";
+        row("certificates.k8s.io/v1", "CertificateSigningRequest", "node", "", &[approver, signer, cleaner]);
+        let cleaner = "podcertificaterequest-cleaner-operator";
+        row("certificates.k8s.io/v1beta1", "PodCertificateRequest", "web", "", &[cleaner]);
+        row("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", "", &["service-cidr-operator"]);
+        row("v1", "ResourceQuota", "team", "", &["resourcequota-operator"]);
+        row("v1", "Secret", ACCOUNT_TOKEN, "", &[TOKEN_CLEANER, TOKEN_MAKER]);
         row("batch/v1", "Job", "web", "", &["job-operator", "ttl-after-finished-operator"]);
+        row("policy/v1", "PodDisruptionBudget", "web", "", &["disruption-operator"]);
+        let conditions = json!([{"type": DISRUPTION_TARGET, "status": "True"}]);
+        let target = json!({"apiVersion": "v1", "kind": "Pod", "status": {"conditions": conditions}});
+        let about = [collector, "taint-eviction-operator", "disruption-operator", COLLECTOR];
+        assert_eq!(operators_about(Object(&target)), about);
     }
 
     #[test]
@@ -169,7 +260,24 @@ mod tests {
         assert_eq!(status_of("deployment-operator"), Some(("apps", "Deployment")));
         assert_eq!(status_of("namespace-operator"), Some(("", "Namespace")));
         assert_eq!(status_of("job-operator"), Some(("batch", "Job")));
-        for others in ["pod-garbage-collector-operator", "ttl-operator", "endpointslice-operator", COLLECTOR] {
+        assert_eq!(status_of("service-cidr-operator"), Some(("networking.k8s.io", "ServiceCIDR")));
+        for others in [
+            "pod-garbage-collector-operator",
+            "ttl-operator",
+            "node-lifecycle-operator",
+            "endpointslice-operator",
+            "endpoints-operator",
+            "clusterrole-aggregation-operator",
+            "token-cleaner-operator",
+            "bootstrap-signer-operator",
+            "certificatesigningrequest-approving-operator",
+            "certificatesigningrequest-signing-operator",
+            "certificatesigningrequest-cleaner-operator",
+            "podcertificaterequest-cleaner-operator",
+            TOKEN_CLEANER,
+            TOKEN_MAKER,
+            COLLECTOR,
+        ] {
             assert_eq!(status_of(others), None, "{others}");
         }
     }

@@ -1,4 +1,4 @@
-//! Who runs a controller: judged by Leases, by kube-controller-manager's `--controllers`, and by who wrote last.
+//! The program that runs a controller: judged by Leases, by kube-controller-manager's `--controllers`, and by writes.
 //!
 //! Left out: reading any of them.
 
@@ -12,13 +12,13 @@ use crate::object::Object;
 
 /// Clocks differ: a Lease counts as fresh for so much longer than it says.
 const SKEW: SignedDuration = SignedDuration::from_secs(2);
-/// What kube-controller-manager's `*` leaves out.
+/// The controllers that kube-controller-manager's `*` leaves out.
 ///
 /// Upstream: `ControllersDisabledByDefault`, cmd/kube-controller-manager/names and each descriptor's `isDisabledByDefault`.
 const OFF_BY_DEFAULT: [&str; 3] =
     ["bootstrap-signer-controller", "token-cleaner-controller", "selinux-warning-controller"];
 
-/// What `--controllers` may call a controller besides its name, where that is not the name without `-controller`.
+/// Names of controllers that `--controllers` also takes, where they are not the name without `-controller`.
 ///
 /// Upstream: the `aliases` of each descriptor, cmd/kube-controller-manager/app. Any other name is refused there.
 const ALIASES: [(&str, &str); 22] = [
@@ -46,10 +46,10 @@ const ALIASES: [(&str, &str); 22] = [
     ("tokencleaner", "token-cleaner-controller"),
 ];
 
-/// A Lease, as far as it tells who works.
+/// A Lease, as far as it tells the program at work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
-    /// Who holds it; `""` where it was released.
+    /// The identity of its holder; `""` where it was released.
     pub holder: String,
     /// When its holder last said that it lives.
     pub renewed: Option<Timestamp>,
@@ -88,7 +88,7 @@ impl Lease {
     }
 }
 
-/// Who runs a controller.
+/// The program that runs a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Runner {
@@ -96,11 +96,11 @@ pub enum Runner {
     Operator,
     /// kube-controller-manager.
     Manager,
-    /// Both: each undoes what the other does.
+    /// Both: each undoes the other's writes.
     Both,
     /// Nobody.
     Nobody,
-    /// What would tell may not be read.
+    /// The Leases or flags that would tell may not be read.
     Unknown,
 }
 
@@ -122,8 +122,8 @@ fn is_called(controller: &str, word: &str) -> bool {
     word == controller || alias.or_else(|| controller.strip_suffix("-controller")) == Some(word)
 }
 
-/// Who runs the controller of this operator; `wrote` says that kube-controller-manager wrote as this controller although
-/// the operator held its Lease.
+/// The program that runs the controller of this operator; `wrote` says that kube-controller-manager wrote as this
+/// controller although the operator held its Lease.
 pub fn runner(operator: &Seen<Lease>, manager: &Manager, controller: &str, wrote: bool, now: Timestamp) -> Runner {
     let fresh = |lease: &Seen<Lease>| match lease {
         Seen::Is(lease) => Some(lease.is_fresh(now)),
@@ -140,15 +140,15 @@ pub fn runner(operator: &Seen<Lease>, manager: &Manager, controller: &str, wrote
         (Some(true), _) if wrote => Runner::Both,
         (Some(true), _) => Runner::Operator,
         (_, Some(true)) => Runner::Manager,
-        // It lives, and its flags are not to be seen: what has no operator at work is taken for its.
+        // It lives, and its flags are not to be seen: a controller that has no operator at work is taken for its.
         (Some(false), None) if fresh(&manager.lease) == Some(true) => Runner::Manager,
         (Some(false), Some(false)) => Runner::Nobody,
         (Some(false) | None, None) | (None, Some(false)) => Runner::Unknown,
     }
 }
 
-/// Since when a write of kube-controller-manager shows that it runs what the operator runs; none where one of them is not
-/// at work, and so no write shows that. A kube-controller-manager with other flags has acquired its Lease anew.
+/// Since when a write of kube-controller-manager shows that it runs the operator's controller; none where one of them
+/// is not at work, and so no write shows that. A kube-controller-manager with other flags has acquired its Lease anew.
 pub fn both_since(operator: &Seen<Lease>, manager: &Manager, now: Timestamp) -> Option<Timestamp> {
     let ours = operator.known().filter(|lease| lease.is_fresh(now))?.acquired?;
     match &manager.lease {

@@ -1,4 +1,5 @@
-//! What a takeover would change: a shadow of each operator is run beside whoever works, and all that a takeover needs is
+//! The changes of a takeover: a shadow of each operator runs beside the controllers at work, and the conditions of a
+//! takeover are checked.
 //! looked at.
 //!
 //! This is the answer. Left out: taking anything over, and shadows that run in the cluster.
@@ -25,7 +26,7 @@ pub use roles::operators;
 pub struct Preflight {
     /// When it was complete.
     pub time: Timestamp,
-    /// What concerns all operators.
+    /// Checks that concern all operators.
     pub checks: Vec<Check>,
     /// Each operator.
     pub operators: Vec<Inspected>,
@@ -37,25 +38,25 @@ pub struct Preflight {
 pub struct Inspected {
     /// `deployment-operator`.
     pub operator: String,
-    /// What its shadow came to.
+    /// The result of its shadow.
     pub answer: Answer,
-    /// What its shadow has seen, as far as it came.
+    /// Its shadow's last report, if there was one.
     pub report: Option<ShadowReport>,
-    /// What the operator's page says of differences among those that are so on purpose.
+    /// The sentences of the operator's page about differences that are intended.
     pub documented: Vec<&'static str>,
     /// Why there is no answer; `""` where there is.
     pub failure: String,
-    /// What was looked at besides.
+    /// Checks of this operator.
     pub checks: Vec<Check>,
 }
 
-/// What a shadow came to.
+/// The result of a shadow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
     /// A takeover would write nothing.
     Nothing,
-    /// A takeover would write what the report lists.
+    /// A takeover would make the writes that the report lists.
     Differences,
     /// Time was up before everything was looked at and at rest.
     Unfinished,
@@ -71,7 +72,7 @@ pub struct Check {
     pub about: &'static str,
     /// How it is.
     pub level: Level,
-    /// What was found.
+    /// The finding.
     pub text: String,
 }
 
@@ -95,7 +96,7 @@ impl Check {
     }
 }
 
-/// What a preflight comes to.
+/// The result of a preflight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A takeover would write nothing, and nothing stands in its way.
@@ -107,7 +108,7 @@ pub enum Outcome {
 }
 
 impl Preflight {
-    /// What it comes to.
+    /// The result of all operators together.
     pub fn outcome(&self) -> Outcome {
         let answers = || self.operators.iter().map(|inspected| inspected.answer);
         let mut checks = self.operators.iter().flat_map(|inspected| &inspected.checks).chain(&self.checks);

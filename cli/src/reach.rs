@@ -1,6 +1,6 @@
 //! How an operator is asked: by a port forwarded to its leader's pod, or at an address that somebody gave.
 //!
-//! Left out: what it is asked for.
+//! Left out: the questions.
 
 mod tls;
 mod token;
@@ -34,7 +34,7 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Where operators are, other than in pods.
 pub type Servers = BTreeMap<String, Uri>;
 
-/// An operator does not answer this to whoever asks, however often.
+/// An operator does not answer this to this caller, however often it is asked.
 #[derive(Debug)]
 pub(crate) struct Refused(String);
 
@@ -57,7 +57,7 @@ pub struct Reach {
     clock: Clock,
 }
 
-/// What can be said of the way to the operators.
+/// The settings of the way to the operators.
 #[derive(Clone, Debug)]
 pub struct ReachOptions {
     /// Where their Leases and pods are.
@@ -115,7 +115,7 @@ impl Reach {
         self.servers.contains_key(operator)
     }
 
-    /// What operators are shown.
+    /// The token that operators are shown.
     pub(crate) async fn token(&self) -> Result<String> {
         let new = async || self.new_token().await;
         self.token.get(None, self.clock.now(), &new).await
@@ -128,7 +128,7 @@ impl Reach {
         }
     }
 
-    /// What the operator answers; `pod` is its leader's.
+    /// The operator's answer; `pod` is its leader's.
     pub async fn ask<T: DeserializeOwned>(&self, operator: &str, pod: &str, path: &str) -> Result<T> {
         let answer = timeout(TIMEOUT, self.get(operator, pod, path)).await;
         let body = answer.with_context(|| format!("no answer within {} s", TIMEOUT.as_secs()))??;
@@ -142,7 +142,7 @@ impl Reach {
         said(status, body)
     }
 
-    /// Status and body of the answer to who shows this token.
+    /// Status and body of the answer to a client with this token.
     async fn send(&self, operator: &str, pod: &str, (token, path): (&str, &str)) -> Result<(StatusCode, Bytes)> {
         if let Some(server) = self.servers.get(operator) {
             let (host, port) = (server.host().unwrap_or_default(), server.port_u16().unwrap_or(PORT));
@@ -160,7 +160,7 @@ impl Reach {
         };
         let stream = forwarder.take_stream(PORT).context("no stream to the port")?;
         let answer = send(stream, token, path).await;
-        // What the kubelet says of a port that nobody listens on comes beside the stream.
+        // The kubelet's error about a port that nobody listens on comes beside the stream.
         let said = forwarder.take_error(PORT);
         forwarder.abort();
         match (answer, said) {
@@ -207,7 +207,7 @@ async fn send(
     Ok((status, body.map_err(|error| anyhow!("read the answer: {error}"))?.to_bytes()))
 }
 
-/// What is said with this status.
+/// The answer's body, or the error that its status means.
 fn said(status: StatusCode, body: Bytes) -> Result<Bytes> {
     match status {
         StatusCode::OK => Ok(body),

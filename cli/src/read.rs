@@ -1,6 +1,7 @@
-//! Reads an object and what is around it, with the caller's own rights, and asks the operators that act on it.
+//! Reads an object and others around it, with the caller's own rights, and asks the operators that act on it.
 //!
-//! What may not be read is noted and left out; only the object itself must be readable. Left out: what it means.
+//! Objects that may not be read are noted and left out; only the object itself must be readable. Left out: the meaning
+//! of the objects.
 
 mod around;
 pub(crate) mod asked;
@@ -21,10 +22,11 @@ use crate::words::nearest;
 /// So many objects come with one answer, and so many answers are read.
 const PAGE: usize = 500;
 const PAGES_MAX: usize = 40;
+const OBJECTS_MAX: usize = PAGE * PAGES_MAX;
 /// So many names are offered for one that is not there.
 const SIMILAR_MAX: usize = 2;
 
-/// What was asked about, before anybody looked for it.
+/// The question's object, before anybody looked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// `deploy`, `jobs.batch`.
@@ -102,7 +104,7 @@ pub(crate) async fn get(client: &Client, path: &str) -> Result<Option<Value>, ku
     }
 }
 
-/// All objects of a list, page by page.
+/// The objects of a list, page by page, up to [`OBJECTS_MAX`].
 pub(crate) async fn list(client: &Client, path: &str, query: &str) -> Result<Vec<Value>, kube::Error> {
     let mut all = Vec::new();
     let mut next = String::new();
@@ -149,7 +151,18 @@ impl Reader<'_> {
     }
 
     fn hide(&mut self, what: &str, error: &kube::Error) {
-        let hidden = Hidden { what: what.to_owned(), why: why_not(error) };
+        self.add_hidden(what, why_not(error));
+    }
+
+    /// Says so if there may be more objects than were read.
+    fn hide_rest(&mut self, what: &str, read: usize) {
+        if read >= OBJECTS_MAX {
+            self.add_hidden(what, format!("no more than {OBJECTS_MAX} are read"));
+        }
+    }
+
+    fn add_hidden(&mut self, what: &str, why: String) {
+        let hidden = Hidden { what: what.to_owned(), why };
         if !self.evidence.hidden.contains(&hidden) {
             self.evidence.hidden.push(hidden);
         }

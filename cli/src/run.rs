@@ -32,7 +32,7 @@ const STATUS_PERIOD: Duration = Duration::from_secs(2);
 /// Clears a terminal, and begins at its top.
 const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
 
-/// What the exit code says.
+/// The meaning of the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// At rest or on its way.
@@ -71,7 +71,7 @@ impl Session {
         Ok(diagnose(&self.evidence(object, namespace).await?))
     }
 
-    /// What led to what, from the edits of this object on.
+    /// The chains of changes that begin with the edits of this object.
     ///
     /// # Errors
     /// When there is no such kind, or the object may not be read.

@@ -35,7 +35,7 @@ pub struct Surveyed {
     pub lease: Seen<Lease>,
     /// How many of its pods are ready; none where pods may not be read.
     pub ready: Option<usize>,
-    /// What its leader said.
+    /// Its leader's answer.
     pub said: Option<OperatorStatus>,
     /// Why it said nothing.
     pub silence: Option<String>,
@@ -51,19 +51,19 @@ pub struct Status {
     pub time: Timestamp,
     /// One row for each operator.
     pub operators: Vec<Row>,
-    /// Who runs each controller.
+    /// The controllers, each with the program that runs it.
     pub controllers: Vec<Controller>,
-    /// What somebody should look at.
+    /// Warnings that somebody should look at.
     pub alarms: Vec<String>,
 }
 
-/// Who runs a controller.
+/// A controller, and the program that runs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Controller {
     /// Upstream's name.
     pub name: String,
-    /// Who runs it.
+    /// The program that runs it.
     pub runner: Runner,
 }
 

@@ -1,7 +1,7 @@
-//! What led to what, across operators: an edit, the syncs that followed, what they wrote, and the syncs that followed that.
+//! Chains of changes across operators: an edit, the syncs that followed, their writes, and the syncs after those.
 //!
 //! Joined from the decisions that operators remember, without a mark on any object. Left out: asking for them, which is
-//! `gather`'s, and what they don't remember, which is said.
+//! `gather`'s, and decisions that they don't remember; that these are missing is said.
 
 pub(crate) mod gather;
 mod join;
@@ -13,19 +13,19 @@ use shared::api::explain::{Outcome, Version};
 
 pub use join::join;
 
-/// The stories of one object and of what hangs on it, the oldest first.
+/// The stories of one object and of those that hang on it, the oldest first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trace {
     /// `deployment/web`.
     pub subject: String,
-    /// `""` for what lives in no namespace.
+    /// `""` for an object that has none.
     pub namespace: String,
     /// When this was known.
     pub time: Timestamp,
     /// Each from its origin on.
     pub stories: Vec<Story>,
-    /// Who was not asked, and why.
+    /// The operators that were not asked, and why.
     pub missing: Vec<String>,
 }
 
@@ -33,13 +33,13 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Story {
-    /// What it begins with.
+    /// The beginning of the story.
     pub origin: Origin,
     /// The syncs that this led to.
     pub syncs: Vec<Step>,
 }
 
-/// What a story begins with.
+/// The beginning of a story.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "from", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Origin {
@@ -49,7 +49,7 @@ pub enum Origin {
         object: Version,
         /// Its `metadata.generation`, where that is the newest version.
         generation: Option<i64>,
-        /// Who made it; none where nothing tells.
+        /// The writer of the change; none where nothing tells.
         by: Option<Writer>,
     },
     /// A change that an operator made by a decision it remembers no more, or was not asked about.
@@ -63,7 +63,7 @@ pub enum Origin {
     NoChange,
 }
 
-/// Who changed an object, by its `managedFields`.
+/// The writer of a change of an object, by its `managedFields`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Writer {
@@ -89,7 +89,7 @@ pub struct Step {
     pub time: Timestamp,
     /// So many milliseconds after the sync that it follows began; less than none where clocks differ.
     pub since_cause: Option<i64>,
-    /// What was decided.
+    /// The decision's text.
     pub decided: String,
     /// How many decided the same; of more than one, the cause may be that of an earlier one.
     pub count: u64,
@@ -101,15 +101,15 @@ pub struct Step {
     pub cause: Option<Version>,
     /// How sure it is that it follows the sync above it.
     pub link: Link,
-    /// What it wrote; what a write left as it was is not here.
+    /// The versions that it wrote; writes that changed nothing are not here.
     pub wrote: Vec<Version>,
     /// So many writes more, which are not named.
     pub more_written: u64,
-    /// What followed.
+    /// The syncs that followed.
     pub followed: Vec<Self>,
 }
 
-/// How a sync hangs together with what stands above it.
+/// The connection of a sync with the one above it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "is", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Link {
@@ -121,7 +121,7 @@ pub enum Link {
     Later {
         /// The version that was written.
         wrote: u64,
-        /// Who has changed the object since.
+        /// The last writer of the object since.
         by: Option<Writer>,
     },
     /// Its cause belongs to the object of the sync above, which has created more than it names.
@@ -139,7 +139,7 @@ impl Step {
         })
     }
 
-    /// Whether nothing came of it or of what followed, not even a failure.
+    /// Whether nothing came of it or of the syncs that followed, not even a failure.
     fn is_idle(&self) -> bool {
         self.all().all(|step| step.wrote.is_empty() && step.more_written == 0 && step.error.is_none())
     }

@@ -30,7 +30,7 @@ pub enum Set {
     Batch,
     /// The EndpointSlices of Services.
     Services,
-    /// What goes with its owner or its namespace.
+    /// Objects that go with their owner or their namespace.
     Garbage,
     /// All operators, at work on Deployments and at rest.
     All,
@@ -59,7 +59,7 @@ impl Set {
     }
 }
 
-/// What to measure.
+/// The steps to measure, their sizes, and the programs of the contestants.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BenchOptions {
     /// Which steps.

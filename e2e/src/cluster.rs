@@ -9,6 +9,7 @@ mod parts;
 mod run_dir;
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -51,6 +52,9 @@ pub enum ClusterKind {
     External,
 }
 
+/// Off by default in kube-controller-manager, and turned on by kubeadm.
+const TURNED_ON: [&str; 2] = ["bootstrap-signer-controller", "token-cleaner-controller"];
+
 /// kube-controller-manager, and which of its controllers run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerManager {
@@ -61,23 +65,22 @@ pub struct ControllerManager {
 }
 
 impl ControllerManager {
-    /// Every controller that is on by default.
+    /// Every controller that a cluster of kubeadm has.
     pub fn all() -> Self {
-        Self { controllers: "*".to_owned(), flags: Vec::new() }
+        Self::without::<&str>([])
     }
 
     /// All but the named ones (`deployment-controller`).
     pub fn without<N: AsRef<str>>(controllers: impl IntoIterator<Item = N>) -> Self {
-        let mut all = Self::all();
-        for controller in controllers {
-            all.controllers.push_str(",-");
-            all.controllers.push_str(controller.as_ref());
-        }
-        all
+        let off: Vec<String> = controllers.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        // Of several words about one controller the first counts.
+        let on = TURNED_ON.iter().filter(|name| !off.iter().any(|off| off == *name)).map(|name| (*name).to_owned());
+        let words = iter::once("*".to_owned()).chain(on).chain(off.iter().map(|name| format!("-{name}")));
+        Self { controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
     }
 }
 
-/// What a local cluster consists of.
+/// The size and the programs of a local cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
     /// How many nodes kwok plays.
@@ -88,7 +91,7 @@ pub struct ClusterOptions {
     pub apiserver_flags: Vec<String>,
     /// Whether every request is written into [`Cluster::audit_log`].
     pub audit: bool,
-    /// What of each request is written there; by default one event with its metadata, once it has been answered.
+    /// The policy of the audit log; by default one event of each request with its metadata, once it has been answered.
     pub audit_policy: &'static str,
 }
 
@@ -105,7 +108,7 @@ impl Default for ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// With every controller of kube-controller-manager that is on by default.
+    /// With every controller of kube-controller-manager that a cluster of kubeadm has.
     pub fn with_controller_manager() -> Self {
         Self { controller_manager: Some(ControllerManager::all()), ..Self::default() }
     }
@@ -117,7 +120,7 @@ pub struct Cluster {
     local: Option<Local>,
 }
 
-/// What a local cluster has besides its API. Fields are dropped in this order: processes before what they use.
+/// The programs and files of a local cluster. Fields are dropped in this order: processes before their files.
 struct Local {
     processes: Mutex<BTreeMap<Part, Process>>,
     parts: Parts,
@@ -267,7 +270,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What a part uses.
+    /// The usage of a part's process.
     pub fn usage(&self, part: Part) -> Result<Usage> {
         self.lock_processes()?.get(&part).with_context(|| format!("{} does not run", part.name()))?.usage()
     }
@@ -327,4 +330,19 @@ impl Cluster {
 pub(crate) fn free_port() -> Result<u16> {
     let [port] = ports::free()?;
     Ok(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_is_named_once() {
+        let words = |names: &[&str]| ControllerManager::without(names).controllers;
+        assert_eq!(ControllerManager::all().controllers, "*,bootstrap-signer-controller,token-cleaner-controller");
+        assert_eq!(
+            words(&["token-cleaner-controller", "job-controller"]),
+            "*,bootstrap-signer-controller,-token-cleaner-controller,-job-controller"
+        );
+    }
 }

@@ -40,7 +40,7 @@ fn document(cluster: &Value, user: &Value) -> Value {
     })
 }
 
-/// What a kubeconfig says, for our own clients: a request that fails is not silently sent again.
+/// The configuration of our own clients from a kubeconfig: a request that fails is not silently sent again.
 pub async fn config(path: &Path) -> Result<kube::Config> {
     let kubeconfig = Kubeconfig::read_from(path).with_context(|| format!("read kubeconfig {}", path.display()))?;
     let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())

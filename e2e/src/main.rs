@@ -45,7 +45,7 @@ enum Command {
     },
     /// The same work under kube-controller-manager and under the operators, measured side by side.
     Bench(BenchOptions),
-    /// What all operators need together, each in its own program and all in one; as a table.
+    /// The memory of all operators together, each in its own program and all in one; as a table.
     Memory(MemoryOptions),
 }
 

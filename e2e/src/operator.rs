@@ -35,6 +35,37 @@ const PERMISSION_KINDS: [&str; 6] =
 /// The program that has all operators in it: cargo puts the programs of a profile next to each other.
 pub const ALL_IN_ONE: &str = "operators";
 
+/// The flags without which no node gets a CIDR, neither from kube-controller-manager nor from the operator. A block has
+/// an address for every pod of a node, because kwok goes on counting past its end, and none that kwok gives to pods of
+/// nodes without a CIDR (`e2e/kwok/config.yaml`).
+pub(crate) const NODE_CIDR_FLAGS: [&str; 4] = [
+    "--allocate-node-cidrs=true",
+    "--cluster-cidr=10.64.0.0/10",
+    "--node-cidr-mask-size=20",
+    "--service-cluster-ip-range=10.0.0.0/16",
+];
+
+/// The flags without which nothing is signed, neither by kube-controller-manager nor by the operator: the files of the
+/// cluster's CA, which are in the folder `pki`.
+pub(crate) fn signing_flags(pki: &Path) -> [String; 2] {
+    [("cert", "ca.crt"), ("key", "ca.key")]
+        .map(|(name, file)| format!("--cluster-signing-{name}-file={}", pki.join(file).display()))
+}
+
+/// The flags without which an operator does nothing.
+fn needed_flags(operator: &str, pki: &Path) -> Vec<String> {
+    match operator {
+        "node-ipam-operator" => NODE_CIDR_FLAGS.map(str::to_owned).into(),
+        "certificatesigningrequest-signing-operator" => signing_flags(pki).into(),
+        // The same as in `cluster::parts`.
+        "serviceaccount-token-operator" => {
+            let files = [("service-account-private-key-file", "sa.key"), ("root-ca-file", "ca.crt")];
+            files.map(|(flag, file)| format!("--{flag}={}", pki.join(file).display())).into()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Every operator there is, by the names of the folders below `operators`.
 pub fn all() -> Result<Vec<String>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../operators");
@@ -153,6 +184,7 @@ impl Cluster {
                 "--bind-address=127.0.0.1".to_owned(),
                 format!("--secure-port={port}"),
             ])
+            .args(needed_flags(&spec.operator, self.pki()?.folder()))
             .args(&spec.flags);
         let process = Process::start(self.guard()?, &program)?;
         Ok(Operator { name: spec.name.clone(), port, guard: Arc::clone(self.guard()?), program, process })

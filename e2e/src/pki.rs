@@ -66,6 +66,11 @@ impl Pki {
         self.ca_der.clone()
     }
 
+    /// The folder of the files.
+    pub fn folder(&self) -> &Path {
+        &self.dir
+    }
+
     /// Where the file `name` is (or would be).
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
@@ -88,7 +93,7 @@ impl Pki {
         Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
-    /// What a TLS server of ours on this machine needs.
+    /// The configuration of a TLS server of ours on this machine.
     pub fn tls(&self, name: &str) -> Result<ServerConfig> {
         let (certificate, key) = self.sign(server_params(name)?)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
@@ -111,6 +116,15 @@ impl Pki {
         let path = self.file(name);
         std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))
     }
+}
+
+/// A request for a client certificate, as PEM: `user` is its common name, `group` its organization. Nobody keeps the key.
+pub fn certificate_request(user: &str, group: &str) -> Result<String> {
+    let mut params = named(user);
+    params.distinguished_name.push(DnType::OrganizationName, group);
+    let key = KeyPair::generate().context("make a key")?;
+    let request = params.serialize_request(&key).context("sign a request")?;
+    request.pem().context("write a request as PEM")
 }
 
 fn named(common_name: &str) -> CertificateParams {

@@ -18,7 +18,7 @@ use crate::usage::Usage;
 /// How often an end is looked for: the children are not tokio's, so that they can be reaped without a runtime.
 const POLL: Duration = Duration::from_millis(10);
 
-/// What to run.
+/// A program to run.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub path: PathBuf,
@@ -157,7 +157,7 @@ impl Process {
         }
     }
 
-    /// What it uses right now.
+    /// Its memory at the moment, and its CPU time so far.
     pub fn usage(&self) -> Result<Usage> {
         Usage::of(self.id()).with_context(|| format!("measure {}", self.name))
     }

@@ -48,11 +48,23 @@ impl Exchange {
         rules::is_write(&self.method)
     }
 
-    /// Whether it asked for many objects: a list in pages, or the one that begins a watch.
+    /// Whether it asked for the objects of a kind: a list, the first page of one, or a watch that begins with one.
     pub fn is_list(&self) -> bool {
-        let mut parameters = self.query.split('&');
-        parameters.any(|parameter| parameter == "sendInitialEvents=true" || parameter.starts_with("limit="))
+        let has = |parameter: &str| self.query.split('&').any(|other| other.starts_with(parameter));
+        let begins = !has("watch=1") && !has("continue=");
+        self.method == Method::GET && is_collection(&self.path) && (begins || has("sendInitialEvents=true"))
     }
+}
+
+/// Whether a path names all objects of a kind, or those of one namespace.
+fn is_collection(path: &str) -> bool {
+    let mut segments = path.split('/').skip(1);
+    match segments.next() {
+        Some("api") => segments.next(),
+        Some("apis") => segments.nth(1),
+        _ => return false,
+    };
+    matches!(segments.collect::<Vec<_>>()[..], ["namespaces", _, _] | [_])
 }
 
 /// A running proxy; ends when dropped.
@@ -63,7 +75,7 @@ pub struct Proxy {
     _server: JoinSet<()>,
 }
 
-/// What the connections share with the test.
+/// The state that the connections share with the test.
 #[derive(Default)]
 struct State {
     rules: Rules,

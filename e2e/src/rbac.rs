@@ -1,10 +1,12 @@
-//! Least privilege, proven both ways: what each operator asked of the apiserver, beside what its roles allow.
+//! Least privilege, proven both ways: each operator's requests to the apiserver, beside the grants of its roles.
 //!
-//! What was asked comes from the apiserver's audit log, what is allowed from `kubectl kustomize manifests/<operator>`.
+//! Requests come from the apiserver's audit log, grants from `kubectl kustomize manifests/<operator>`.
 //! A refusal means that a role lacks something; a grant that a whole run of the suite never used means that it has too
-//! much: it is compared with its names and its namespace, and a request speaks for the narrowest grant that allows it. So
-//! a grant to do something everywhere is not justified by what a Role allows, nor one for all kinds by one kind.
-//! Left out: grants without names that could have some, for the names in a test are its own; and what system:auth-delegator and the roles of every ServiceAccount allow, which are not ours.
+//! much: it is compared with its names and its namespace, and a request speaks for the narrowest grant that allows
+//! it. So a request that a Role allows does not justify a grant to do something everywhere, nor does one kind justify
+//! a grant for all kinds.
+//! Left out: grants without names that could have some, for the names in a test are its own; and the grants of
+//! system:auth-delegator and of the roles of every ServiceAccount, which are not ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +14,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What kube-apiserver has to log for this, as `--audit-policy-file`. A watch is logged when it starts, as it may never end.
+/// The `--audit-policy-file` of kube-apiserver for this. A watch is logged when it starts, as it may never end.
 pub const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -26,7 +28,7 @@ const SERVICE_ACCOUNT: &str = "system:serviceaccount:kube-system:";
 /// The namespace of the operators.
 const HOME: &str = "kube-system";
 
-/// What is done to which kind.
+/// A verb on a kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Action {
     pub group: String,
@@ -36,14 +38,20 @@ pub struct Action {
 }
 
 impl Action {
-    /// Whether who may do this may do that; `*` stands for any group or resource.
+    /// Whether a right to the one is a right to the other; `*` stands for any group or resource, and `*/scale` for this
+    /// subresource of any resource.
     fn covers(&self, asked: &Self) -> bool {
         let is_one_of = |ours: &str, theirs: &str| ours == "*" || ours == theirs;
-        self.verb == asked.verb && is_one_of(&self.group, &asked.group) && is_one_of(&self.resource, &asked.resource)
+        let is_of_any = |ours: &str, theirs: &str| {
+            let subresource = ours.strip_prefix('*').filter(|subresource| !subresource.is_empty());
+            subresource.is_some_and(|subresource| theirs.ends_with(subresource))
+        };
+        let is_resource = is_one_of(&self.resource, &asked.resource) || is_of_any(&self.resource, &asked.resource);
+        self.verb == asked.verb && is_one_of(&self.group, &asked.group) && is_resource
     }
 
     fn is_wildcard(&self) -> bool {
-        self.group == "*" || self.resource == "*"
+        self.group == "*" || self.resource.starts_with('*')
     }
 
     fn kind(&self) -> (&str, &str) {
@@ -59,11 +67,11 @@ impl fmt::Display for Action {
     }
 }
 
-/// What was asked, as RBAC sees it.
+/// A request as RBAC sees it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
     pub action: Action,
-    /// Empty for what is in none, and for all of them.
+    /// Empty for an object or a collection in no namespace, and for all namespaces.
     pub namespace: String,
     /// Empty for a collection. A list or watch that selects one name is about that one.
     pub name: String,
@@ -130,7 +138,7 @@ pub struct Count {
     pub refused: u64,
 }
 
-/// What each ServiceAccount of kube-system has asked for.
+/// The requests of each ServiceAccount of kube-system, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage(BTreeMap<String, BTreeMap<Request, Count>>);
 
@@ -166,7 +174,7 @@ struct ObjectReference {
 impl ObjectReference {
     fn request(self, verb: String) -> Request {
         let Self { group, resource, subresource, namespace, name } = self;
-        // The log has the name of what is created, and RBAC doesn't know it.
+        // The log has the name of a created object, and RBAC doesn't know it.
         let name = if verb == "create" && subresource.is_empty() { String::new() } else { name };
         let resource = if subresource.is_empty() { resource } else { format!("{resource}/{subresource}") };
         Request { action: Action { group, resource, verb }, namespace, name }
@@ -204,12 +212,12 @@ impl Usage {
         self.0.get(operator).is_some_and(|asked| asked.iter().any(is_done))
     }
 
-    /// What an operator has sent that may change something, reviews of who may see its pages aside.
+    /// The requests of an operator that may change something, reviews of who may see its pages aside.
     pub fn writes(&self, operator: &str) -> Vec<&Request> {
         self.asked(operator).filter(|request| request.is_write()).collect()
     }
 
-    /// How many different things an operator has asked for.
+    /// The number of different requests of an operator.
     pub fn count_asked(&self, operator: &str) -> usize {
         self.asked(operator).count()
     }
@@ -218,7 +226,7 @@ impl Usage {
         self.0.get(operator).into_iter().flat_map(BTreeMap::keys)
     }
 
-    /// Where a role and what its operator did disagree, one complaint for each.
+    /// The differences between a role and its operator's requests, one complaint for each.
     pub fn compare(&self, operator: &str, grants: &[Grant]) -> Vec<String> {
         let nothing = BTreeMap::new();
         let asked = self.0.get(operator).unwrap_or(&nothing);
@@ -231,7 +239,7 @@ impl Usage {
         });
         let allowed: Vec<&Request> =
             asked.iter().filter(|(_, count)| count.allowed > 0).map(|(asked, _)| asked).collect();
-        let unused = grants.iter().filter(|grant| !is_for_admission(&grant.action));
+        let unused = grants.iter().filter(|grant| !is_never_shown(operator, &grant.action));
         let unused = unused.filter(|grant| !grant.is_justified_by(&needs(grant, grants, &allowed)));
         refused.chain(unused.map(|grant| format!("{operator} may, and never needed to: {grant}"))).collect()
     }
@@ -246,8 +254,8 @@ fn needs<'a>(grant: &Grant, grants: &[Grant], allowed: &[&'a Request]) -> Vec<&'
     asked.filter(|asked| !narrower.iter().any(|narrower| allows(narrower, asked))).collect()
 }
 
-/// What has to be done for this grant to be needed as well: a list is what is left of a watch where the server does not
-/// stream lists, an event that repeats itself is patched, and a collection goes object by object where its kind has no
+/// The grant whose use shows that this one is needed as well: where the server does not stream lists, a watch begins
+/// with a list; an event that repeats itself is patched; and a collection goes object by object where its kind has no
 /// other way.
 fn implied(grant: &Grant) -> Option<Grant> {
     let verb = match (grant.action.verb.as_str(), grant.action.resource.as_str()) {
@@ -259,10 +267,26 @@ fn implied(grant: &Grant) -> Option<Grant> {
     Some(Grant { action: Action { verb: verb.to_owned(), ..grant.action.clone() }, ..grant.clone() })
 }
 
-/// Upstream's controllers may update `finalizers` of what they own. No request shows it: admission asks for it where the
+/// Upstream's controllers may update `finalizers` of owners. No request shows it: admission asks for it where the
 /// plugin `OwnerReferencesPermissionEnforcement` is on, when a created object has an owner with blockOwnerDeletion.
-fn is_for_admission(action: &Action) -> bool {
-    action.verb == "update" && action.resource.ends_with("/finalizers")
+/// Neither does a request show `escalate`: the apiserver asks for it when a role is written with rules that its writer
+/// lacks, and refuses the write otherwise. So a life in which a role gets such rules shows that it is needed. The same
+/// holds for `approve` of a signer, and the approval of a request, and for `sign` of one, and its certificate.
+/// And `create` of `endpoints/restricted`: the admission of a distribution may ask for it, to keep addresses of pods out
+/// of Endpoints.
+/// And a life is too short for a PodCertificateRequest: it is read and deleted a quarter of an hour after it was made.
+/// And resourcequota-operator has an event to tell only while a kind cannot be read, which would hold up whoever else
+/// lives beside it.
+fn is_never_shown(operator: &str, Action { group: _, resource, verb }: &Action) -> bool {
+    match verb.as_str() {
+        "create" | "patch" if resource == "events" => operator == "resourcequota-operator",
+        "update" => resource.ends_with("/finalizers"),
+        "escalate" => matches!(resource.as_str(), "clusterroles" | "roles"),
+        "approve" | "sign" => resource == "signers",
+        "create" => resource == "endpoints/restricted",
+        "get" | "delete" => resource == "podcertificaterequests",
+        _ => false,
+    }
 }
 
 /// Everything that the roles among these objects allow, in order.
@@ -428,10 +452,22 @@ mod tests {
         let unused = unused.each_ref().map(String::as_str);
         check(&both("list"), &rules, &unused);
         check(&(both("list") + &done("deletecollection", &pods)), &rules, &unused);
-        // What another rule allows does not speak for this one.
+        // A request that another rule allows does not speak for this one.
         let narrow = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]});
         let log = both("list") + &both("deletecollection");
         check(&log, &json!([everything, narrow]), &["job-operator may, and never needed to: list */*"]);
+    }
+
+    #[test]
+    fn a_subresource_of_every_kind_must_be_that_of_several() {
+        let rules = json!([{"apiGroups": ["*"], "resources": ["*/scale"], "verbs": ["get"]}]);
+        let get = |resource: &str, subresource: &str| {
+            done("get", &json!({"resource": resource, "apiGroup": "apps", "subresource": subresource, "name": "a"}))
+        };
+        let unused = ["job-operator may, and never needed to: get */*/scale"];
+        check(&(get("deployments", "scale") + &get("statefulsets", "scale")), &rules, &[]);
+        check(&get("deployments", "scale"), &rules, &unused);
+        check(&(get("deployments", "") + &get("statefulsets", "status")), &rules, &unused);
     }
 
     #[test]
@@ -489,6 +525,24 @@ mod tests {
     fn finalizers_are_for_admission() {
         let rules = json!([{"apiGroups": ["batch"], "resources": ["jobs/finalizers"], "verbs": ["update", "patch"]}]);
         check("", &rules, &["job-operator may, and never needed to: patch batch/jobs/finalizers"]);
+    }
+
+    #[test]
+    fn escalation_is_asked_for_by_no_request() {
+        let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
+            "verbs": ["escalate", "patch"]}]);
+        let unused = "job-operator may, and never needed to: patch rbac.authorization.k8s.io/clusterroles";
+        check("", &rules, &[unused]);
+    }
+
+    #[test]
+    fn approving_and_signing_for_a_signer_are_asked_for_by_no_request() {
+        let rules = json!([
+            {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": ["approve", "sign"]},
+            {"apiGroups": ["certificates.k8s.io"], "resources": ["podcertificaterequests"], "verbs": ["get", "list"]},
+        ]);
+        let unused = "job-operator may, and never needed to: list certificates.k8s.io/podcertificaterequests";
+        check("", &rules, &[unused]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// What every local cluster needs. kube-controller-manager is built only where it takes part.
+    /// The programs of every local cluster. kube-controller-manager is built only where it takes part.
     pub const OF_A_CLUSTER: [Self; 5] =
         [Self::Etcd, Self::KubeApiserver, Self::KubeScheduler, Self::Kwok, Self::Kubectl];
 
@@ -50,7 +50,7 @@ impl Tool {
         }
     }
 
-    /// What makes it print its version.
+    /// The arguments with which it prints its version.
     fn version_args(self) -> &'static [&'static str] {
         match self {
             Self::Kubectl => &["version", "--client"],
@@ -63,7 +63,7 @@ impl Tool {
         }
     }
 
-    /// What the version of a program that will do begins with: the user's own kubectl will, whatever it is.
+    /// The beginning of an acceptable program's version line: any version of the user's own kubectl will do.
     fn accepted_version(self) -> &'static str {
         match self {
             Self::Etcd => "etcd Version: 3.6.",

@@ -1,4 +1,4 @@
-//! What a process costs, as the kernel counts it: `/proc/PID/{smaps_rollup,status,stat}`.
+//! The costs of a process, as the kernel counts them: `/proc/PID/{smaps_rollup,status,stat}`.
 //! Left out: sampling over time, which is the benchmark's.
 
 use std::iter::Sum;
@@ -39,7 +39,7 @@ impl Usage {
     }
 }
 
-/// What several processes use together.
+/// The usage of several processes together.
 impl Sum for Usage {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, one| Self {

@@ -3,6 +3,7 @@
 //! Reading order: [`object`] (what all objects have) → [`labels`], [`selector`], [`owner`] (who belongs to whom) → the rest.
 //! Left out: whatever waits, reads a cluster or knows the time.
 
+pub mod bootstrap_token;
 pub mod condition;
 pub mod explain;
 pub mod hash;

@@ -1,5 +1,10 @@
 //! Code that several controllers share above the runtime. Code with a single user stays with that operator.
 
+pub mod certificates;
 pub mod claims;
+pub mod endpoints;
 pub mod pod_control;
+pub mod rejections;
 pub mod replicas;
+pub mod revisions;
+pub mod root_ca;

@@ -1,9 +1,9 @@
-//! The one crate all operators share: what it takes to follow the apiserver, decide once per key, and write safely.
+//! The one crate that all operators share: it follows the apiserver, decides once per key, and writes safely.
 //!
 //! It has three floors, each a folder that knows only those below it:
 //! - [`api`]: the API's nouns as lean values. Pure: no client, no cache, no clock.
 //! - [`runtime`]: being a process that follows the apiserver, syncs keys and writes.
-//! - [`controllers`]: what several operators share above that, such as keeping a number of pods.
+//! - [`controllers`]: code of several operators above that, such as keeping a number of pods.
 //!
 //! Invariants, each held by a lint, a test of `tidy`, or a signature:
 //! - This crate knows no operator.

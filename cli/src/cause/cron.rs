@@ -14,14 +14,14 @@ pub enum Cron {
     CronJobSuspended,
     /// `spec.timeZone` is none that is known.
     UnknownTimeZone {
-        /// What it says.
+        /// The field's text.
         zone: String,
     },
     /// `spec.schedule` is none.
     InvalidSchedule {
-        /// What it says.
+        /// The field's text.
         schedule: String,
-        /// What is wrong with it.
+        /// The fault in it.
         message: String,
     },
     /// `startingDeadlineSeconds` was over before a Job could be created.

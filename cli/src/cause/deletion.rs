@@ -1,4 +1,4 @@
-//! Causes of what is being deleted and does not go, and of what has the wrong owner.
+//! Causes of objects that are being deleted and do not go, and of objects with the wrong owner.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub enum Deletion {
     Finalizer {
         /// Which one.
         finalizer: String,
-        /// Who takes it away.
+        /// The controller or the people that take it away.
         remover: String,
         /// When it was deleted.
         since: Option<Timestamp>,
@@ -23,18 +23,18 @@ pub enum Deletion {
     BlockedByDependents {
         /// `replicaset/web-6d4`.
         dependents: Vec<String>,
-        /// Which of them somebody holds, or of what they wait for in their turn; `""` for none.
+        /// The one that somebody holds, of these or of those that they wait for in their turn; `""` for none.
         held: String,
         /// Its finalizer; `""` where it is the node that holds it.
         finalizer: String,
-        /// Who takes that away.
+        /// The controller or the people that take that away.
         remover: String,
         /// The node that has not let it go, though its grace is over; `""` where it is the finalizer.
         node: String,
         /// Since when.
         since: Option<Timestamp>,
     },
-    /// It was deleted in the foreground, and nobody was seen who blocks that: the garbage collector's turn.
+    /// It was deleted in the foreground, and no dependent was seen that blocks it: the garbage collector's turn.
     Foreground {
         /// Since when.
         since: Option<Timestamp>,
@@ -64,12 +64,12 @@ pub enum Deletion {
     NamespaceContent {
         /// `pods has 1 resource instances`.
         content: String,
-        /// `example.com/a in 1 resource instances`, with who takes it away.
+        /// `example.com/a in 1 resource instances`, each with its remover.
         finalizers: String,
         /// Since when.
         since: Option<Timestamp>,
     },
-    /// What a namespace has in it cannot be listed or deleted.
+    /// The content of a namespace cannot be listed or deleted.
     NamespaceBlocked {
         /// `NamespaceDeletionDiscoveryFailure`.
         condition: String,
@@ -92,7 +92,7 @@ pub enum Deletion {
     OwnerElsewhere {
         /// `deployment/web`.
         owner: String,
-        /// What was said of it.
+        /// The garbage collector's words about it.
         message: String,
     },
     /// The owner that it names is not there: the garbage collector deletes it.
@@ -187,7 +187,7 @@ impl Deletion {
     }
 }
 
-/// Who holds the dependent that is held.
+/// The words for the holder of the dependent that is held.
 fn holder((dependents, held): (&[String], &str), (finalizer, remover): (&str, &str), node: &str) -> String {
     let is_only = matches!(dependents, [one] if one == held);
     if !finalizer.is_empty() {

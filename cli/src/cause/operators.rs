@@ -1,4 +1,4 @@
-//! Causes in those who should act: an operator that does not run, may not, does not see, or waits.
+//! Causes in the operators that should act: one does not run, may not, does not see, or waits.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub enum Operators {
     LeaseExpired {
         /// Whose.
         operator: String,
-        /// Who held it.
+        /// The Lease's last holder.
         holder: String,
         /// Until when.
         expired: Option<Timestamp>,
@@ -40,11 +40,11 @@ pub enum Operators {
         /// When kube-controller-manager last wrote the object's status; none where only its flags say so.
         wrote: Option<Timestamp>,
     },
-    /// The apiserver does not let the operator do what it has to.
+    /// The apiserver does not let the operator do its work.
     WithoutRole {
         /// Which operator.
         operator: String,
-        /// What was refused.
+        /// The apiserver's refusal.
         error: String,
     },
     /// The object's newest state cannot be read by the operator.
@@ -62,7 +62,7 @@ pub enum Operators {
     CacheFailing {
         /// By which operator.
         operator: String,
-        /// What.
+        /// `pods`.
         resource: String,
         /// Why not.
         error: String,
@@ -71,14 +71,14 @@ pub enum Operators {
     CacheUnsynced {
         /// By which operator.
         operator: String,
-        /// What.
+        /// `pods`.
         resource: String,
     },
     /// Nothing was heard of something for long.
     CacheSilent {
         /// By which operator.
         operator: String,
-        /// What.
+        /// `pods`.
         resource: String,
         /// The last time.
         heard: Timestamp,
@@ -87,7 +87,7 @@ pub enum Operators {
     Held {
         /// By which operator.
         operator: String,
-        /// Of which caches, and what: `pods version 4711`.
+        /// The caches, and the versions that they are to reach: `pods version 4711`.
         until: Vec<String>,
         /// Since when.
         since: Option<Timestamp>,

@@ -1,6 +1,6 @@
 //! Why the apiserver refused to create something, told apart by the words that it uses.
 //!
-//! Left out: codes. What an event or a condition keeps of a refusal is its message alone.
+//! Left out: codes. An event or a condition keeps only the message of a refusal.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::words::line;
 
-/// Who or what refused, and what it said of it.
+/// A refusal: the part of the apiserver that refused, and its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "by")]
 pub enum Refusal {
@@ -16,10 +16,10 @@ pub enum Refusal {
     Quota {
         /// The `ResourceQuota`.
         quota: String,
-        /// `pods 17/17`: what is used, and the limit.
+        /// `pods 17/17`: the amount in use, and the limit.
         used: String,
     },
-    /// A quota counts what the pod doesn't say.
+    /// A quota counts a resource of which the pod says nothing.
     QuotaNeeds {
         /// The `ResourceQuota`.
         quota: String,
@@ -30,33 +30,33 @@ pub enum Refusal {
     Webhook {
         /// Its name.
         webhook: String,
-        /// What it said.
+        /// Its words.
         message: String,
     },
     /// A webhook could not be asked.
     WebhookDead {
         /// Its name.
         webhook: String,
-        /// What happened.
+        /// The error of the call.
         error: String,
     },
     /// A policy of the apiserver's own said no.
     Policy {
         /// The `ValidatingAdmissionPolicy`.
         policy: String,
-        /// What it said.
+        /// Its words.
         message: String,
     },
     /// Pod Security.
     PodSecurity {
         /// `restricted:latest`.
         level: String,
-        /// What the pod lacks.
+        /// The rules that the pod breaks.
         message: String,
     },
     /// A `LimitRange`.
     LimitRange {
-        /// What it said.
+        /// Its words.
         message: String,
     },
     /// The pod names a `ServiceAccount` that is not there.
@@ -79,35 +79,35 @@ pub enum Refusal {
         /// Its name.
         namespace: String,
     },
-    /// Whoever asked may not.
+    /// The user has no right to it.
     NotAllowed {
-        /// Who asked, and for what.
+        /// The user, and the request.
         message: String,
     },
     /// The object is not valid.
     Invalid {
-        /// What is wrong with it.
+        /// The fault in it.
         message: String,
     },
     /// Anything else.
     Other {
-        /// What was said.
+        /// The apiserver's words.
         message: String,
     },
 }
 
-/// What stands between two texts.
+/// The text between two texts.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let rest = text.split_once(before)?.1;
     Some(rest.split_once(after).map_or(rest, |(within, _)| within))
 }
 
-/// What follows the first of these texts.
+/// The text after the first of these texts that is there.
 fn after<'a>(text: &'a str, before: &[&str]) -> &'a str {
     before.iter().find_map(|before| Some(text.split_once(before)?.1)).unwrap_or(text).trim()
 }
 
-/// `requested: cpu=1,pods=1, used: cpu=2,pods=17, limited: cpu=9,pods=17` as `pods 17/17`: only what is short.
+/// `requested: cpu=1,pods=1, used: cpu=2,pods=17, limited: cpu=9,pods=17` as `pods 17/17`: only scarce resources.
 fn used(message: &str) -> String {
     let pairs = |text: Option<&str>| -> Vec<(String, String)> {
         let pairs = text.unwrap_or_default().split(',').filter_map(|pair| pair.trim().split_once('='));
@@ -123,7 +123,7 @@ fn used(message: &str) -> String {
 }
 
 impl Refusal {
-    /// From a message of the apiserver's, whatever an operator or an event put before it.
+    /// From a message of the apiserver's, with any text that an operator or an event put before it.
     ///
     /// Upstream: the messages of the admission plugins in `plugin/pkg/admission` and of
     /// `staging/src/k8s.io/apiserver/pkg/admission/plugin/{resourcequota,webhook,policy}`.

@@ -1,4 +1,4 @@
-//! Causes of Services: whom they lead to.
+//! Causes of Services: why they lead to pods, or to none.
 
 use serde::Serialize;
 

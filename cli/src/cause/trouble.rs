@@ -1,10 +1,10 @@
-//! What keeps one pod from being ready, as its conditions, its containers and the events about it say.
+//! The reason why one pod is not ready, as its conditions, its containers and the events about it say.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What is wrong with a pod.
+/// The trouble of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "is")]
 pub enum Trouble {
@@ -15,7 +15,7 @@ pub enum Trouble {
     },
     /// It is not to be scheduled yet.
     Gated {
-        /// Whoever put these gates there takes them away.
+        /// The gates; their authors take them away.
         gates: Vec<String>,
     },
     /// No scheduler has looked at it.
@@ -31,21 +31,21 @@ pub enum Trouble {
         image: String,
         /// `ImagePullBackOff`.
         reason: String,
-        /// What the registry or the kubelet said.
+        /// The words of the registry or the kubelet.
         message: String,
     },
     /// It refers to something that is not there, such as a `ConfigMap` or a key of a Secret.
     Config {
         /// This container does.
         container: String,
-        /// What is missing.
+        /// The error about the missing object or key.
         message: String,
     },
     /// A container cannot be started.
     Start {
         /// This one.
         container: String,
-        /// What the container runtime said.
+        /// The container runtime's words.
         message: String,
     },
     /// A container ends again and again.
@@ -70,12 +70,12 @@ pub enum Trouble {
     },
     /// A volume is not there yet.
     Volume {
-        /// What the kubelet or the attacher said.
+        /// The words of the kubelet or the attacher.
         message: String,
     },
     /// It has no network or sandbox.
     Sandbox {
-        /// What the kubelet said.
+        /// The kubelet's words.
         message: String,
     },
     /// Init containers come first.
@@ -91,7 +91,7 @@ pub enum Trouble {
     NotReady {
         /// This container does.
         container: String,
-        /// What the probe said.
+        /// The probe's words.
         message: String,
     },
     /// Somebody else has to say that it is ready.
@@ -103,7 +103,7 @@ pub enum Trouble {
     Failed {
         /// `Evicted`, `NodeShutdown`.
         reason: String,
-        /// What was said of it.
+        /// The `message` of its status.
         message: String,
     },
     /// Its node does not answer.
@@ -161,7 +161,7 @@ impl Trouble {
     }
 }
 
-/// A colon and what was said, if anything was.
+/// A colon and the words, if there are any.
 struct Said<'a>(&'a str);
 
 impl fmt::Display for Said<'_> {

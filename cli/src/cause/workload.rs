@@ -1,4 +1,4 @@
-//! Causes of what keeps pods, and of pods themselves.
+//! Causes of controllers that keep pods, and of pods themselves.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub enum Workload {
         missing: Pods,
         /// Whose pods.
         by: String,
-        /// Who refuses.
+        /// The refusal.
         refusal: Refusal,
         /// When it is tried again.
         next_try: Option<Timestamp>,
@@ -54,7 +54,7 @@ pub enum Workload {
     },
     /// Its selector cannot be used.
     InvalidSelector {
-        /// What is wrong with it.
+        /// The fault in it.
         message: String,
     },
     /// Others select the same pods.
@@ -124,7 +124,7 @@ pub enum Workload {
     PodReady,
     /// The pod has ended well.
     PodDone,
-    /// What kind of object this is nothing is known of; one of its conditions says that something is wrong.
+    /// Nothing is known of this kind of object; one of its conditions says that something is wrong.
     Condition {
         /// `Ready`.
         name: String,

@@ -18,7 +18,7 @@ use crate::words::line;
 
 /// Upstream: `JobControllerName`, staging/src/k8s.io/api/batch/v1/types.go.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
-/// What a Job does about a failure is soon seen.
+/// An event counts as newer than the last start even if it is earlier by less than this.
 const SOON: SignedDuration = SignedDuration::from_secs(1);
 
 /// Why the Job is as it is.
@@ -168,14 +168,14 @@ fn newest<'a>(evidence: &'a Evidence, cron_job: Object<'a>, reasons: &[&str]) ->
     is_newer.then_some(event)
 }
 
-/// Whether the operator gives this reason for what it would do now.
+/// Whether the operator gives this reason for its next step.
 fn reason(evidence: &Evidence, object: Object<'_>, case: &str) -> bool {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, object));
     let stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);
     stages.map(|stage| &stage.reason).any(|reason| reason.as_str() == Some(case) || reason.get(case).is_some())
 }
 
-/// What the operator says of a start that was missed.
+/// The operator's words about a start that was missed.
 fn too_late(evidence: &Evidence, cron_job: Object<'_>) -> Option<String> {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, cron_job));
     let mut stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);

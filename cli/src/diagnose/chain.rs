@@ -1,4 +1,4 @@
-//! What was seen, in order: owners first, then the object, what its operators say, and what it owns.
+//! The evidence, in order: owners first, then the object, the answers of its operators, and the objects that it owns.
 //!
 //! Left out: judging. A line is bad where its object says so itself.
 
@@ -110,7 +110,7 @@ impl Chain<'_> {
                 self.key(answer, key, depth);
             }
         }
-        // Who did not answer is named at the object that was asked about.
+        // An operator that did not answer is named at the object that was asked about.
         if evidence.object().map(Object::uid) != Some(object.uid()) {
             return;
         }
@@ -149,7 +149,7 @@ impl Chain<'_> {
             .owned_by(object.uid())
             .filter(|owned| owned.kind() != "Event")
             .partition(|owned| owned.kind() == "Pod");
-        // What has been scaled to nothing and is at rest says nothing.
+        // A ReplicaSet that has been scaled to nothing and is at rest is no news.
         others.retain(|owned| {
             owned.kind() != "ReplicaSet" || owned.count("/spec/replicas") + owned.count("/status/replicas") > 0
         });
@@ -175,7 +175,7 @@ impl Chain<'_> {
         }
     }
 
-    /// What else bears on it in its namespace.
+    /// Other objects of its namespace that bear on it.
     fn around(&mut self, object: Object<'_>, depth: usize) {
         let evidence = self.evidence;
         let is_target = |scaler: &Object<'_>| {
@@ -220,7 +220,7 @@ impl Chain<'_> {
     }
 }
 
-/// What of a quota is used up: `pods 17/17`.
+/// The resources of a quota that are used up: `pods 17/17`.
 fn used_up(quota: Object<'_>) -> String {
     let amounts = |pointer: &str| quota.0.pointer(pointer).and_then(serde_json::Value::as_object);
     let (Some(hard), Some(used)) = (amounts("/status/hard"), amounts("/status/used")) else { return String::new() };
@@ -236,7 +236,7 @@ fn stages(stages: &[Stage]) -> String {
     stages.iter().map(|stage| stage.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// What the key waits for.
+/// The key's failures, holds and timers, in brackets.
 fn waits(key: &KeyState, answer: &Explanation) -> String {
     let standing = &key.standing;
     let now = answer.time;

@@ -1,4 +1,4 @@
-//! Why what was deleted is still there, and what is about to be deleted as its owner is gone.
+//! Why a deleted object is still there, and why one is about to be deleted as its owner is gone.
 //!
 //! Left out: whether its operators are at work, which is asked where nothing else keeps it.
 
@@ -13,7 +13,7 @@ use crate::words::line;
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
-/// What tells, in this order, why a namespace does not end.
+/// The conditions that tell why a namespace does not end, in this order.
 const BLOCKED: [&str; 3] = [
     "NamespaceDeletionDiscoveryFailure",
     "NamespaceDeletionGroupVersionParsingFailure",
@@ -47,7 +47,7 @@ fn held(dependent: Object<'_>) -> Option<&str> {
     own.filter(|_| dependent.deleted().is_some())
 }
 
-/// What the garbage collector does first.
+/// The garbage collector's work that is left: the dependents come first.
 fn collected(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     let finalizers = object.texts("/metadata/finalizers");
     let since = object.deleted();
@@ -63,7 +63,7 @@ fn collected(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     if dependents.is_empty() {
         return Some(Deletion::Foreground { since });
     }
-    // One that somebody holds is what everything waits for.
+    // Everything waits for one that somebody holds.
     let all = blocking(evidence, object);
     let by_finalizer = all.iter().find_map(|dependent| Some((dependent.called(), held(*dependent)?.to_owned())));
     let by_node = all.iter().find_map(|dependent| Some((dependent.called(), lost(evidence, *dependent)?)));
@@ -117,7 +117,7 @@ fn pod(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     (!node.is_empty()).then(|| Deletion::NodeHolds { node, since: object.deleted() })
 }
 
-/// A namespace says itself what keeps it.
+/// A namespace's own conditions tell why it stays.
 fn namespace(object: Object<'_>) -> Option<Deletion> {
     if object.kind() != "Namespace" {
         return None;

@@ -1,4 +1,4 @@
-//! What keeps those who should act from acting: judged by Leases and by what they say themselves.
+//! Causes that keep operators from acting: judged by Leases and by the operators' own answers.
 //!
 //! Left out: whether there is anything to do. This is asked only where an object is not at rest.
 
@@ -21,12 +21,12 @@ const HELD: SignedDuration = SignedDuration::from_secs(3);
 const QUEUED: SignedDuration = SignedDuration::from_secs(3);
 const SLOW: SignedDuration = SignedDuration::from_secs(30);
 
-/// What upstream calls the controller of an operator.
+/// Upstream's name of the controller of an operator.
 pub(crate) fn controller_of(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
-/// What the operator said about this object.
+/// The operator's answer about this object.
 pub(crate) fn answer<'a>(asked: &'a Asked, object: Object<'_>) -> Option<&'a Explanation> {
     asked.answers.iter().find(|answer| {
         let about = &answer.object;
@@ -59,12 +59,13 @@ pub(crate) fn without_role(object: Object<'_>, error: &str) -> Cause {
     Operators::WithoutRole { operator: operator.to_owned(), error: error.to_owned() }.into()
 }
 
-/// What is wrong however well the object is: two run the same controller, or its newest state cannot be read.
+/// Trouble that is named even where the object is well: two run the same controller, or its newest state cannot be
+/// read.
 pub(crate) fn alarm(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
     concerned(evidence, object).find_map(|asked| twice(evidence, asked, object).or_else(|| unreadable(asked, object)))
 }
 
-/// Who runs the controller of this operator, as far as this object's own fields tell, too.
+/// The program that runs the controller of this operator; this object's own fields are evidence, too.
 pub(crate) fn runner(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> (Runner, Option<Timestamp>) {
     let since = asked.lease.known().and_then(|lease| lease.acquired);
     let is_its = keeper(object) == Some(asked.operator.as_str());
@@ -93,15 +94,15 @@ fn unreadable(asked: &Asked, object: Object<'_>) -> Option<Cause> {
     Some(Operators::Unreadable { operator, resource, object: name, error: error.clone() }.into())
 }
 
-/// Nobody is at work who keeps the object: what its operator wrote down of it may be long past.
+/// The operator that keeps the object is not at work: its words about it may be long past.
 pub(crate) fn absent(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
     let name = keeper(object)?;
     let asked = evidence.operators.iter().find(|asked| asked.operator == name)?;
     not_at_work(evidence, asked).map(Cause::from)
 }
 
-/// Why nobody acts on the object, or on what it owns: its keepers; or the one operator whose turn it is, on what the
-/// object's deletion waits for and on its owners, too.
+/// Why nobody acts on the object, or on its dependents: its keepers; or the one operator whose turn it is, on the
+/// objects that its deletion waits for and on its owners, too.
 pub(crate) fn problem(evidence: &Evidence, object: Object<'_>, turn: Option<&str>) -> Option<Cause> {
     let others: Vec<Object<'_>> = if turn.is_some() {
         let owners = object.owners().filter_map(|owner| evidence.with_uid(owner.uid));
@@ -140,7 +141,7 @@ fn not_at_work(evidence: &Evidence, asked: &Asked) -> Option<Operators> {
     })
 }
 
-/// What the operator says itself: first that it fails, then what it cannot see, then what its key waits for.
+/// The operator's own trouble: first its failures, then the caches that fail, then the waiting of its key.
 fn said(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> Option<Operators> {
     let answer = answer(asked, object)?;
     let operator = &answer.operator;
@@ -169,8 +170,8 @@ fn is_followed(object: Object<'_>, resource: &str) -> bool {
     group == object.group() && kinds::is_of(object.kind(), resource)
 }
 
-/// Whether what a cache calls so is the object, or one that it owns or selects. Of one that the caller may not read
-/// only its name tells, which goes on from its owner's.
+/// Whether the object that a cache calls so is this one, or one that it owns or selects. Of one that the caller may
+/// not read only its name tells, which goes on from its owner's.
 fn belongs(evidence: &Evidence, (resource, called): (&str, &str), object: Object<'_>) -> bool {
     let (namespace, name) = called.split_once('/').unwrap_or(("", called));
     let is_called = |found: &Object<'_>| (found.namespace(), found.name()) == (namespace, name);

@@ -1,4 +1,4 @@
-//! What is wrong with one pod: who has to act next, and what that one last said.
+//! The trouble of one pod: the part of the cluster that has to act next, and its last words.
 //!
 //! Left out: whether the pod should be there at all.
 
@@ -33,7 +33,7 @@ pub(crate) fn is_ready(pod: Object<'_>) -> bool {
     is_active(pod) && pod.holds("Ready")
 }
 
-/// What is wrong with it; none for one that is ready or has ended well.
+/// Its trouble; none for one that is ready or has ended well.
 pub(crate) fn trouble(evidence: &Evidence, pod: Object<'_>) -> Option<Trouble> {
     if pod.text("/status/phase") == "Succeeded" || is_ready(pod) {
         return None;
@@ -142,7 +142,7 @@ fn of_container(evidence: &Evidence, pod: Object<'_>, status: Object<'_>) -> Opt
     of_preparation(evidence, pod)
 }
 
-/// A container that has ended, by what stands at `ended` about it.
+/// A container that has ended, by its state at `ended`.
 fn crashed(pod: Object<'_>, status: Object<'_>, ended: &str) -> Trouble {
     let container = status.text("/name").to_owned();
     let restarts = status.count("/restartCount");

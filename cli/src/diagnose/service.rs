@@ -1,6 +1,6 @@
-//! Whom a Service leads to, and why to nobody.
+//! The endpoints that a Service leads to, and why it has none.
 //!
-//! Left out: what happens behind a load balancer, and on the nodes.
+//! Left out: the ways behind a load balancer, and on the nodes.
 
 use shared::api::labels::Labels;
 

@@ -1,6 +1,6 @@
-//! Why what keeps pods has not the pods that it should have.
+//! Why a controller that keeps pods does not have those that it should have.
 //!
-//! Left out: what the pods are for. A `DaemonSet`'s number of pods is what its status says.
+//! Left out: the purpose of the pods. A `DaemonSet`'s number of pods is the one in its status.
 
 use std::collections::HashMap;
 use std::mem::discriminant;
@@ -22,7 +22,7 @@ pub(crate) const KINDS: [&str; 5] = ["Deployment", "ReplicaSet", "ReplicationCon
 struct Fleet<'a> {
     evidence: &'a Evidence,
     object: Object<'a>,
-    /// What owns the pods: itself, or its `ReplicaSets`.
+    /// The owners of the pods: itself, or its `ReplicaSets`.
     keepers: Vec<Object<'a>>,
     /// Those that neither end nor have ended.
     pods: Vec<Object<'a>>,
@@ -128,7 +128,7 @@ impl<'a> Fleet<'a> {
             }
             (None, _) => return None,
         };
-        // Whoever says when it is tried again is at work; what was written down may be long past.
+        // An operator that knows when it is tried again is at work; a condition or an event may be long past.
         if let Some(absent) = operators::absent(self.evidence, by).filter(|_| next_try.is_none()) {
             return Some(absent);
         }
@@ -160,8 +160,8 @@ impl<'a> Fleet<'a> {
         self.object.condition("Progressing").is_some_and(|condition| condition.reason == "ProgressDeadlineExceeded")
     }
 
-    /// The trouble that explains most, and of several that explain as much the one that most pods have. What passes by
-    /// itself is none, unless it takes too long or the next pod waits for it.
+    /// The trouble that explains most, and of several that explain as much the one that most pods have. One that passes
+    /// by itself is none, unless it takes too long or the next pod waits for it.
     fn troubled(&self) -> Option<Cause> {
         let is_short = self.there() < self.wanted;
         let is_late = self.is_late();
@@ -256,7 +256,7 @@ pub(crate) fn refusal(evidence: &Evidence, keeper: Object<'_>) -> Option<(Refusa
     failing.or_else(|| Some((Refusal::read(told(evidence, keeper)?), None)))
 }
 
-/// What people were told of it.
+/// The newest condition or event about it.
 fn told<'a>(evidence: &'a Evidence, keeper: Object<'a>) -> Option<&'a str> {
     if let Some(condition) = keeper.condition("ReplicaFailure").filter(|condition| condition.status == "True") {
         return Some(condition.message);

@@ -1,4 +1,4 @@
-//! What a takeover needs besides an operator that decides the same: judged from what was read.
+//! The conditions of a takeover besides an operator that decides the same: judged from the objects that were read.
 //!
 //! Pure. Left out: whether nodes have an image that no pod has been started from.
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
 use super::flags::{self, Flags};
-use super::roles::{self, Right};
+use super::roles::{self, Right, Role};
 use super::{Check, Level};
 use crate::diagnose::operators::controller_of;
 use crate::evidence::{Manager, Seen};
@@ -31,15 +31,21 @@ pub(super) struct Facts {
     pub(super) manager_flags: Option<Flags>,
     /// The operator's own, with their defaults.
     pub(super) own_flags: Flags,
-    /// As this version's manifest has them.
-    pub(super) rules: Vec<PolicyRule>,
-    pub(super) role: Seen<Value>,
-    pub(super) binding: Seen<Value>,
+    pub(super) roles: Vec<Bound>,
     pub(super) account: Seen<Value>,
     pub(super) deployment: Seen<Value>,
     pub(super) pods: Vec<Value>,
-    /// What a shadow has to read and the caller may not.
+    /// The rights that a shadow needs and the caller lacks.
     pub(super) denied: Vec<Right>,
+}
+
+/// One of the operator's roles.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bound {
+    /// As this version's manifest has it.
+    pub(super) wanted: Role,
+    pub(super) role: Seen<Value>,
+    pub(super) binding: Seen<Value>,
 }
 
 impl Facts {
@@ -51,7 +57,7 @@ impl Facts {
         checks
     }
 
-    /// Who runs the controller now.
+    /// Checks which program runs the controller now.
     fn runner(&self) -> Check {
         const ABOUT: &str = "lease";
         let Self { operator, namespace, now, lease, manager, .. } = self;
@@ -96,15 +102,18 @@ impl Facts {
         Check::new("rights", Level::Problem, format!("you may not {}", list(&denied)))
     }
 
-    /// The role, the account and the Deployment, where they are there.
+    /// The roles, the account and the Deployment, where they are there.
     fn installation(&self) -> Vec<Check> {
-        let parts = [&self.role, &self.binding, &self.account, &self.deployment];
-        if parts.iter().all(|part| **part == Seen::Absent) {
+        let roles = self.roles.iter().flat_map(|Bound { wanted: _, role, binding }| [role, binding]);
+        if roles.chain([&self.account, &self.deployment]).all(|part| *part == Seen::Absent) {
             let text = format!("it is not there yet: `kubectl apply -k manifests/{}`", self.operator);
             return vec![Check::new("installation", Level::Warning, text)];
         }
-        let mut checks = self.role();
-        checks.extend(self.binding());
+        let mut checks: Vec<Check> = Vec::new();
+        for bound in &self.roles {
+            checks.extend(self.role(bound));
+            checks.extend(self.binding(bound));
+        }
         let account = match self.account {
             Seen::Is(_) => None,
             Seen::Absent => Some((Level::Problem, "is not there")),
@@ -117,51 +126,42 @@ impl Facts {
         checks
     }
 
-    fn role(&self) -> Vec<Check> {
+    fn role(&self, Bound { wanted, role, binding: _ }: &Bound) -> Vec<Check> {
         const ABOUT: &str = "role";
-        let operator = &self.operator;
-        let role = match &self.role {
+        let kind = wanted.kind();
+        let called = format!("{kind} {}", wanted.place(&self.operator));
+        let role = match role {
             Seen::Is(role) => role,
-            Seen::Absent => {
-                return vec![Check::new(ABOUT, Level::Problem, format!("ClusterRole {operator} is not there"))];
-            }
-            Seen::Hidden => {
-                return vec![Check::new(ABOUT, Level::Unknown, format!("ClusterRole {operator} cannot be seen"))];
-            }
+            Seen::Absent => return vec![Check::new(ABOUT, Level::Problem, format!("{called} is not there"))],
+            Seen::Hidden => return vec![Check::new(ABOUT, Level::Unknown, format!("{called} cannot be seen"))],
         };
         let rules = role.get("rules").cloned().unwrap_or_default();
         let Ok(given) = serde_json::from_value::<Option<Vec<PolicyRule>>>(rules) else {
-            return vec![Check::new(
-                ABOUT,
-                Level::Problem,
-                format!("ClusterRole {operator} has rules that cannot be read"),
-            )];
+            return vec![Check::new(ABOUT, Level::Problem, format!("{called} has rules that cannot be read"))];
         };
         let given = given.unwrap_or_default();
         let said = |rights: Vec<Right>| rights.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let lacks = said(roles::missing(&self.rules, &given));
-        let beyond = said(roles::missing(&given, &self.rules));
+        let lacks = said(roles::missing(&wanted.rules, &given));
+        let beyond = said(roles::missing(&given, &wanted.rules));
         let mut checks = Vec::new();
         if lacks.is_empty() {
-            checks.push(Check::new(ABOUT, Level::Fine, "ClusterRole allows what this version needs"));
+            checks.push(Check::new(ABOUT, Level::Fine, format!("{kind} allows what this version needs")));
         } else {
-            checks.push(Check::new(
-                ABOUT,
-                Level::Problem,
-                format!("ClusterRole {operator} does not allow {}", list(&lacks)),
-            ));
+            checks.push(Check::new(ABOUT, Level::Problem, format!("{called} does not allow {}", list(&lacks))));
         }
         if !beyond.is_empty() {
-            let text = format!("ClusterRole {operator} allows what this version does not need: {}", list(&beyond));
+            let text = format!("{called} allows what this version does not need: {}", list(&beyond));
             checks.push(Check::new(ABOUT, Level::Warning, text));
         }
         checks
     }
 
-    fn binding(&self) -> Option<Check> {
+    fn binding(&self, Bound { wanted, role: _, binding }: &Bound) -> Option<Check> {
         let Self { operator, namespace, .. } = self;
-        let wrong = |level, how: &str| Some(Check::new("role", level, format!("ClusterRoleBinding {operator} {how}")));
-        let binding = match &self.binding {
+        let kind = wanted.kind();
+        let called = format!("{kind}Binding {}", wanted.place(operator));
+        let wrong = |level, how: &str| Some(Check::new("role", level, format!("{called} {how}")));
+        let binding = match binding {
             Seen::Is(binding) => Object(binding),
             Seen::Absent => return wrong(Level::Problem, "is not there"),
             Seen::Hidden => return wrong(Level::Unknown, "cannot be seen"),
@@ -171,10 +171,8 @@ impl Facts {
                 && (subject.text("/namespace"), subject.text("/name")) == (namespace.as_str(), operator.as_str())
         };
         if binding.text("/roleRef/name") != operator || !binding.list("/subjects").any(is_own) {
-            return wrong(
-                Level::Problem,
-                &format!("does not bind ServiceAccount {namespace}/{operator} to its ClusterRole"),
-            );
+            let how = format!("does not bind ServiceAccount {namespace}/{operator} to its {kind}");
+            return wrong(Level::Problem, &how);
         }
         None
     }

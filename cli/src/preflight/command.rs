@@ -1,6 +1,6 @@
 //! `kubectl operators preflight`: runs it, shows how far it is, and prints the answer.
 //!
-//! Left out: what it looks at.
+//! Left out: the looking itself.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -35,7 +35,7 @@ pub(crate) struct PreflightFlags {
     output: Output,
 }
 
-/// Does what the flags say.
+/// Runs a preflight with these flags.
 pub(crate) async fn command(
     flags: PreflightFlags,
     mut kubeconfig: Kubeconfig,
@@ -50,7 +50,7 @@ pub(crate) async fn command(
     let options = PreflightOptions { operators: operators(&names)?, program, kubeconfig, timeout: timeout.0, reach };
     let clock = Clock::system();
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
-    // Shadows end when what runs them is dropped.
+    // Shadows end when the future that runs them is dropped.
     let found = tokio::select! {
         found = preflight((client, auth), options, || clock.now(), &progress) => found?,
         _ = tokio::signal::ctrl_c() => bail!("interrupted: no answer"),

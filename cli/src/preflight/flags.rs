@@ -50,7 +50,7 @@ pub(crate) fn of_words<T: AsRef<str>>(words: &[T]) -> Flags {
     flags
 }
 
-/// What a shadow on another machine is given of kube-controller-manager's flags: files are not there.
+/// The flags of kube-controller-manager that a shadow on another machine gets: files are not there.
 pub(super) fn for_shadow(own: &Flags, manager: Option<&Flags>) -> Vec<String> {
     let given =
         manager.into_iter().flatten().filter(|(flag, value)| own.contains_key(*flag) && !value.starts_with('/'));

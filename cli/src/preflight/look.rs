@@ -1,4 +1,4 @@
-//! Reads what is to be checked, runs the shadows, and waits until each has come to rest.
+//! Reads the objects to be checked, runs the shadows, and waits until each has come to rest.
 //!
 //! Left out: judging.
 
@@ -20,10 +20,10 @@ use shared::api::explain::{SHADOW_PATH, ShadowReport};
 use shared::runtime::flags::KUBERNETES_VERSION;
 use tokio::time::{Instant, sleep};
 
-use super::checks::{Facts, server};
+use super::checks::{Bound, Facts, server};
 use super::documented::of_report;
 use super::flags::{self, Flags};
-use super::roles::{self, Right};
+use super::roles::{self, Right, Role};
 use super::shadows::{Launcher, Shadow};
 use super::{Answer, Inspected, Level, Preflight};
 use crate::evidence::{Manager, Seen};
@@ -35,11 +35,11 @@ use crate::read::{get, list};
 
 /// So many shadows run at a time.
 const AT_A_TIME: usize = 8;
-/// What is said of an operator that there is an answer of.
+/// The text about an operator whose shadow has answered.
 pub(super) const ANSWERED: &str = "has come to an answer";
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// What a preflight is made with.
+/// The operators, the program and the cluster of a preflight.
 pub struct PreflightOptions {
     /// The operators.
     pub operators: Vec<&'static str>,
@@ -117,7 +117,7 @@ impl Cluster {
         let checks = facts.checks();
         let denied = checks.iter().find(|check| check.about == "rights" && check.level == Level::Problem);
         let (report, failure) = if let Some(check) = denied {
-            // It would wait in vain for what it may not list.
+            // It would wait in vain for a resource that it may not list.
             (None, Some(check.text.clone()))
         } else {
             let given = flags::for_shadow(&facts.own_flags, self.manager_flags.as_ref());
@@ -142,7 +142,7 @@ impl Cluster {
         Ok(Inspected { operator, answer, report, documented, failure, checks })
     }
 
-    /// What the shadow says once everything was looked at and is at rest; or what it said last, and why that is not all.
+    /// The shadow's report once everything was looked at and is at rest; or its last report, and why that is not all.
     async fn wait(
         &self,
         operator: &'static str,
@@ -187,26 +187,20 @@ impl Cluster {
 
     async fn facts(&self, operator: &str, own_flags: Flags, now: Timestamp) -> Result<Facts> {
         let (client, namespace) = (&self.client, &self.reach.namespace);
-        let rbac = "/apis/rbac.authorization.k8s.io/v1";
-        let paths = [
-            format!("{rbac}/clusterroles/{operator}"),
-            format!("{rbac}/clusterrolebindings/{operator}"),
-            format!("/api/v1/namespaces/{namespace}/serviceaccounts/{operator}"),
-            format!("/apis/apps/v1/namespaces/{namespace}/deployments/{operator}"),
-        ];
-        let [role, binding, account, deployment] = &paths;
+        let wanted = roles::of_manifest(operator)?;
+        let needed = needed(&wanted);
+        let roles = join_all(wanted.into_iter().map(|role| bound(client, operator, role)));
+        let account = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{operator}");
+        let deployment = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{operator}");
         let of_name = format!("&labelSelector=app.kubernetes.io%2Fname%3D{operator}");
         let pods = format!("/api/v1/namespaces/{namespace}/pods");
-        let (lease, role, binding, account, deployment, pods): (Seen<Lease>, _, _, _, _, _) = tokio::join!(
+        let (lease, roles, account, deployment, pods): (Seen<Lease>, _, _, _, _) = tokio::join!(
             lease(client, namespace, operator),
-            seen(client, role),
-            seen(client, binding),
-            seen(client, account),
-            seen(client, deployment),
+            roles,
+            seen(client, &account),
+            seen(client, &deployment),
             list(client, &pods, &of_name),
         );
-        let rules = roles::of_manifest(operator)?;
-        let needed = needed(&rules);
         Ok(Facts {
             operator: operator.to_owned(),
             namespace: namespace.clone(),
@@ -216,9 +210,7 @@ impl Cluster {
             manager_flags: self.manager_flags.clone(),
             own_flags,
             denied: self.denied.iter().filter(|right| needed.contains(right)).cloned().collect(),
-            rules,
-            role,
-            binding,
+            roles,
             account,
             deployment,
             pods: pods.unwrap_or_default(),
@@ -240,20 +232,35 @@ async fn seen(client: &Client, path: &str) -> Seen<Value> {
     }
 }
 
-/// What a shadow needs of its caller: to read what the operator reads, and to ask who somebody is and what they may.
-fn needed(rules: &[k8s_openapi::api::rbac::v1::PolicyRule]) -> BTreeSet<Right> {
+/// One of an operator's roles, and what is there of it.
+async fn bound(client: &Client, operator: &str, wanted: Role) -> Bound {
+    let path = |plural: &str| {
+        let rbac = "/apis/rbac.authorization.k8s.io/v1";
+        match wanted.namespace.as_str() {
+            "" => format!("{rbac}/cluster{plural}/{operator}"),
+            namespace => format!("{rbac}/namespaces/{namespace}/{plural}/{operator}"),
+        }
+    };
+    let (role, binding) = (path("roles"), path("rolebindings"));
+    let (role, binding) = tokio::join!(seen(client, &role), seen(client, &binding));
+    Bound { wanted, role, binding }
+}
+
+/// The rights that a shadow needs of its caller: to read what the operator reads, and to review tokens and access.
+fn needed(roles: &[Role]) -> BTreeSet<Right> {
     let review = |group: &str, resource: &str| Right {
         verb: "create".to_owned(),
         group: group.to_owned(),
         resource: resource.to_owned(),
         name: String::new(),
+        namespace: String::new(),
     };
     let reviews =
         [review("authentication.k8s.io", "tokenreviews"), review("authorization.k8s.io", "subjectaccessreviews")];
-    roles::reads(rules).into_iter().chain(reviews).collect()
+    roles::reads(roles).into_iter().chain(reviews).collect()
 }
 
-/// What the caller lacks of that, for any of the operators.
+/// The rights of these that the caller lacks, for any of the operators.
 async fn denied(client: &Client, operators: &[&str]) -> Result<BTreeSet<Right>> {
     let mut all = BTreeSet::new();
     for operator in operators {
@@ -269,6 +276,7 @@ async fn denied(client: &Client, operators: &[&str]) -> Result<BTreeSet<Right>> 
             resource: of(resource),
             subresource: of(subresource),
             name: of(&right.name),
+            namespace: of(&right.namespace),
             ..ResourceAttributes::default()
         };
         let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };

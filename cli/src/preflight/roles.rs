@@ -1,16 +1,46 @@
-//! Which operators there are and what their manifests allow them, and what one set of rules allows beyond another.
+//! The operators that there are, the roles of their manifests, and the rights of one set of rules beyond another.
 //!
 //! Pure. Left out: aggregated roles, which no manifest has, and URLs that are no resources.
 
 use anyhow::{Context, Result, bail};
-use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::Value;
 
 use crate::words::nearest;
 
-/// Each operator, and its role as this version's manifest has it.
+/// Each operator, and its roles as this version's manifests have them.
 const ROLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/roles.rs"));
-/// What may come after a controller's name.
+/// The endings that may come after a controller's name.
 const SUFFIXES: [&str; 2] = ["-operator", "-controller"];
+/// The namespace of a Role that names none, as `manifests/components/namespaced` has it.
+const HOME: &str = "kube-system";
+
+/// One of an operator's roles.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Role {
+    /// The namespace of a Role; `""` for a ClusterRole.
+    pub(super) namespace: String,
+    pub(super) rules: Vec<PolicyRule>,
+}
+
+impl Role {
+    fn read(mut role: Value) -> serde_json::Result<Self> {
+        let namespace = role["metadata"]["namespace"].as_str().unwrap_or(HOME);
+        let namespace = if role["kind"] == "Role" { namespace.to_owned() } else { String::new() };
+        let rules: Option<Vec<PolicyRule>> = serde_json::from_value(role["rules"].take())?;
+        Ok(Self { namespace, rules: rules.unwrap_or_default() })
+    }
+
+    /// `ClusterRole`, or `Role`.
+    pub(super) fn kind(&self) -> &'static str {
+        if self.namespace.is_empty() { "ClusterRole" } else { "Role" }
+    }
+
+    /// An object of this name beside it, for people: `job-operator`, or `kube-public/job-operator`.
+    pub(super) fn place(&self, name: &str) -> String {
+        if self.namespace.is_empty() { name.to_owned() } else { format!("{}/{name}", self.namespace) }
+    }
+}
 
 /// The operators that are called so, with or without `-operator` or `-controller`; all of them where none is named.
 ///
@@ -39,11 +69,13 @@ pub fn operators(names: &[String]) -> Result<Vec<&'static str>> {
     Ok(found)
 }
 
-/// What this version's manifest allows an operator.
-pub(super) fn of_manifest(operator: &str) -> Result<Vec<PolicyRule>> {
+/// An operator's roles in this version's manifests.
+pub(super) fn of_manifest(operator: &str) -> Result<Vec<Role>> {
     let (_, text) = ROLES.iter().find(|(name, _)| *name == operator).context("no such operator")?;
-    let role: ClusterRole = serde_yaml::from_str(text).with_context(|| format!("read the role of {operator}"))?;
-    Ok(role.rules.unwrap_or_default())
+    let of = || format!("read the roles of {operator}");
+    let objects: Vec<Value> = serde_yaml::from_multiple(text).with_context(of)?;
+    let roles = objects.into_iter().filter(|object| object["kind"] != "RoleBinding");
+    roles.map(|role| Role::read(role).with_context(of)).collect()
 }
 
 /// One thing that a rule allows.
@@ -55,20 +87,23 @@ pub(super) struct Right {
     pub(super) resource: String,
     /// `""` where it is allowed for all names.
     pub(super) name: String,
+    /// `""` where it is allowed in all namespaces.
+    pub(super) namespace: String,
 }
 
 impl std::fmt::Display for Right {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { verb, group, resource, name } = self;
+        let Self { verb, group, resource, name, namespace } = self;
         let group = if group.is_empty() { String::new() } else { format!(".{group}") };
         let (plural, sub) = resource.split_once('/').unwrap_or((resource, ""));
         let sub = if sub.is_empty() { String::new() } else { format!("/{sub}") };
         let name = if name.is_empty() { String::new() } else { format!(" {name}") };
-        write!(f, "{verb} {plural}{group}{sub}{name}")
+        let namespace = if namespace.is_empty() { String::new() } else { format!(" in {namespace}") };
+        write!(f, "{verb} {plural}{group}{sub}{name}{namespace}")
     }
 }
 
-/// Everything that rules allow.
+/// Everything that rules allow, wherever they hold.
 pub(super) fn rights(rules: &[PolicyRule]) -> Vec<Right> {
     let mut all = Vec::new();
     for rule in rules {
@@ -78,7 +113,8 @@ pub(super) fn rights(rules: &[PolicyRule]) -> Vec<Right> {
             for resource in rule.resources.iter().flatten() {
                 for (verb, name) in rule.verbs.iter().flat_map(|verb| names.iter().map(move |name| (verb, name))) {
                     let (verb, group) = (verb.clone(), group.clone());
-                    all.push(Right { verb, group, resource: resource.clone(), name: name.clone() });
+                    let (resource, name) = (resource.clone(), name.clone());
+                    all.push(Right { verb, group, resource, name, namespace: String::new() });
                 }
             }
         }
@@ -88,14 +124,17 @@ pub(super) fn rights(rules: &[PolicyRule]) -> Vec<Right> {
     all
 }
 
-/// What a shadow needs of them: to read.
-pub(super) fn reads(rules: &[PolicyRule]) -> Vec<Right> {
-    let mut rights = rights(rules);
+/// The rights that a shadow needs of them: to read.
+pub(super) fn reads(roles: &[Role]) -> Vec<Right> {
+    let within = |Role { namespace, rules }: &Role| {
+        rights(rules).into_iter().map(|right| Right { namespace: namespace.clone(), ..right }).collect::<Vec<_>>()
+    };
+    let mut rights: Vec<Right> = roles.iter().flat_map(within).collect();
     rights.retain(|right| ["get", "list", "watch"].contains(&right.verb.as_str()));
     rights
 }
 
-/// What `wanted` allows and `given` does not.
+/// The rights that `wanted` allows and `given` does not.
 pub(super) fn missing(wanted: &[PolicyRule], given: &[PolicyRule]) -> Vec<Right> {
     let mut rights = rights(wanted);
     rights.retain(|right| !given.iter().any(|rule| allows(rule, right)));
@@ -157,10 +196,28 @@ mod tests {
         let all = operators(&[]).unwrap();
         assert!(all.len() > 10, "{all:?}");
         for operator in all {
-            let rules = of_manifest(operator).unwrap();
-            assert!(!reads(&rules).is_empty(), "{operator}");
-            assert_eq!(missing(&rules, &rules), [], "{operator}");
+            let roles = of_manifest(operator).unwrap();
+            assert!(!reads(&roles).is_empty(), "{operator}");
+            for Role { rules, namespace: _ } in roles {
+                assert_eq!(missing(&rules, &rules), [], "{operator}");
+            }
         }
+    }
+
+    #[test]
+    fn a_role_of_one_namespace_is_needed_there() {
+        let row = |role: Value, expected: &str| {
+            let role = Role::read(role).unwrap();
+            let read = reads(std::slice::from_ref(&role)).iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(format!("{} {}: {}", role.kind(), role.place("a-operator"), read.join(", ")), expected);
+        };
+        let rules = serde_json::json!([{ "verbs": ["list", "delete"], "apiGroups": [""], "resources": ["secrets"] }]);
+        let of =
+            |kind: &str, metadata: Value| serde_json::json!({ "kind": kind, "metadata": metadata, "rules": rules });
+        row(of("ClusterRole", Value::Null), "ClusterRole a-operator: list secrets");
+        row(of("Role", Value::Null), "Role kube-system/a-operator: list secrets in kube-system");
+        let there = serde_json::json!({ "namespace": "kube-public" });
+        row(of("Role", there), "Role kube-public/a-operator: list secrets in kube-public");
     }
 
     #[test]
@@ -177,6 +234,6 @@ mod tests {
             called(&["deploymnet"]),
             Err("there is no operator \"deploymnet\"; did you mean \"deployment\"?".to_owned())
         );
-        assert!(called(&["kubelet"]).unwrap_err().contains("there are cronjob-operator, "));
+        assert!(called(&["kubelet"]).unwrap_err().contains(", cronjob-operator, "));
     }
 }

@@ -16,10 +16,10 @@ use tokio::process::{Child, Command};
 
 /// The program that has all operators in it.
 const PROGRAM: &str = "operators";
-/// So much of what a shadow has logged is shown where it failed.
+/// So many lines of a shadow's log are shown where it failed.
 const LINES: usize = 3;
 
-/// What shadows are started from.
+/// The program and the kubeconfig from which shadows are started.
 pub(super) struct Launcher {
     program: PathBuf,
     kubeconfig: NamedTempFile,
@@ -42,7 +42,7 @@ impl Launcher {
         Ok(Self { program: program.unwrap_or_else(beside), kubeconfig: file })
     }
 
-    /// What an operator's `--help` says; also shows that the program is there.
+    /// The text of an operator's `--help`; also shows that the program is there.
     pub(super) async fn help(&self, operator: &str) -> Result<String> {
         let program = self.program.display();
         let output = Command::new(&self.program).args([operator, "--help"]).stdin(Stdio::null()).output().await;

@@ -94,8 +94,13 @@ fn keys_that_are_no_objects_are_counted_by_queue() {
     let text = answered(Answer::Nothing, Some(report.clone()), Vec::new()).to_string();
     assert!(text.contains(": 1 Deployment looked at"), "{text}");
     for (operator, expected) in [
+        ("certificatesigningrequest-approving-operator", ": 3 CertificateSigningRequests looked at"),
+        ("clusterrole-aggregation-operator", ": 3 ClusterRoles looked at"),
+        ("legacy-serviceaccount-token-cleaner-operator", ": 3 in queue queue looked at"),
         ("root-ca-certificate-publisher-operator", ": 3 Namespaces looked at"),
+        ("service-cidr-operator", ": 3 ServiceCIDRs looked at"),
         ("serviceaccount-operator", ": 3 Namespaces looked at"),
+        ("serviceaccount-token-operator", ": 3 Secrets looked at"),
         ("ttl-operator", ": 3 Nodes looked at"),
     ] {
         let mut report = ShadowReport { operator: operator.to_owned(), ..report.clone() };

@@ -61,6 +61,12 @@ fn looked_at(report: &ShadowReport) -> String {
     let kind = match report.operator.as_str() {
         // Their keys are not of the kind that they keep.
         "serviceaccount-operator" | "root-ca-certificate-publisher-operator" => Some("Namespace"),
+        "bootstrap-signer-operator" => Some("ConfigMap"),
+        // Others do something to its kind too.
+        "serviceaccount-token-operator" => Some("Secret"),
+        "endpoints-operator" => Some("Service"),
+        // Its key is a round.
+        "legacy-serviceaccount-token-cleaner-operator" => None,
         operator => kinds::kept_by(operator),
     };
     let said = report.looked_at.iter().map(|(queue, count)| {

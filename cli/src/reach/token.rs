@@ -1,4 +1,4 @@
-//! The token by which an operator learns who asks: the kubeconfig's own, or that of a `ServiceAccount`.
+//! The token by which an operator knows its client: the kubeconfig's own, or that of a `ServiceAccount`.
 //!
 //! Left out: client certificates, which operators don't look at, and plugins that want to talk to a person.
 
@@ -19,10 +19,10 @@ use tokio::sync::Mutex;
 
 /// Longer than any question, and the shortest that the apiserver grants.
 const SECONDS: i64 = 600;
-/// So long no other token is asked for, whatever comes of the last one: what is refused now a newer one would not help.
+/// So long no other token is asked for, also after a refusal: a newer token would be refused as well.
 const REST: SignedDuration = SignedDuration::from_secs(10);
 
-/// What operators are shown.
+/// A token that operators are shown.
 pub(crate) struct Token {
     text: String,
     /// None where it does not say so.
@@ -77,7 +77,7 @@ impl Kept {
         held.insert(next).token.clone().map_err(|error| anyhow!(error))
     }
 
-    /// What `send` comes to with the token; where that one is refused, with another one, if there is one.
+    /// The answer to `send` with the token; where that one is refused, with another one, if there is one.
     pub(crate) async fn show<T>(
         &self,
         now: Timestamp,

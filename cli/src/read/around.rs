@@ -1,6 +1,6 @@
-//! What is read around an object: its owners, what it owns, what bears on it, and what people were told.
+//! The objects that are read around an object: its owners, its dependents, others that bear on it, and the events.
 //!
-//! Left out: whole clusters. Of big lists only what belongs to the object is kept.
+//! Left out: whole clusters. Of big lists only the objects that belong to the object are kept.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ fn query(labels: Option<&Value>) -> String {
     if pairs.is_empty() { String::new() } else { format!("&labelSelector={}", pairs.join("%2C")) }
 }
 
-/// Of these, what belongs to the object of this uid, and what belongs to that in its turn.
+/// Of these, the dependents of the object of this uid, and their dependents in their turn.
 fn belonging<K: Copy>(uid: &str, mut others: Vec<(K, Vec<Value>)>) -> Vec<(K, Vec<Value>)> {
     let mut found = Vec::new();
     let mut owners = HashSet::from([uid.to_owned()]);
@@ -65,12 +65,13 @@ impl Reader<'_> {
         self.events().await;
     }
 
-    /// Lists a kind where the object lives, and keeps what `keep` says.
+    /// Lists a kind where the object lives, and keeps the objects that `keep` picks.
     async fn collect(&mut self, (api_version, kind): (&str, &str), query: &str, keep: impl Fn(Object<'_>) -> bool) {
         let Some(kind) = self.kinds.of(api_version, kind) else { return };
         let path = kind.path(&self.evidence.target.namespace, "");
         match list(self.client, &path, query).await {
             Ok(mut objects) => {
+                self.hide_rest(&kind.plural, objects.len());
                 objects.retain(|object| keep(Object(object)));
                 self.add(objects, kind);
             }
@@ -145,7 +146,7 @@ impl Reader<'_> {
         self.collect(("v1", "Pod"), "&labelSelector=batch.kubernetes.io%2Fjob-name", of_job).await;
     }
 
-    /// Whatever belongs to the object, at any depth: of any kind, as only owner references tell.
+    /// Reads all dependents of the object, at any depth: of any kind, as only owner references tell.
     async fn dependents(&mut self, object: Object<'_>) {
         let in_namespace = !object.namespace().is_empty();
         let kinds = self.kinds.0.iter().filter(|kind| kind.is_listable && kind.kind != "Event");
@@ -155,7 +156,10 @@ impl Reader<'_> {
         let mut others = Vec::new();
         for (kind, objects) in join_all(lists).await {
             match objects {
-                Ok(objects) => others.push((kind, objects)),
+                Ok(objects) => {
+                    self.hide_rest(&kind.plural, objects.len());
+                    others.push((kind, objects));
+                }
                 Err(error) => self.hide(&kind.plural, &error),
             }
         }
@@ -195,7 +199,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The events of the object, of its owners, of what it owns but pods, and of pods that something is wrong with.
+    /// The events of the object, of its owners, of its dependents but pods, and of pods that something is wrong with.
     async fn events(&mut self) {
         let Some(kind) = self.kinds.of("v1", "Event") else { return };
         let Some(object) = self.evidence.object() else { return };
@@ -203,7 +207,7 @@ impl Reader<'_> {
         let owners = object.owners().filter_map(|owner| self.evidence.with_uid(owner.uid));
         let about = std::iter::once(object).chain(owners).chain(own).chain(self.troubled());
         let uids: Vec<String> = about.take(EVENTS_MAX).map(|about| about.uid().to_owned()).collect();
-        // Those of what has no namespace are in the default one.
+        // Those of an object without a namespace are in the default one.
         let namespace = if object.namespace().is_empty() { "default" } else { object.namespace() };
         let (client, path) = (self.client, kind.path(namespace, ""));
         let lists = uids

@@ -1,4 +1,4 @@
-//! Finds the operators that act on what was read, and asks each about what is its.
+//! Finds the operators that act on the objects that were read, and asks each about its own.
 //!
 //! Left out: operators that act on a whole cluster and have nothing to say of one object.
 
@@ -47,7 +47,7 @@ pub(crate) async fn manager_pod(client: &Client) -> (Seen<Lease>, Option<Value>)
     (lease, pod)
 }
 
-/// What the containers of a pod are started with.
+/// The commands and arguments of a pod's containers.
 pub(crate) fn command(pod: Object<'_>) -> Vec<String> {
     let words = |container: Object<'_>| {
         let args = container.texts("/args");

@@ -17,7 +17,7 @@ use crate::reach::Reach;
 use crate::read::asked::ask;
 use crate::read::{list, why_not};
 
-/// What an answer names is asked about in turn, so many times.
+/// Objects that an answer names are asked about in turn, so many times.
 const ROUNDS: usize = 4;
 /// So many objects each operator is asked about.
 const OBJECTS_MAX: usize = 16;
@@ -34,7 +34,7 @@ struct Gatherer<'a> {
     asked: Questions,
 }
 
-/// Adds what operators say to the evidence, until they name nothing new.
+/// Adds the operators' answers to the evidence, until they name nothing new.
 pub(crate) async fn follow(client: &Client, reach: &Reach, kinds: &Kinds, evidence: &mut Evidence) {
     let mut gatherer = Gatherer { client, kinds, evidence, asked: Questions::new() };
     gatherer.services().await;
@@ -51,7 +51,7 @@ pub(crate) async fn follow(client: &Client, reach: &Reach, kinds: &Kinds, eviden
 }
 
 impl Gatherer<'_> {
-    /// The Services that select one of the pods: what leads to them is on no owner reference.
+    /// The Services that select one of the pods: no owner reference leads to them.
     async fn services(&mut self) {
         let Some(kind) = self.kinds.of("v1", "Service") else { return };
         if self.evidence.object().is_none_or(|object| object.kind() == "Service") {
@@ -77,14 +77,14 @@ impl Gatherer<'_> {
         }
     }
 
-    /// What answers have named.
+    /// The objects that answers have named.
     fn named(&self) -> Vec<&Version> {
         let answers = self.evidence.operators.iter().flat_map(|asked| &asked.answers);
         let decisions = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.last);
         decisions.flat_map(|decision| decision.wrote.iter().chain(&decision.cause)).collect()
     }
 
-    /// Whom to ask about what, of all that nobody was asked about yet.
+    /// The questions about all objects that nobody was asked about yet.
     fn questions(&mut self) -> Questions {
         let mut objects: Vec<(String, String, String)> = Vec::new();
         let services = self.evidence.of_kind("Service");
@@ -172,7 +172,14 @@ mod tests {
 
     #[test]
     fn nodes_are_asked_about_and_pods_are_not() {
-        assert_eq!(whom_to_ask("", "Node"), ["ttl-operator", "pod-garbage-collector-operator"]);
+        let of_nodes = [
+            "ttl-operator",
+            "pod-garbage-collector-operator",
+            "taint-eviction-operator",
+            "node-ipam-operator",
+            "node-lifecycle-operator",
+        ];
+        assert_eq!(whom_to_ask("", "Node"), of_nodes);
         assert_eq!(whom_to_ask("apps", "Deployment"), ["deployment-operator"]);
         assert_eq!(whom_to_ask("", "Pod"), [""; 0]);
     }

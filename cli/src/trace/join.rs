@@ -71,8 +71,8 @@ fn is_same(a: &Version, b: &Version) -> bool {
 }
 
 impl<'a> Sync<'a> {
-    /// What it has changed. A write that changes nothing is answered with the version that was there, which may be the
-    /// one that led to the sync.
+    /// The versions that it has written. A write that changes nothing is answered with the version that was there, and
+    /// that may be the one that led to the sync.
     fn wrote(self) -> impl Iterator<Item = &'a Version> {
         let cause = self.decision.cause.as_ref();
         let is_older =
@@ -139,7 +139,7 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// Who changed the object last, before this time.
+    /// The last writer of the object before this time.
     fn writer(&self, version: &Version, before: Timestamp) -> Option<Writer> {
         let object = self.object(version)?;
         let entries = object.list("/metadata/managedFields");

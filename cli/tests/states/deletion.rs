@@ -1,4 +1,4 @@
-//! What is deleted and still there, and what has no owner.
+//! Objects that are deleted and still there, and objects without their owner.
 
 use cli::cause::State::{InProgress, Stuck};
 use cli::evidence::{Evidence, Seen};
@@ -42,7 +42,7 @@ fn namespaces() -> Vec<Row> {
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
     );
     let blind = operator(namespace(&json!([])), "namespace-operator", |asked| asked.lease = Seen::Absent);
-    // What stands in its status is of before.
+    // The conditions in its status are old.
     let left = operator(namespace(&json!([content, held])), "namespace-operator", |asked| asked.lease = lease("", -2));
     let died = operator(namespace(&json!([unknown])), "namespace-operator", |asked| asked.lease = lease("op-0_1", -60));
     vec![

@@ -57,7 +57,7 @@ fn at_work() -> Vec<Row> {
         ),
         row(told, Stuck, "web: both deployment-operator and kube-controller-manager's deployment-controller act on it"),
         row(theirs, InProgress, "web: 1 of 2 pods are ready, 1 there"),
-        // What is at rest needs nobody.
+        // An object at rest needs nobody.
         row(
             operator(
                 evidence([vec![deployment(3, &json!({})), replica_set(3, &json!({}))], pods(3)].concat()),
@@ -157,7 +157,7 @@ fn waiting() -> Vec<Row> {
             Stuck,
             "web: replicaset-operator failed 4 times in a row, next try in 12 s: etcdserver: request timed out",
         ),
-        // What it fails with comes before what it does not see.
+        // The operator's failure comes before the cache that it cannot fill.
         row(
             said(|said| {
                 said.caches[0].failing = Some("connection refused".to_owned());

@@ -136,7 +136,7 @@ pub(crate) fn event(about: &str, reason: &str, message: &str, seconds: i64) -> V
     object("v1", "Event", &format!("{about}.{reason}"), &rest)
 }
 
-/// What was read about the first of these objects; both of its operators are at work and have nothing to say.
+/// The evidence about the first of these objects; both of its operators are at work and have nothing to say.
 pub(crate) fn evidence(objects: Vec<Value>) -> Evidence {
     let text = |pointer: &str| objects[0].pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (group, version) = match text("/apiVersion").split_once('/') {

@@ -1,4 +1,4 @@
-//! What keeps pods.
+//! The states of controllers that keep pods.
 
 use cli::cause::State::{AtRest, InProgress, Stuck};
 use cli::evidence::{Evidence, Seen};

@@ -1,4 +1,4 @@
-//! What the apiserver counts itself: the watches it holds open, and what it sends to those who read.
+//! The apiserver's own counts: the watches that it holds open, and the bytes that it sends to readers.
 //! Left out: answers to writes, whose size it does not count.
 
 use anyhow::{Context, Result};
@@ -9,8 +9,8 @@ use kube::Client;
 pub(super) struct Counts {
     /// Watches that are open now, whoever reads them.
     pub(super) watches: f64,
-    /// What has been sent to readers since its start. Lists of one namespace are not counted: these are the benchmark's
-    /// own looks at how far a step has come.
+    /// The bytes sent to readers since its start. Lists of one namespace are not counted: these are the benchmark's own
+    /// looks at how far a step has come.
     pub(super) sent_bytes: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What the apiserver's audit log tells: who asked for what, how often, and how long after what caused it.
+//! The requests in the apiserver's audit log: their senders, their number, and their delay after their cause.
 //! Left out: reads of the log while requests are under way; a step is over before it is read.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,8 +62,8 @@ pub(super) fn since(log: &Path, position: u64) -> Result<Vec<Request>> {
     Ok(requests)
 }
 
-/// Who lists and watches for all controllers of kube-controller-manager. It writes as well, but nothing that a controller
-/// decides, such as tokens of the controllers' own accounts.
+/// The account that lists and watches for all controllers of kube-controller-manager. It writes as well, such as tokens
+/// of the controllers' own accounts, but none of their decisions.
 const SHARED_READER: &str = "system:kube-controller-manager";
 
 /// Where the accounts of operators and of kube-controller-manager's controllers are.

@@ -1,5 +1,5 @@
-//! Who is measured: how each is started, stopped and weighed.
-//! Left out: what it has to do, which is [`super::steps`]'.
+//! The contestants: how each is started, stopped and weighed.
+//! Left out: their work, which is [`super::steps`]'.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, ControllerManager, Part};
 use crate::operator::{ALL_IN_ONE, Operator, OperatorSpec, upstream_controller};
 use crate::usage::Usage;
 
-/// Who is measured.
+/// One of the sides that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contestant {
     /// The operators, as they come.
@@ -175,7 +175,7 @@ impl Running {
         }
     }
 
-    /// What each of its processes has used, by name. Those that have not started have used nothing.
+    /// The usage of each of its processes, by name. Those that have not started have used nothing.
     pub(super) fn usage(&self, cluster: &Cluster) -> Result<BTreeMap<String, Usage>> {
         match &self.processes {
             Processes::Stopped(_) => Ok(BTreeMap::new()),

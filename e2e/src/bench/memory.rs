@@ -1,6 +1,6 @@
-//! What all operators need together: each in its own small program, and each in a process of the program of all.
+//! The memory of all operators together: each in its own small program, and each in a process of the program of all.
 //!
-//! Pages that several processes map count once in the sum of their PSS, so that is what is compared.
+//! Pages that several processes map count once in the sum of their PSS, so the sums are compared.
 //! Left out: kube-controller-manager, and any work but following: the other sets measure that.
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_secs(20);
 const DEADLINE: Duration = Duration::from_secs(600);
 const PODS_OF_EACH: i32 = 500;
 
-/// What to measure.
+/// The programs to measure, and the objects that they follow.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MemoryOptions {
     #[command(flatten)]

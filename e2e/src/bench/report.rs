@@ -17,7 +17,7 @@ use super::contestant::Contestant;
 use super::steps::{About, Figures, Measured};
 use crate::usage::Usage;
 
-/// What stands below this line is written by people.
+/// The text below this line is written by people.
 const NOTES: &str = "## Notes";
 
 /// How many operators a sentence can name.
@@ -213,7 +213,7 @@ fn median(all: &[&Figures]) -> Option<Figures> {
     })
 }
 
-/// What one process used, each figure's own median.
+/// The usage of one process, each figure's own median.
 fn median_of(name: &str, all: &[&Figures]) -> Option<Usage> {
     let used: Vec<Usage> = all.iter().filter_map(|one| one.each.get(name).copied()).collect();
     Some(Usage {

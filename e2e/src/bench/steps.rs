@@ -1,5 +1,5 @@
-//! What a set of steps is made of: a bench to work at, and the measuring of one step. Each set is a module below: what its
-//! page says of it, and its steps in turn, with what is made ready before and cleared away after them unmeasured.
+//! The parts of a set of steps: a bench to work at, and the measuring of one step. Each set is a module below: the
+//! texts of its page, and its steps in turn. Objects are made before them and cleared away after them, unmeasured.
 //! Left out: medians and ratios, which are the report's.
 
 pub(super) mod all;
@@ -61,14 +61,14 @@ pub(super) struct About {
     pub(super) page: &'static str,
     /// How to measure it again.
     pub(super) command: String,
-    /// What is to be reached, where the page shows that and what each operator costs.
+    /// The targets, where the page shows them and the costs of each operator.
     pub(super) targets: Option<Targets>,
 }
 
-/// What is to be reached beside kube-controller-manager at 2,000 qps.
+/// The targets beside kube-controller-manager at 2,000 qps.
 pub(super) struct Targets {
     pub(super) ratios: &'static [Target],
-    /// What one operator may cost, in the words of the page.
+    /// The target for one operator, in the words of the page.
     pub(super) each: &'static str,
 }
 
@@ -111,12 +111,12 @@ pub(super) struct Measured {
     pub(super) figures: Figures,
 }
 
-/// What one step took.
+/// The costs of one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Figures {
     pub(super) took: Duration,
     pub(super) cpu: Duration,
-    /// What the apiserver and etcd have used meanwhile, whoever it was for.
+    /// The CPU time of the apiserver and etcd meanwhile, also for other clients.
     pub(super) apiserver_cpu: Duration,
     pub(super) peak_bytes: u64,
     /// At its end: the operators' pages, those that several share in proportion, or all of kube-controller-manager's.
@@ -124,9 +124,9 @@ pub(super) struct Figures {
     pub(super) anonymous_bytes: u64,
     /// How many watches the contestant had open at its end.
     pub(super) watches: f64,
-    /// What the apiserver has sent meanwhile, whoever it was for.
+    /// The bytes that the apiserver has sent meanwhile, also to other clients.
     pub(super) sent_bytes: f64,
-    /// What of it each process has used, by name.
+    /// The usage of each process, by name.
     pub(super) each: BTreeMap<String, Usage>,
     pub(super) requests: BTreeMap<String, u64>,
     /// Sorted.
@@ -331,7 +331,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What each process has used since `before`; its memory is that of now.
+/// The CPU time of each process since `before`; its memory is that of now.
 fn spent(before: &BTreeMap<String, Usage>, mut after: BTreeMap<String, Usage>) -> BTreeMap<String, Usage> {
     for (name, usage) in &mut after {
         usage.cpu = usage.cpu.saturating_sub(before.get(name).map_or(Duration::ZERO, |usage| usage.cpu));

@@ -1,5 +1,6 @@
 //! The nodes of a local cluster: objects that kwok plays the kubelet for.
-//! Left out: node addresses and pod ranges of their own; pods get addresses out of one range for all nodes.
+//! Left out: addresses and pod ranges of their own. Pods of nodes to which no controller gives a CIDR get addresses out
+//! of one range.
 
 use std::time::Duration;
 

@@ -9,12 +9,13 @@ use anyhow::{Context, Result};
 use super::run_dir::RunDir;
 use super::{ClusterOptions, ControllerManager};
 use crate::kubeconfig::{self, Credentials};
+use crate::operator::{NODE_CIDR_FLAGS, signing_flags};
 use crate::pki::Pki;
 use crate::ports;
 use crate::process::Program;
 use crate::tools::{Tool, Tools};
 
-/// What kwok is told: how it runs, and the stages of nodes and pods.
+/// The configuration of kwok: how it runs, and the stages of nodes and pods.
 const KWOK_CONFIG: [(&str, &str); 3] = [
     ("config.yaml", include_str!("../../kwok/config.yaml")),
     ("node.yaml", include_str!("../../kwok/node.yaml")),
@@ -124,7 +125,7 @@ impl Parts {
         *self.controller_manager.lock().unwrap_or_else(PoisonError::into_inner) = controller_manager;
     }
 
-    /// What to run for `part`.
+    /// The program of `part`, with its flags.
     pub(super) fn program(&self, part: Part) -> Program {
         let log = self.logs.iter().find(|(of, _)| *of == part).map(|(_, log)| log.clone()).unwrap_or_default();
         let args = match part {
@@ -168,7 +169,7 @@ impl Parts {
             flag("client-ca-file", self.pki.join("ca.crt").display()),
             flag("service-account-key-file", self.pki.join("sa.pub").display()),
             flag("service-account-signing-key-file", self.pki.join("sa.key").display()),
-            // What tells kube-scheduler and kube-controller-manager whom to believe; no front proxy runs.
+            // By these, kube-scheduler and kube-controller-manager know whom to believe; no front proxy runs.
             flag("requestheader-client-ca-file", self.pki.join("ca.crt").display()),
             "--requestheader-allowed-names=front-proxy".to_owned(),
             "--requestheader-username-headers=X-Remote-User".to_owned(),
@@ -199,16 +200,16 @@ impl Parts {
             flag("controllers", &controller_manager.controllers),
             "--use-service-account-credentials".to_owned(),
             flag("root-ca-file", self.pki.join("ca.crt").display()),
-            flag("cluster-signing-cert-file", self.pki.join("ca.crt").display()),
-            flag("cluster-signing-key-file", self.pki.join("ca.key").display()),
             flag("service-account-private-key-file", self.pki.join("sa.key").display()),
         ]);
+        args.extend(NODE_CIDR_FLAGS.map(str::to_owned));
+        args.extend(signing_flags(&self.pki));
         args.extend(controller_manager.flags.iter().cloned());
         args
     }
 
-    /// What kube-scheduler and kube-controller-manager have in common. The limits are beyond what this machine can do:
-    /// a throttled client would be measured instead of the controllers.
+    /// The flags that kube-scheduler and kube-controller-manager have in common. The limits are beyond this machine's
+    /// power: a throttled client would be measured instead of the controllers.
     fn client_flags(&self, user: &str, port: u16) -> Vec<String> {
         let kubeconfig = self.kubeconfig(user);
         vec![

@@ -48,7 +48,7 @@ impl Seen {
     }
 }
 
-/// What becomes of a request after a hook.
+/// The fate of a request after a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As if nothing had been.
@@ -60,7 +60,7 @@ pub enum Verdict {
 /// A piece of the test that runs while the request waits.
 pub type Hook = Arc<dyn Fn(Seen) -> BoxFuture<'static, Verdict> + Send + Sync>;
 
-/// What happens to a request.
+/// The proxy's treatment of a request.
 #[derive(Clone)]
 pub enum Action {
     /// It is forwarded, but later.
@@ -217,7 +217,7 @@ impl Rules {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// What is to be done with `seen`.
+    /// The action of the first rule that fires on `seen`.
     pub(super) fn action(&self, seen: &Seen) -> Option<Action> {
         let mut rules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rules.iter_mut().find_map(|rule| rule.fires(seen).then(|| rule.action.clone()))

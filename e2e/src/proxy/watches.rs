@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use super::forward::Body;
 use super::rules::Pattern;
 
-/// What a watch is told.
+/// A test's order to a watch.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
     Freeze,
@@ -81,7 +81,7 @@ struct Watch {
     lines: bool,
     /// The beginning of an event whose end has not come yet.
     partial: BytesMut,
-    /// What may leave, and when.
+    /// Events on hold, each with the time at which it may leave.
     held: VecDeque<(Instant, Bytes)>,
     frozen: bool,
     delay: Duration,
@@ -115,7 +115,7 @@ impl Watch {
         }
     }
 
-    /// What leaves next; none at the end.
+    /// The next event that leaves; none at the end.
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             let due = self.held.front().map(|(at, _)| *at).filter(|_| !self.frozen);
@@ -126,7 +126,7 @@ impl Watch {
                 return None;
             }
             tokio::select! {
-                // What a test has said holds for whatever the apiserver writes afterwards.
+                // An order of the test holds for everything that the apiserver writes afterwards.
                 biased;
                 command = self.commands.recv() => {
                     if let Err(cut) = self.obey(command.unwrap_or(Command::Cut)) {

@@ -1,4 +1,4 @@
-//! What goes wrong around an operator: clashing objects, a vanishing namespace, an absent apiserver, bad credentials.
+//! Trouble around an operator: clashing objects, a vanishing namespace, an absent apiserver, bad credentials.
 
 use std::process::Output;
 

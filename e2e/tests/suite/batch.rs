@@ -62,7 +62,7 @@ pub(crate) fn exiting(job: Value, code: u8) -> Value {
     behaving(job, &becomes, &format!("exit {code}"))
 }
 
-/// What kwok goes by, and what a real node does.
+/// The Job with annotations for kwok, and a script that does the same on a real node.
 pub(crate) fn behaving(mut job: Value, annotations: &Value, script: &str) -> Value {
     let template = &mut job["spec"]["template"];
     template["metadata"]["annotations"] = annotations.clone();
@@ -105,7 +105,7 @@ async fn failed(scene: &Scene, job: &str, reason: &str) -> Result<JobStatus> {
     Ok(status)
 }
 
-/// What is true of every Job that is over: nothing is left to count, and no pod keeps the finalizer.
+/// Checks a Job that is over: nothing is left to count, and no pod keeps the finalizer.
 async fn settled(scene: &Scene, job: &str) -> Result<JobStatus> {
     let status = status(scene, job).await?;
     let uncounted = status.uncounted_terminated_pods.clone().unwrap_or_default();

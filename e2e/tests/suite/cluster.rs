@@ -1,6 +1,6 @@
-//! What a cluster needs before and after its workloads: namespaces begin and end, owners take their dependents along, and
-//! pods go that nobody ends.
-//! Left out: what workloads and Services need meanwhile.
+//! A cluster's needs before and after its workloads: namespaces begin and end, owners take their dependents along, and
+//! pods go that nobody ends; and nodes get their CIDRs.
+//! Left out: the needs of workloads and Services meanwhile.
 
 mod begin;
 mod deletion;
@@ -8,7 +8,9 @@ mod faults;
 mod kinds;
 mod lists;
 mod namespaces;
+mod node_cidrs;
 mod owners;
 mod pods;
+mod taints;
 mod takeover;
 mod tree;

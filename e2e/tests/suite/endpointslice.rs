@@ -57,7 +57,7 @@ fn endpoints(slices: &[EndpointSlice]) -> Result<BTreeMap<String, &Endpoint>> {
     Ok(endpoints)
 }
 
-/// What the conditions of each endpoint say: ready, serving, terminating; `?` where they do not say.
+/// The conditions of each endpoint: ready, serving, terminating; `?` where one is not set.
 fn conditions(slices: &[EndpointSlice]) -> Result<Vec<String>> {
     let letter = |condition: Option<bool>, letter: &'static str| match condition {
         Some(true) => letter,

@@ -1,6 +1,6 @@
-//! What an operator answers about an object, over the wire: to whom, and what.
+//! An operator's answer about an object, over the wire: its content, and the clients that may ask for it.
 //!
-//! Left out: what each controller's reasons are, which its own tests show, and causes across operators.
+//! Left out: the reasons of each controller, which its own tests show, and causes across operators.
 
 use anyhow::{Context, Result, bail, ensure};
 use e2e::cluster::ClusterOptions;

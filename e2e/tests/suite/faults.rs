@@ -12,6 +12,7 @@ mod kills;
 mod lost_answers;
 mod outages;
 mod refusals;
+mod sets;
 mod stale_caches;
 mod timers;
 mod undecodable;

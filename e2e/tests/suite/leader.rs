@@ -19,7 +19,7 @@ use crate::support::{DEADLINE, Scene, template, with_cluster};
 
 const OPERATOR: &str = "replicaset-operator";
 const LEASE: Duration = Duration::from_secs(3);
-/// What taking over may cost besides waiting.
+/// The time that a takeover may cost besides waiting.
 const GRACE: Duration = Duration::from_secs(1);
 
 async fn holder(scene: &Scene) -> Result<String> {

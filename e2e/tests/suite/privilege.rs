@@ -17,10 +17,11 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::support::clusters::{manifests, spec};
+use crate::support::objects::is_active;
 use crate::support::scene::Namespaced;
 use crate::support::{DEADLINE, Scene, on_shared_cluster, operators, start_operators, template, with_cluster};
 
-/// What an operator does from beginning to end.
+/// The work of an operator from beginning to end.
 struct Life {
     operator: &'static str,
     /// The other operators without which it could not.
@@ -46,7 +47,7 @@ async fn relabel<K: Namespaced>(scene: &Scene, name: &str, app: &str) -> Result<
 }
 
 /// The life of a ReplicaSet or a ReplicationController: adopting, releasing, creating, deleting, being refused for long
-/// enough that one event is counted up.
+/// enough that one event is counted up, and a pod that its node rejects.
 async fn live_as<K: Namespaced>(scene: &Scene, set: &Value) -> Result<()> {
     let (kind, app) = (K::kind(&()), set["metadata"]["name"].as_str().unwrap_or_default().to_owned());
     let mut orphan = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": app, "labels": {"app": app}}});
@@ -73,7 +74,33 @@ async fn live_as<K: Namespaced>(scene: &Scene, set: &Value) -> Result<()> {
             Ok(())
         })
         .await?;
-    scene.kubectl("delete resourcequota/none").await.map(drop)
+    scene.kubectl("delete resourcequota/none").await?;
+    reject_a_pod::<K>(scene, &app).await
+}
+
+/// A node ends one of these pods, which have not started, as a kubelet does that does not admit it.
+async fn reject_a_pod<K: Namespaced>(scene: &Scene, app: &str) -> Result<()> {
+    let waiting = json!({"metadata": {"annotations": {"pods.e2e/becomes": "never-started"}}});
+    scene.patch::<K>(app, &json!({"spec": {"replicas": 5, "template": waiting}})).await?;
+    let pods = async || scene.list::<Pod>(&format!("app={app}")).await;
+    let rejected = scene
+        .wait_until("a pod that a node has taken and not started", DEADLINE, async || {
+            let is_waiting = |pod: &Pod| {
+                let status = pod.status.clone().unwrap_or_default();
+                status.start_time.is_some() && status.phase.as_deref() == Some("Pending")
+            };
+            pods().await?.into_iter().find(is_waiting).context("there is none")
+        })
+        .await?;
+    let status = json!({"phase": "Failed", "reason": "OutOfcpu", "containerStatuses": null});
+    scene.patch_status::<Pod>(&rejected.name_any(), &json!({"status": status})).await?;
+    scene
+        .wait_until("another pod has come in its place", DEADLINE, async || {
+            let active = pods().await?.iter().filter(|pod| is_active(pod)).count();
+            ensure!(active == 5, "{active} pods");
+            Ok(())
+        })
+        .await
 }
 
 /// Everyone's second replica: only who stands by watches the Lease.

@@ -12,7 +12,7 @@ use crate::support::objects::is_ready;
 use crate::support::scene::Namespaced;
 use crate::support::{DEADLINE, Scene, on_shared_cluster, template, uid, without_kubelets};
 
-/// What both kinds have in common.
+/// The methods and fields that ReplicaSets and ReplicationControllers share.
 trait Replicas: Namespaced {
     const API_VERSION: &'static str;
     const RESOURCE: &'static str;
@@ -83,7 +83,7 @@ async fn number_of_pods(scene: &Scene, app: &str, number: usize) -> Result<Vec<P
         .await
 }
 
-/// What a ReplicaFailure condition says; none if there is none.
+/// The ReplicaFailure condition; none if there is none.
 async fn failure<K: Replicas + serde::Serialize>(scene: &Scene, name: &str) -> Result<Option<Value>> {
     let seen = serde_json::to_value(scene.fetch::<K>(name).await?)?;
     let conditions = seen["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -302,4 +302,50 @@ fn pods_that_fail_are_replaced() -> Result<()> {
             })
             .await
     })
+}
+
+/// When the pods of an app were created, in order.
+async fn creations(scene: &Scene, app: &str) -> Result<Vec<i64>> {
+    let pods: Vec<Pod> = scene.list(&format!("app={app}")).await?;
+    let created = pods.iter().filter_map(|pod| Some(pod.metadata.creation_timestamp.as_ref()?.0.as_second()));
+    let mut created: Vec<i64> = created.collect();
+    created.sort_unstable();
+    Ok(created)
+}
+
+/// Rejected pods stay until somebody cleans up, so they show how often there was another one.
+async fn waits_for_nodes_that_reject<K: Replicas + serde::Serialize>(scene: &Scene) -> Result<()> {
+    let mut set = K::make("rejected", 3);
+    set["spec"]["template"]["metadata"]["annotations"] = json!({"pods.e2e/becomes": "refused"});
+    scene.apply(&set).await?;
+    let created = scene
+        .wait_until("12 pods were rejected", DEADLINE, async || {
+            let created = creations(scene, "rejected").await?;
+            ensure!(created.len() >= 12, "{created:?}");
+            Ok(created)
+        })
+        .await?;
+    // Delays of one second and of two, and whole seconds.
+    assert!(created[11] - created[0] >= 2, "{created:?}");
+    let events = scene.told("RejectedPodBackoff").await?;
+    assert_eq!(events.len(), 1, "{events:?}");
+
+    scene.apply(&K::make("welcome", 3)).await?;
+    ready::<K>(scene, "welcome", 3).await?;
+    let welcome = json!({"metadata": {"annotations": {"pods.e2e/becomes": null}}});
+    scene.patch::<K>("rejected", &json!({"spec": {"template": welcome}})).await?;
+    ready::<K>(scene, "rejected", 3).await?;
+    let made = creations(scene, "rejected").await?.len();
+    assert!(made <= 40, "{made} pods");
+    Ok(())
+}
+
+#[test]
+fn a_replica_set_waits_for_nodes_that_reject_its_pods() -> Result<()> {
+    without_kubelets(async |scene| waits_for_nodes_that_reject::<ReplicaSet>(scene).await)
+}
+
+#[test]
+fn a_replication_controller_waits_for_nodes_that_reject_its_pods() -> Result<()> {
+    without_kubelets(async |scene| waits_for_nodes_that_reject::<ReplicationController>(scene).await)
 }

@@ -1,7 +1,7 @@
 //! Operators as shadows beside kube-controller-manager: they write nothing, and find nothing to write where it has done
 //! its work.
 //!
-//! What differs on purpose is named one by one. Left out: which operator decides what, which other tests show.
+//! Intended differences are named one by one. Left out: the decisions of each operator, which other tests show.
 
 mod objects;
 
@@ -13,7 +13,7 @@ use futures::future::try_join_all;
 use futures::try_join;
 use http::StatusCode;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use serde::Deserialize;
@@ -30,7 +30,7 @@ const BUSY: [&str; 4] =
 /// The verbs that change nothing.
 const READS: [&str; 3] = ["get", "list", "watch"];
 
-/// What a shadow answers at `/debug/shadow`, as far as these tests read it.
+/// A shadow's answer at `/debug/shadow`, as far as these tests read it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -95,13 +95,22 @@ async fn start_shadows(scene: &Scene) -> Result<Vec<Operator>> {
         Ok::<_, anyhow::Error>(shadow)
     }))
     .await?;
-    let roles: Api<ClusterRole> = Api::all(scene.client.clone());
     for name in operators() {
-        let rules = roles.get(name).await?.rules.unwrap_or_default();
+        let rules = rules(scene, name).await?;
         let writes = rules.iter().flat_map(|rule| &rule.verbs).find(|verb| !READS.contains(&verb.as_str()));
         ensure!(!rules.is_empty() && writes.is_none(), "the shadow of {name} may {writes:?}: {rules:?}");
     }
     Ok(shadows)
+}
+
+/// All that an operator may do, in its namespaces and everywhere.
+async fn rules(scene: &Scene, name: &str) -> Result<Vec<PolicyRule>> {
+    let of_operator = ListParams::default().labels(&format!("app.kubernetes.io/name={name}"));
+    let everywhere = Api::<ClusterRole>::all(scene.client.clone()).list(&of_operator).await?;
+    let within = Api::<Role>::all(scene.client.clone()).list(&of_operator).await?;
+    let rules =
+        everywhere.items.into_iter().map(|role| role.rules).chain(within.items.into_iter().map(|role| role.rules));
+    Ok(rules.flatten().flatten().collect())
 }
 
 /// An overlay of the operator's manifests with that component.
@@ -121,7 +130,7 @@ async fn report(shadow: &Operator, token: &str) -> Result<Report> {
     serde_json::from_str(&body).with_context(|| format!("{}: {body}", shadow.name()))
 }
 
-/// What all shadows have found, once everything has come to rest.
+/// The reports of all shadows, once everything has come to rest.
 async fn at_rest(scene: &Scene, shadows: &[Operator], token: &str) -> Result<Vec<Report>> {
     scene
         .wait_until("every shadow has looked at everything at rest", 2 * DEADLINE, async || {
@@ -171,7 +180,7 @@ fn shadows_of_every_life_write_nothing_and_agree_with_what_is_left() -> Result<(
         let token = debug_token(scene).await?;
         let shadows = start_shadows(scene).await?;
         privilege::live_every_life(scene).await?;
-        // What upstream looks at in rounds of 20 seconds, such as nodes out of service, is seen earlier here.
+        // Objects that upstream looks at in rounds of 20 seconds, such as nodes out of service, are seen earlier here.
         scene
             .wait_until("a takeover would write nothing", 2 * DEADLINE, async || {
                 check_agreement(&at_rest(scene, &shadows, &token).await?)

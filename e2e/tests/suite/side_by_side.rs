@@ -5,6 +5,7 @@
 //! which is each implementation's own.
 
 pub(crate) mod batch;
+mod statefulset;
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
@@ -19,7 +20,7 @@ use crate::support::objects::{condition, revision};
 use crate::support::scene::Namespaced;
 use crate::support::{DEADLINE, Scene, deployment, operators, start_operators, template, with_cluster};
 
-/// What differs between any two runs.
+/// The fields that differ between any two runs.
 const MASKED: [&str; 15] = [
     "uid",
     "resourceVersion",
@@ -119,6 +120,10 @@ async fn events(scene: &Scene, of_controllers: &[&str]) -> Result<Vec<String>> {
         }
         let about = &event.involved_object;
         let message = without_names(event.message.as_deref().unwrap_or_default(), scene, &pods);
+        // Somebody else was faster, which may happen to either.
+        if message.contains("the object has been modified") {
+            continue;
+        }
         // "Created pod: web-5c6f8-x7k2p": the last five letters are random.
         let message = match message.split_once(" pod: ").and_then(|(_, pod)| pod.rsplit_once('-')) {
             Some((_, random)) => message.trim_end_matches(random).to_owned(),

@@ -1,4 +1,4 @@
-//! What a test is written with.
+//! The tools with which tests are written.
 
 pub(crate) mod behind;
 pub(crate) mod clusters;
@@ -6,10 +6,11 @@ mod dump;
 mod kubelet;
 pub(crate) mod objects;
 mod quota;
+pub(crate) mod requests;
 pub(crate) mod sampler;
 pub(crate) mod scene;
 pub(crate) mod webhook;
 
 pub(crate) use clusters::{operators, start_operators, with_cluster};
-pub(crate) use objects::{deployment, image, template, uid};
+pub(crate) use objects::{deployment, image, stateful_set, template, uid};
 pub(crate) use scene::{DEADLINE, Scene, on_shared_cluster, without_kubelets};

@@ -3,13 +3,15 @@
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::upstream_controller;
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::support::scene::Namespaced;
-use crate::support::{DEADLINE, Scene, deployment, operators, start_operators, template, with_cluster};
+use crate::support::{
+    DEADLINE, Scene, deployment, operators, start_operators, stateful_set, template, uid, with_cluster,
+};
 
 /// Kind, name and resourceVersion of everything there is in a namespace: equal if nobody has written anything.
 async fn versions(scene: &Scene) -> Result<Vec<String>> {
@@ -24,11 +26,13 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
     let mut all = of::<Deployment>(scene).await?;
     all.extend(of::<ReplicaSet>(scene).await?);
     all.extend(of::<ReplicationController>(scene).await?);
+    all.extend(of::<StatefulSet>(scene).await?);
+    all.extend(of::<ControllerRevision>(scene).await?);
     all.extend(of::<Pod>(scene).await?);
     Ok(all)
 }
 
-/// Finished work of all three kinds, which has nothing to gain from anybody.
+/// Finished work of three kinds, which has nothing to gain from anybody.
 async fn finish_some_work(scene: &Scene) -> Result<()> {
     let controller = json!({
         "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "plain"},
@@ -41,7 +45,7 @@ async fn finish_some_work(scene: &Scene) -> Result<()> {
     scene.rolled_out("web").await
 }
 
-/// What there is once the last status has been written: the one that no longer counts a pod as terminating.
+/// The objects once the last status has been written: the one that no longer counts a pod as terminating.
 async fn finished(scene: &Scene) -> Result<Vec<String>> {
     scene
         .wait_until("all is quiet", DEADLINE, async || {
@@ -103,6 +107,84 @@ fn controllers_change_hands_in_the_middle_of_a_rollout_and_back() -> Result<()> 
         assert_eq!(versions(scene).await?, finished, "what the operators left was not what upstream expects");
         let sets: Vec<ReplicaSet> = moves.list("app=moving").await?;
         assert_eq!(sets.len(), 3, "one ReplicaSet a template, whoever made it");
+        Ok(())
+    })
+}
+
+/// Waits until so many of the StatefulSet's pods are updated, and all are ready.
+async fn settled(scene: &Scene, name: &str, updated: i32) -> Result<()> {
+    scene
+        .wait_until(&format!("{updated} pods of {name} are updated"), DEADLINE, async || {
+            let set: StatefulSet = scene.fetch(name).await?;
+            let status = set.status.unwrap_or_default();
+            let is_seen = status.observed_generation == set.metadata.generation;
+            let is_ready = status.ready_replicas == Some(status.replicas);
+            ensure!(is_seen && is_ready && status.updated_replicas == Some(updated), "{status:?}");
+            Ok(())
+        })
+        .await
+}
+
+/// Begins an update of the six pods above the partition, and returns in its middle.
+async fn update_half(scene: &Scene, step: u32) -> Result<()> {
+    let annotations = json!({"metadata": {"annotations": {"step": step.to_string()}}});
+    scene.patch::<StatefulSet>("moving", &json!({"spec": {"template": annotations}})).await?;
+    scene
+        .wait_until("the update is in its middle", DEADLINE, async || {
+            let moving: StatefulSet = scene.fetch("moving").await?;
+            let status = moving.status.unwrap_or_default();
+            let updated = status.updated_replicas.unwrap_or(0);
+            let is_seen = status.observed_generation == moving.metadata.generation;
+            ensure!(is_seen && (1..5).contains(&updated), "{status:?}");
+            Ok(())
+        })
+        .await
+}
+
+/// The uids of the pods below the partition, which no update may touch.
+async fn kept(scene: &Scene) -> Result<Vec<String>> {
+    let mut uids = Vec::new();
+    for name in ["moving-0", "moving-1"] {
+        uids.push(uid(&scene.fetch::<Pod>(name).await?));
+    }
+    Ok(uids)
+}
+
+#[test]
+fn a_stateful_set_changes_hands_in_the_middle_of_a_partitioned_update_and_back() -> Result<()> {
+    with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
+        let rest = ControllerManager::without(["statefulset-operator"].map(upstream_controller));
+        let moves = scene.beside("moves").await?;
+        let partition = json!({"updateStrategy": {"rollingUpdate": {"partition": 2}}});
+        let mut moving = stateful_set("moving", 8, &partition);
+        moving["spec"]["template"]["metadata"]["annotations"] =
+            json!({"pods.e2e/becomes": "ready-later", "pods.e2e/after": "500ms"});
+        moves.apply(&moving).await?;
+        scene.apply(&stateful_set("web", 2, &json!({}))).await?;
+        settled(scene, "web", 2).await?;
+        scene.kubectl("set env statefulset/web STEP=2").await?;
+        settled(scene, "web", 2).await?;
+        settled(&moves, "moving", 8).await?;
+        let (finished, kept_pods) = (versions(scene).await?, kept(&moves).await?);
+
+        update_half(&moves, 2).await?;
+        scene.cluster.stop_controller_manager().await?;
+        scene.cluster.start_controller_manager(rest).await?;
+        let mut operators = start_operators(&scene.cluster, ["statefulset-operator"]).await?;
+        settled(&moves, "moving", 6).await?;
+        assert_eq!(versions(scene).await?, finished, "the operator wrote what needed no write");
+
+        update_half(&moves, 3).await?;
+        for operator in &mut operators {
+            operator.terminate().await?;
+        }
+        scene.cluster.stop_controller_manager().await?;
+        scene.cluster.start_controller_manager(ControllerManager::all()).await?;
+        settled(&moves, "moving", 6).await?;
+        assert_eq!(versions(scene).await?, finished, "what the operator left was not what upstream expects");
+        assert_eq!(kept(&moves).await?, kept_pods, "a pod below the partition was replaced");
+        let revisions: Vec<ControllerRevision> = moves.list("app=moving").await?;
+        assert_eq!(revisions.len(), 3, "one revision a template, whoever made it");
         Ok(())
     })
 }

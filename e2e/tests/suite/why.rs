@@ -1,11 +1,13 @@
-//! What `kubectl operators why` says first of objects that got stuck: a table of states, each made on a real apiserver.
+//! The first lines of `kubectl operators why` about objects that got stuck: a table of states, each made on a real
+//! apiserver.
 //!
 //! A row is a state and its first line; it has a namespace of its own, and the rows of a family are played side by side.
-//! docs/why.md shows the same table. Left out: evidence that no cluster gives within a minute, such as a cache that heard
-//! nothing for three; those rows are in `cli/tests/states`.
+//! docs/why.md shows the same table. Left out: evidence that no cluster gives at will; those rows are in
+//! `cli/tests/states`.
 
 mod batch;
 mod deletion;
+mod minutes;
 mod operators;
 mod pattern;
 mod pods;
@@ -37,9 +39,9 @@ type Make = for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, Result<()>>;
 
 /// One state.
 struct Row {
-    /// What is the matter, in the words of who knows it.
+    /// The trouble, in the words of a person who knows it.
     state: &'static str,
-    /// Whom one asks about; `*` stands for the namespace.
+    /// The object that one asks about; `*` stands for the namespace.
     object: &'static str,
     /// The first line, see [`pattern`].
     line: &'static str,
@@ -59,14 +61,23 @@ impl Row {
 
     /// Waits until the first line is the expected one.
     async fn says(&self, scene: &Scene, session: &Session) -> Result<Diagnosis> {
-        let object = self.object.replace('*', &scene.namespace);
-        scene
-            .wait_until(&format!("{}: {object} says {:?}", self.state, self.line), DEADLINE, async || {
-                let found = session.why(std::slice::from_ref(&object), &scene.namespace).await?;
-                ensure!(pattern::fits(self.line, &found.summary), "{found}");
-                Ok(found)
-            })
-            .await
+        scene.wait_until(&self.expected(scene), DEADLINE, async || self.ask(scene, session).await).await
+    }
+
+    /// The answer, if its first line is the expected one.
+    async fn ask(&self, scene: &Scene, session: &Session) -> Result<Diagnosis> {
+        let found = session.why(&[self.about(scene)], &scene.namespace).await?;
+        ensure!(pattern::fits(self.line, &found.summary), "{found}");
+        Ok(found)
+    }
+
+    fn about(&self, scene: &Scene) -> String {
+        self.object.replace('*', &scene.namespace)
+    }
+
+    /// The state that a test waits for, in words.
+    fn expected(&self, scene: &Scene) -> String {
+        format!("{}: {} says {:?}", self.state, self.about(scene), self.line)
     }
 }
 
@@ -74,7 +85,7 @@ impl Row {
 async fn session<'a>(scene: &Scene, ports: impl IntoIterator<Item = (&'a str, u16)>) -> Result<Session> {
     let cluster = &scene.cluster;
     cluster.install(&manifests("viewer")).await?;
-    // Nobody aggregates the ClusterRole `view` here, which is what the account has elsewhere.
+    // Rows ask about kinds of all sorts; the account's own role names the most common ones.
     let role = json!({"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "e2e-viewer"}});
     let rules = json!({"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]}]});
     scene.apply(&with(role.clone(), &rules)).await?;
@@ -145,7 +156,8 @@ fn becoming(what: &str) -> Value {
 fn all() -> Vec<Row> {
     let families =
         [workloads::rows(), pods::rows(), batch::rows(), services::rows(), deletion::rows(), operators::rows()];
-    families.into_iter().flatten().collect()
+    // Last, as the page says.
+    families.into_iter().flatten().chain(minutes::rows()).collect()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a schedule means: robfig/cron's own answers, clock changes and leap days, and a naive evaluator beside ours.
+//! The meaning of schedules: robfig/cron's own answers, clock changes and leap days, and a naive evaluator beside ours.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 

@@ -30,7 +30,7 @@ fn with_last_run(cron_job: &ObjectBuilder, last: Option<Timestamp>) -> Observed 
     Observed { cron_job: cron_job.build::<CronJob>(), jobs: Vec::new(), missing: BTreeSet::new(), edited_at: None }
 }
 
-/// What a CronJob starts from its creation until `end`, and after how many syncs. Each of its Jobs is gone at once.
+/// The runs of a CronJob from its creation until `end`, and the number of syncs. Each of its Jobs is gone at once.
 fn runs(cron_job: &ObjectBuilder, from: &str, end: &str) -> (Vec<Timestamp>, usize) {
     let (mut now, end) = (at(from), at(end));
     let cron_job = cron_job.clone().created(now);

@@ -1,4 +1,4 @@
-//! What one sync does: upstream's own cases, and what must hold for every plan.
+//! The plan of one sync: upstream's own cases, and the properties of every plan.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -423,7 +423,7 @@ fn the_status_follows_from_what_was_done() {
     assert_eq!(status_of(&observed(&known, jobs), &Outcome::default()), "unchanged");
 }
 
-/// What the apiserver would hold after a plan in which nothing fails.
+/// The state in the apiserver after a plan in which nothing fails.
 fn applied(state: &Observed, plan: &Plan) -> Observed {
     let Plan { cleanup, leave, notices: _, run, reason: _, next: _ } = plan;
     let mut outcome = Outcome { left: leave.iter().map(|leave| leave.uid).collect(), ..Outcome::default() };

@@ -1,4 +1,4 @@
-//! What is due and when to look again: upstream's tables.
+//! The due run, and the time of the next look: upstream's tables.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::controllers::endpoints::changes::service_changed;
 use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -23,7 +24,7 @@ use crate::metrics::{EndpointSliceMetrics, results};
 use crate::objects::Service;
 use crate::observe::{Caches, Informers};
 use crate::plan::{Config, Plan, plan};
-use changes::{is_of_zones, service_changed, zones_changed};
+use changes::{is_of_zones, zones_changed};
 use zones::ZonesController;
 
 /// A Service that fails is not looked at again for a second: one change of it may be many writes.

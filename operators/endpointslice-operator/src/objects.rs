@@ -4,10 +4,10 @@
 
 pub mod endpoint_slice;
 pub mod node;
-pub mod pod;
 pub mod service;
 
 use shared::api::resource::Resource;
+pub use shared::controllers::endpoints::pod;
 
 pub use endpoint_slice::{AddressType, Conditions, Endpoint, EndpointPort, EndpointSlice, Hints, Target};
 pub use node::Node;
@@ -24,12 +24,12 @@ pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";
 
 /// Keys of labels.
 pub mod labels {
+    pub use shared::controllers::endpoints::HEADLESS;
+
     /// On a slice: the name of its Service.
     pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
     /// On a slice: who writes it.
     pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-    /// On a slice: its Service has no IP of its own.
-    pub const HEADLESS: &str = "service.kubernetes.io/headless";
     /// On a node: its zone.
     pub const ZONE: &str = "topology.kubernetes.io/zone";
     /// On a node that takes no ordinary pods.
@@ -45,8 +45,8 @@ pub mod labels {
 
 /// Keys of annotations.
 pub mod annotations {
-    /// On a slice: when what its last write answers to happened.
-    pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+    pub use shared::controllers::endpoints::TRIGGER_TIME;
+
     /// On a Service: whether endpoints are spread over zones by hints.
     pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
     /// The same, as it was called before; it counts first.

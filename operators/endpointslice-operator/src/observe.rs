@@ -3,16 +3,15 @@
 //! Left out: the apiserver. All of it comes from caches, which have seen this Service's own writes.
 
 pub mod tracker;
-pub mod trigger_time_tracker;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shared::api::intern::Text;
-use shared::api::labels::Labels;
 use shared::api::object::Key;
-use shared::api::pod::LIVE;
 use shared::api::time::Time;
+use shared::controllers::endpoints::select::ServicePods;
+pub use shared::controllers::endpoints::trigger_time_tracker;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
@@ -63,12 +62,8 @@ impl Observed {
 pub struct Caches {
     /// All Services.
     pub services: Arc<Cache<Service>>,
-    /// The Services by one pair of their selectors.
-    pub services_by_selector: IndexId,
-    /// The pods that have an IP and have not ended.
-    pub pods: Arc<Cache<Pod>>,
-    /// The pods by their namespace.
-    pub pods_by_namespace: IndexId,
+    /// The Services, and the pods that they select.
+    pub service_pods: ServicePods<Service>,
     /// All nodes.
     pub nodes: Arc<Cache<Node>>,
     /// The slices that this controller manages.
@@ -91,37 +86,19 @@ fn service_value(service: &Key) -> IndexValue {
     IndexValue::Text(Text::new(service.as_str()))
 }
 
-/// The value under which the Services are found that select by this label: each by the first of its labels.
-fn selector_value(namespace: &str, key: &str, value: &str) -> IndexValue {
-    IndexValue::Text(Text::new(&format!("{namespace}/{key}={value}")))
-}
-
-/// The value under which a Service is found by a pod that it selects.
-fn first_of_selector(service: &Service) -> Option<IndexValue> {
-    let (key, value) = service.selector.as_ref()?.iter().next()?;
-    Some(selector_value(service.metadata.namespace(), key, value))
-}
-
 impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
-        let mut services = InformerBuilder::<Service>::new();
-        let services_by_selector =
-            services.index(|service, emit| first_of_selector(service).into_iter().for_each(emit));
-        // Other pods are endpoints of nothing: see `Pod::is_listed`.
-        let mut pods = InformerBuilder::<Pod>::new().fields(format!("status.podIP!=,{LIVE}"));
-        let pods_by_namespace = pods.index_by_namespace();
+        let (service_pods, services, pods) = ServicePods::new();
         // Slices of other managers need not be known.
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(format!("{}={MANAGED_BY}", labels::MANAGED_BY));
         let endpoint_slices_by_service =
             slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service_value(service))));
-        let (services, pods, endpoint_slices) = (services.build(), pods.build(), slices.build());
+        let endpoint_slices = slices.build();
         let nodes = InformerBuilder::<Node>::new().build();
         let caches = Self {
             services: services.cache(),
-            services_by_selector,
-            pods: pods.cache(),
-            pods_by_namespace,
+            service_pods,
             nodes: nodes.cache(),
             endpoint_slices: endpoint_slices.cache(),
             endpoint_slices_by_service,
@@ -136,7 +113,7 @@ impl Caches {
         let Some(selector) = service.selects().cloned() else {
             return Some(Observed::only(service));
         };
-        let pods = self.selected(key.namespace(), &selector);
+        let pods = self.service_pods.selected(key.namespace(), &selector);
         let state = Arc::new(ServiceState::of(&service, &pods));
         let zones = service.metadata.annotations.is_auto.then(|| self.zones()).flatten();
         Some(Observed {
@@ -149,13 +126,6 @@ impl Caches {
             pods,
             zones,
         })
-    }
-
-    fn selected(&self, namespace: &str, selector: &Labels) -> Vec<Arc<Pod>> {
-        let namespace = IndexValue::Text(Text::new(namespace));
-        let mut pods = self.pods.by_index(self.pods_by_namespace, &namespace);
-        pods.retain(|pod| pod.metadata.labels.contains_all(selector));
-        pods
     }
 
     fn zones_of_nodes(&self, pods: &[Arc<Pod>]) -> BTreeMap<Text, Option<Text>> {
@@ -186,18 +156,5 @@ impl Caches {
     /// The shares of the zones, computed from the nodes.
     pub(crate) fn zones_by_nodes(&self) -> Option<Arc<ZoneRatios>> {
         zone_ratios(self.nodes.all().iter().map(|node| &**node)).map(Arc::new)
-    }
-
-    /// The Services that select a pod with these labels.
-    ///
-    /// Upstream: `getServicesForPod`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`, which looks at every
-    /// Service of the namespace.
-    pub(crate) fn selecting(&self, namespace: &str, labels: &Labels) -> Vec<Arc<Service>> {
-        let candidates = labels.iter().flat_map(|(key, value)| {
-            self.services.by_index(self.services_by_selector, &selector_value(namespace, key, value))
-        });
-        let selects =
-            |service: &Arc<Service>| service.selector.as_ref().is_some_and(|selector| labels.contains_all(selector));
-        candidates.filter(selects).collect()
     }
 }

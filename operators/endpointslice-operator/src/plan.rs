@@ -19,6 +19,7 @@ use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::{Key, ResourceVersion, Uid};
 use shared::api::time::Time;
+use shared::controllers::endpoints::label_changes;
 use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::events::EventType;
 
@@ -251,7 +252,7 @@ impl Update {
     fn of(Draft { base, ports, endpoints, relabels }: Draft<'_>, labels: &Labels) -> Option<Self> {
         let base = base?;
         let own = &base.metadata.labels;
-        let labels = if relabels { difference(own, labels) } else { BTreeMap::new() };
+        let labels = if relabels { label_changes(own, labels) } else { BTreeMap::new() };
         let ports = Some(ports).filter(|ports| **ports != *base.ports).map(Cow::into_owned);
         let endpoints = Some(endpoints).filter(|endpoints| **endpoints != *base.endpoints);
         if labels.is_empty() && ports.is_none() && endpoints.is_none() {
@@ -263,13 +264,6 @@ impl Update {
             (base.metadata.key.clone(), base.metadata.uid, base.metadata.resource_version);
         Some(Self { key, uid, resource_version, labels, ports, endpoints, changes })
     }
-}
-
-fn difference(own: &Labels, wanted: &Labels) -> BTreeMap<Text, Option<Text>> {
-    let set = wanted.iter().filter(|(key, value)| own.get(key) != Some(value));
-    let set = set.map(|(key, value)| (Text::new(key), Some(Text::new(value))));
-    let removed = own.iter().filter(|(key, _)| wanted.get(key).is_none()).map(|(key, _)| (Text::new(key), None));
-    set.chain(removed).collect()
 }
 
 impl Changes {

@@ -96,7 +96,8 @@ fn start(server: &Server) -> Running {
     Running::start::<EndpointSliceOperator>(server, &FLAGS)
 }
 
-/// What nobody needs: a Service without a selector, one that is but another name, a pod, a node and a slice.
+/// Adds objects that need no sync: a Service without a selector, one that is but another name, a pod, a node and a
+/// slice.
 fn add_what_needs_nothing(server: &Server) {
     server.add(&object("v1", "Service", "kubernetes").set(&["spec"], json!({ "clusterIP": "10.0.0.1" })));
     let name = json!({ "type": "ExternalName", "externalName": "example.org", "selector": { "app": "web" } });

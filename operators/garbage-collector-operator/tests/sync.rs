@@ -29,7 +29,7 @@ fn add_dependents(server: &Server) {
     server.add(&object("v1", "ConfigMap", "free"));
 }
 
-/// What a deletion leaves that waits for the collector.
+/// Deletes the owner as far as the server does: a finalizer waits for the collector.
 fn delete_with(server: &Server, finalizer: &str) {
     server.change("replicasets", "default/owner", |owner| {
         owner["metadata"]["finalizers"] = json!([finalizer]);
@@ -167,7 +167,7 @@ fn what_is_served_is_asked_for_again_within_seconds() {
     });
 }
 
-/// What is decided about an object now, and why; who asks changes nothing.
+/// The decision about an object now, and its reason; the question changes nothing.
 #[track_caller]
 fn now(server: &Server, running: &Running, path: &str) -> (String, Value) {
     let requests = server.requests();

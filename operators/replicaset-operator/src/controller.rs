@@ -26,7 +26,7 @@ impl Operator for ReplicaSetOperator {
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("replicaset", Backoff::default());
         let metrics = ReplicaSetMetrics::register(setup.metrics());
-        let controller = ReplicaController::<ReplicaSet, _>::new(setup, &queue, metrics);
+        let controller = ReplicaController::<ReplicaSet, _>::new(setup, &queue, metrics, flags.rejected_pod_backoff);
         setup.work(Arc::new(controller), &queue, flags.concurrent_replicaset_syncs);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use shared::api::explain::{Decision, KeyState, Outcome, Role, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::replicas::ReplicaKind;
-use shared::testing::running::Step::Do;
+use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{survives_kills, test};
 use shared::testing::{ObjectBuilder, object};
 
@@ -36,6 +36,40 @@ fn survives_a_kill_before_any_write() {
         assert_eq!(server.keys("pods").len(), 2);
         assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["readyReplicas"], 2);
     });
+}
+
+/// A kill forgets the back-off: then they come sooner.
+#[test]
+fn rejected_pods_survive_a_kill_before_any_write() {
+    test(async {
+        let life = [
+            Do(|server| KIND.add(server, 3)),
+            Do(|server| server.reject_pods("OutOfcpu")),
+            Do(|server| server.reject_pods("OutOfcpu")),
+            Pass(Duration::from_secs(10)),
+            Do(Server::run_pods),
+        ];
+        let server = survives_kills::<ReplicaSetOperator>(&[], &life).await;
+        assert_eq!(server.keys("pods").len(), 9);
+        assert!((4..=6).contains(&server.count("get pods")), "each round is looked at once");
+        assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["readyReplicas"], 3);
+    });
+}
+
+#[test]
+fn rejected_pods_are_replaced_with_back_off_unless_a_flag_says_otherwise() {
+    test(async {
+        let made = KIND.pods_of_a_minute_of_rejections::<ReplicaSetOperator>(&[]).await;
+        assert!((12..=40).contains(&made), "{made} pods");
+        let flag = "--rejected-pod-backoff=false";
+        let made = KIND.pods_of_a_third_of_a_minute_of_rejections::<ReplicaSetOperator>(&[flag]).await;
+        assert!(made > 500, "{made} pods");
+    });
+}
+
+#[test]
+fn only_rejected_pods_wait() {
+    test(KIND.only_rejected_pods_wait::<ReplicaSetOperator>());
 }
 
 #[test]
@@ -122,6 +156,40 @@ fn why_says_what_failed_what_would_be_done_now_and_when_it_is_tried_again() {
         assert!(standing.failures > 0 && standing.next_try.is_some_and(|at| at > why.time), "{why}");
         assert_eq!(running.why("/apis/apps/v1/namespaces/default/replicasets/web").keys[0].now, *now);
         assert_eq!(server.requests().len(), asked, "an answer costs no request");
+    });
+}
+
+#[test]
+fn pods_that_cannot_be_read_hold_nothing_back() {
+    test(async {
+        let server = Server::new();
+        let running = KIND.start_beside_another::<ReplicaSetOperator>(&server).await;
+        server.on("get", "pods").answer(403, "Forbidden", "no");
+        KIND.add(&server, 1);
+        for made in 1..8 {
+            running.at_rest().await;
+            assert_eq!(server.count("create pods"), made);
+            server.reject_pods("OutOfcpu");
+        }
+    });
+}
+
+#[test]
+fn why_says_that_replacements_of_rejected_pods_wait() {
+    test(async {
+        let server = Server::new();
+        let running = KIND.start_beside_another::<ReplicaSetOperator>(&server).await;
+        KIND.add(&server, 3);
+        for _ in 0..2 {
+            running.at_rest().await;
+            server.reject_pods("OutOfcpu");
+        }
+        running.at_rest().await;
+        let why = running.why("/apis/apps/v1/namespaces/default/replicasets/web");
+        let [KeyState { now, last, .. }] = &why.keys[..] else { panic!("{why}") };
+        assert!(now[0].text.starts_with("nothing (0 of 3 active; 3 held back for 1s until 2026-"), "{why}");
+        let is_read = |decision: &Decision| decision.stages[0].text.starts_with("read pods that have ended (web-");
+        assert!(last.iter().any(is_read), "{why}");
     });
 }
 

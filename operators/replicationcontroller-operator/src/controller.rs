@@ -24,7 +24,8 @@ impl Operator for ReplicationControllerOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue("replicationmanager", Backoff::default());
-        let controller = ReplicaController::<ReplicationController, _>::new(setup, &queue, ());
+        let backoff = flags.rejected_pod_backoff;
+        let controller = ReplicaController::<ReplicationController, _>::new(setup, &queue, (), backoff);
         setup.work(Arc::new(controller), &queue, flags.concurrent_rc_syncs);
     }
 }

@@ -1,4 +1,5 @@
-//! What of a `ReplicationController` is its own. What it shares with ReplicaSets is tested in the replicaset-operator.
+//! The decisions in which a `ReplicationController` differs. Those that it shares with ReplicaSets are tested in the
+//! replicaset-operator.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ fn own(name: &str) -> ObjectBuilder {
 
 fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<ReplicationController> {
     let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
-    Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None }
+    let (rejections, ended) = Default::default();
+    Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None, rejections, ended }
 }
 
 #[track_caller]

@@ -1,10 +1,12 @@
 //! The operator as it is, against an apiserver in the test's process: its informers, its sync, its writes.
 
+use std::time::Duration;
+
 use replicationcontroller_operator::controller::ReplicationControllerOperator;
 use serde_json::json;
 use shared::testing::apiserver::Server;
 use shared::testing::replicas::ReplicaKind;
-use shared::testing::running::Step::Do;
+use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{survives_kills, test};
 use shared::testing::{ObjectBuilder, object};
 
@@ -33,6 +35,40 @@ fn survives_a_kill_before_any_write() {
         assert_eq!(server.keys("pods").len(), 2);
         assert_eq!(server.get("replicationcontrollers", KEY).unwrap()["status"]["readyReplicas"], 2);
     });
+}
+
+/// A kill forgets the back-off: then they come sooner.
+#[test]
+fn rejected_pods_survive_a_kill_before_any_write() {
+    test(async {
+        let life = [
+            Do(|server| KIND.add(server, 3)),
+            Do(|server| server.reject_pods("OutOfcpu")),
+            Do(|server| server.reject_pods("OutOfcpu")),
+            Pass(Duration::from_secs(10)),
+            Do(Server::run_pods),
+        ];
+        let server = survives_kills::<ReplicationControllerOperator>(&[], &life).await;
+        assert_eq!(server.keys("pods").len(), 9);
+        assert!((4..=6).contains(&server.count("get pods")), "each round is looked at once");
+        assert_eq!(server.get("replicationcontrollers", KEY).unwrap()["status"]["readyReplicas"], 3);
+    });
+}
+
+#[test]
+fn rejected_pods_are_replaced_with_back_off_unless_a_flag_says_otherwise() {
+    test(async {
+        let made = KIND.pods_of_a_minute_of_rejections::<ReplicationControllerOperator>(&[]).await;
+        assert!((12..=40).contains(&made), "{made} pods");
+        let flag = "--rejected-pod-backoff=false";
+        let made = KIND.pods_of_a_third_of_a_minute_of_rejections::<ReplicationControllerOperator>(&[flag]).await;
+        assert!(made > 500, "{made} pods");
+    });
+}
+
+#[test]
+fn only_rejected_pods_wait() {
+    test(KIND.only_rejected_pods_wait::<ReplicationControllerOperator>());
 }
 
 #[test]

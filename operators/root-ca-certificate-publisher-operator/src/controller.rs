@@ -7,24 +7,19 @@ mod changes;
 use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
-use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::NAMESPACES;
-use shared::runtime::cache::Progress;
-use shared::runtime::client::load_ca;
+use shared::controllers::root_ca::RootCa;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, first_stage};
-use shared::runtime::flags::SharedFlags;
-use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::queue::{Backoff, Cause};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
-use tokio::sync::watch;
 
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::SyncMetrics;
 use crate::objects::{CONFIG_MAPS, ROOT_CA_CONFIG_MAP};
-use crate::observe::root_ca::{RootCa, RootCaFile};
 use crate::observe::{Caches, Informers, live_config_map};
 use crate::plan::{plan, plan_live_read};
 
@@ -52,12 +47,14 @@ impl Operator for RootCaCertificatePublisherOperator {
         config_maps.on_change(effects.of(&caches, Caches::config_map_changed));
         setup.watch(namespaces);
         setup.watch(config_maps);
-        let file = flags.root_ca_file.0.clone();
-        let ca = file.as_ref().map(|file| file.ca.clone()).or_else(|| own_ca(setup.flags()));
-        let root_ca = Arc::new(RootCa::new(ca));
-        if let Some(file) = file {
-            follow(setup, file, &root_ca, &caches, queue.clone());
-        }
+        // Without any CA nothing is published, and each namespace's decision says so.
+        let root_ca = RootCa::of_flags(&flags.root_ca_file, setup.flags());
+        let (publishing, syncing) = (Arc::clone(&caches), queue.clone());
+        root_ca.follow_flags(&flags.root_ca_file, setup, move || {
+            for namespace in publishing.root_ca_changed() {
+                syncing.add(&namespace, Cause::Event);
+            }
+        });
         let controller = PublisherController {
             caches,
             root_ca,
@@ -68,25 +65,6 @@ impl Operator for RootCaCertificatePublisherOperator {
         };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
-}
-
-/// Follows the file, and enqueues all namespaces when it has changed.
-fn follow(setup: &mut Setup, file: RootCaFile, root_ca: &Arc<RootCa>, caches: &Arc<Caches>, queue: Queue) {
-    let (root_ca, caches) = (Arc::clone(root_ca), Arc::clone(caches));
-    let changed = move || caches.root_ca_changed().iter().for_each(|namespace| queue.add(namespace, Cause::Event));
-    // The CA that was read with the flags is there already.
-    let (_, ready) = watch::channel(Progress { synced: true, ..Progress::default() });
-    setup.run("root-ca-file", ready, async move { root_ca.follow(file, changed).await });
-}
-
-/// The CA by which this process verifies the apiserver. Without any nothing is published, and each namespace's decision
-/// says so.
-fn own_ca(flags: &SharedFlags) -> Option<Text> {
-    let loaded = load_ca(flags.kubeconfig(), flags.master());
-    if let Err(error) = &loaded {
-        tracing::warn!(%error, "cannot read the CA that verifies the apiserver");
-    }
-    loaded.ok().flatten().map(|ca| Text::new(&ca))
 }
 
 /// Syncs namespaces.

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::Meta;
-use shared::api::resource::Resource;
 
 pub use shared::api::namespace::Namespace;
+pub use shared::api::resource::CONFIG_MAPS;
 
 /// The ConfigMap that every namespace has. Upstream: `RootCACertConfigMapName`.
 pub const ROOT_CA_CONFIG_MAP: &str = "kube-root-ca.crt";
@@ -22,9 +22,6 @@ pub const DESCRIPTION_ANNOTATION: &str = "kubernetes.io/description";
 pub const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
     endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
     distributions of Kubernetes clusters.";
-
-/// `v1` `ConfigMap`.
-pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
 
 /// A ConfigMap called [`ROOT_CA_CONFIG_MAP`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]

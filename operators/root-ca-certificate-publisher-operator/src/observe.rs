@@ -1,8 +1,6 @@
 //! Reads what is to be known of one namespace: from the caches, and its ConfigMap anew where that one is wrong.
 //!
-//! Left out: reading the CA, which is [`root_ca`]'s.
-
-pub mod root_ca;
+//! Left out: reading the CA, which is [`shared::controllers::root_ca`]'s.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is done about a namespace's ConfigMap: upstream's cases, and what holds for every ConfigMap.
+//! The plan for a namespace's ConfigMap: upstream's cases, and the properties of every ConfigMap.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn check(config_map: Option<&ObjectBuilder>, expected: &str) {
     assert_eq!(plan(&observed(config_map)).to_string(), expected);
 }
 
-/// What is written where this is there.
+/// The update of this ConfigMap, if it needs one.
 fn updated(config_map: &ObjectBuilder) -> Option<Value> {
     match plan(&observed(Some(config_map))) {
         Plan::Update { wrong: _, body } => Some(body),

@@ -1,4 +1,4 @@
-//! What the process is told and tells: its flag, and upstream's metrics.
+//! The process's flag, and upstream's metrics.
 
 #![expect(clippy::unwrap_used, clippy::unwrap_in_result, reason = "a fixture that does not hold is a broken test")]
 

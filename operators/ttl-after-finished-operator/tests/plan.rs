@@ -29,7 +29,7 @@ fn check(job: &ObjectBuilder, expected: &str) {
     let job: Arc<Job> = job.build();
     let decided = plan(&Observed { job: Arc::clone(&job) }, NOW);
     assert_eq!(decided.to_string(), expected);
-    // Whatever wakes a key must be worth a sync, and the other way round.
+    // A Job that wakes its key must be worth a sync, and the other way round.
     let is_kept = matches!(decided, Plan::Keep(_)) && !expected.contains("nobody knows");
     assert_eq!(is_of_interest(&job), !is_kept, "{expected}");
 }

@@ -51,7 +51,7 @@ fn a_node_is_annotated_unless_it_says_what_is_right() {
     check(&annotated("60"), 501, "annotate 30 (has 60, nodes: 501)");
     check(&node("a").annotation("a", "b"), 1, "annotate 0 (has none, nodes: 1)");
     check(&node("a").set(&["metadata", "annotations"], json!(null)), 1, "annotate 0 (has none, nodes: 1)");
-    // Whatever Go's strconv.Atoi reads is a number.
+    // All texts that Go's strconv.Atoi reads are numbers.
     for zero in ["0", "+0", "-0", "000"] {
         check(&annotated(zero), 1, "keep (has 0, nodes: 1)");
     }

@@ -25,7 +25,7 @@ fn ttl(server: &Server, name: &str) -> Value {
     server.get("nodes", name).map_or(json!("gone"), |node| node["metadata"]["annotations"][TTL].clone())
 }
 
-/// What a kubelet writes every few minutes.
+/// A kubelet's write of every few minutes.
 fn heartbeat(server: &Server, name: &str) {
     server.change("nodes", name, |node| {
         let beats = node["status"]["beats"].as_u64().unwrap_or_default();

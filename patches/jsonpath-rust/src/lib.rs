@@ -11,7 +11,7 @@ use serde_json::Value;
 #[error("JSONPath is not supported")]
 pub struct Unsupported;
 
-/// What kube's client calls.
+/// The method that kube's client calls.
 pub trait JsonPath: Sized {
     /// The values that the path leads to.
     fn query(&self, _path: &str) -> Result<Vec<&Self>, Unsupported> {

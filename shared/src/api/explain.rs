@@ -340,7 +340,7 @@ pub struct ShadowReport {
     /// How many more there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_differences: u64,
-    /// What others wrote to the status of the operator's own objects while things moved.
+    /// Counts of the writes by others to the status of the operator's own objects while these moved.
     #[serde(default)]
     pub status_writes: StatusWrites,
 }
@@ -372,7 +372,7 @@ pub struct StatusWrite {
     pub key: String,
     /// The object's resourceVersion after the write.
     pub version: u64,
-    /// Who wrote, as `managedFields` have it.
+    /// The writer, as `managedFields` name it.
     pub manager: String,
     /// When it was seen here.
     pub time: Timestamp,

@@ -7,6 +7,7 @@
 pub mod container;
 pub mod creation;
 pub mod ranking;
+pub mod rejection;
 
 use std::borrow::Cow;
 use std::fmt;

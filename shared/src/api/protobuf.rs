@@ -6,6 +6,7 @@
 //! Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
 
 mod fields;
+mod parts;
 mod read;
 pub(crate) mod tables;
 
@@ -14,11 +15,12 @@ use serde::de::Error as _;
 use serde_json::Error;
 
 use self::fields::{Fields, Wire};
+pub(crate) use self::parts::{Part, Parts};
 pub use self::read::Value;
 pub(crate) use self::tables::has_lists_of;
-use self::tables::{LIST_META, STATUS, TYPE_META, items_of};
+use self::tables::{LIST_META, STATUS, TYPE_META, Table, items_of};
 
-/// What each such answer begins with, and no JSON does.
+/// The first bytes of each such answer. No JSON begins with them.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
 #[derive(Default, Deserialize)]
@@ -35,9 +37,8 @@ pub(crate) fn is_protobuf(body: &[u8]) -> bool {
 
 /// A list in its parts: its metadata, and each of its objects.
 pub fn list(body: &[u8]) -> Result<(Value<'_>, Vec<Value<'_>>), Error> {
-    let (TypeMeta { api_version, kind }, mut list) = open(body)?;
-    let table = items_of(&api_version, &kind);
-    let table = table.ok_or_else(|| Error::custom(format_args!("there is no table for {api_version} {kind}")))?;
+    let (kind, mut list) = open(body)?;
+    let table = table_of(&kind)?;
     let (mut metadata, mut items) = (Value::message(&LIST_META, &[]), Vec::new());
     while let Some(field) = list.next()? {
         match field {
@@ -49,7 +50,13 @@ pub fn list(body: &[u8]) -> Result<(Value<'_>, Vec<Value<'_>>), Error> {
     Ok((metadata, items))
 }
 
-/// What tells of a failure.
+/// The table of the objects in a list of this kind.
+fn table_of(TypeMeta { api_version, kind }: &TypeMeta) -> Result<&'static Table, Error> {
+    let table = items_of(api_version, kind);
+    table.ok_or_else(|| Error::custom(format_args!("there is no table for {api_version} {kind}")))
+}
+
+/// The `Status` with which the apiserver answers a failed request.
 pub(crate) fn status(body: &[u8]) -> Result<Value<'_>, Error> {
     match open(body)? {
         (TypeMeta { kind, .. }, status) if kind == "Status" => Ok(Value::message(&STATUS, status.rest())),

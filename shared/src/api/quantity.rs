@@ -4,7 +4,10 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An exact decimal number and the kind of suffix it was written with.
 ///
@@ -117,20 +120,23 @@ impl Quantity {
         if self.mantissa == 0 { Some(0) } else { self.mantissa.checked_mul(10_i128.checked_pow(power)?) }
     }
 
-    /// Rounded away from zero to whole nanos: a request for some of a resource never becomes a request for none.
-    fn rounded_up_to_nano(self) -> Self {
-        if self.scale >= NANO {
+    /// Rounded away from zero to a multiple of 10^`scale`: some of a resource never becomes none.
+    ///
+    /// Upstream: `Quantity.RoundUp`, `quantity.go`.
+    #[must_use]
+    pub fn rounded_up(self, scale: i32) -> Self {
+        if self.scale >= scale {
             return self;
         }
-        let power = u32::try_from(i64::from(NANO) - i64::from(self.scale)).unwrap_or(u32::MAX);
-        let nanos = match 10_i128.checked_pow(power) {
+        let power = u32::try_from(i64::from(scale) - i64::from(self.scale)).unwrap_or(u32::MAX);
+        let multiple = match 10_i128.checked_pow(power) {
             Some(divisor) => {
                 let cut = self.mantissa / divisor;
                 if self.mantissa % divisor == 0 { cut } else { cut + self.mantissa.signum() }
             }
             None => self.mantissa.signum(),
         };
-        Self::new(nanos, NANO, self.format)
+        Self::new(multiple, scale, self.format)
     }
 
     /// The value, if it is a whole number that fits.
@@ -146,6 +152,34 @@ impl PartialEq for Quantity {
 }
 
 impl Eq for Quantity {}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.mantissa, self.scale).hash(state);
+    }
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Quantity;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a quantity")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Quantity, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
 
 impl Ord for Quantity {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -192,7 +226,7 @@ impl FromStr for Quantity {
                 scale = scale.checked_add(exponent).ok_or(InvalidQuantity::Numeric)?;
             }
         }
-        let mut quantity = Self::new(mantissa, scale, suffix.format()).rounded_up_to_nano();
+        let mut quantity = Self::new(mantissa, scale, suffix.format()).rounded_up(NANO);
         if quantity.format == Format::BinarySi && quantity > BINARY_MAX {
             quantity = BINARY_MAX;
         }
@@ -496,6 +530,36 @@ mod tests {
         }
     }
 
+    /// Upstream: `TestQuantityRoundUp`.
+    #[test]
+    fn rounds_away_from_zero_to_a_power_of_ten() {
+        for (text, scale, rounded) in [
+            ("9.01", -3, "9010m"),
+            ("9.01", -2, "9010m"),
+            ("9.01", -1, "9100m"),
+            ("9.01", 0, "10"),
+            ("9.01", 1, "10"),
+            ("9.01", 2, "100"),
+            ("-9.01", 0, "-10"),
+            ("0.5", 0, "1"),
+            ("1Gi", 0, "1Gi"),
+            ("0.7Ki", 0, "717"),
+            ("0", 3, "0"),
+            ("1n", 9, "1G"),
+        ] {
+            assert_eq!(quantity(text).rounded_up(scale).to_string(), rounded, "{text} to {scale}");
+        }
+    }
+
+    #[test]
+    fn json_has_the_canonical_form() {
+        let read: Quantity = serde_json::from_str("\"0.5\"").unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), "\"500m\"");
+        for wrong in ["\"1x\"", "\"\"", "1.5", "null"] {
+            assert!(serde_json::from_str::<Quantity>(wrong).is_err(), "{wrong}");
+        }
+    }
+
     /// Upstream: `TestQuantityCmp`.
     #[test]
     fn compares_by_value_alone() {
@@ -526,6 +590,15 @@ mod tests {
             ("100m", "0Ki", "100m"),
             ("1Gi", "1", "1073741825"),
             ("1k", "1Ki", "2024"),
+            ("0Ki", "500m", "500m"),
+            ("0", "0Gi", "0"),
+            ("512Mi", "0.5Gi", "1Gi"),
+            ("1.5Gi", "500M", "2110612736"),
+            ("500M", "1.5Gi", "2110612736"),
+            ("1e3", "1k", "2e3"),
+            ("1Gi", "1m", "1073741824001m"),
+            ("9223372036854775807", "1", "9223372036854775808"),
+            ("-5", "5Ki", "5115"),
         ] {
             assert_eq!(quantity(left).checked_add(quantity(right)).unwrap().to_string(), sum, "{left} + {right}");
         }

@@ -101,10 +101,20 @@ pub const EVENTS: Resource = Resource::namespaced("", "v1", "Event", "events");
 pub const REPLICA_SETS: Resource = Resource::namespaced("apps", "v1", "ReplicaSet", "replicasets");
 /// `apps/v1` `Deployment`.
 pub const DEPLOYMENTS: Resource = Resource::namespaced("apps", "v1", "Deployment", "deployments");
+/// `apps/v1` `ControllerRevision`.
+pub const CONTROLLER_REVISIONS: Resource =
+    Resource::namespaced("apps", "v1", "ControllerRevision", "controllerrevisions");
 /// `batch/v1` `Job`.
 pub const JOBS: Resource = Resource::namespaced("batch", "v1", "Job", "jobs");
 /// `v1` `Node`.
 pub const NODES: Resource = Resource::cluster_scoped("", "v1", "Node", "nodes");
+/// `v1` `ConfigMap`.
+pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
+/// `v1` `Secret`.
+pub const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
+/// `certificates.k8s.io/v1` `CertificateSigningRequest`.
+pub const CERTIFICATE_SIGNING_REQUESTS: Resource =
+    Resource::cluster_scoped("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests");
 /// `coordination.k8s.io/v1` `Lease`.
 pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
 

@@ -80,6 +80,13 @@ impl PodTemplate {
         hash::safe_hash(&self.canonical(), collision_count)
     }
 
+    /// The same number for templates that describe the same pods by the rules of [`Self::equals_ignoring_hash`] and have
+    /// the same value of `pod-template-hash`.
+    pub fn meaning(&self) -> u128 {
+        let hash = self.pod_template_hash().unwrap_or_default();
+        hash::fnv1a_128(self.canonical().bytes().chain([0_u8]).chain(hash.bytes()))
+    }
+
     /// The text that equal templates have in common: sorted, and without what makes no difference.
     fn canonical(&self) -> String {
         canonical::text(&self.shared.json)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::api::intern::Text;
 use crate::api::labels::Labels;
-use crate::api::object::{Kind, Object};
+use crate::api::object::{Kind, Meta, Object};
 use crate::runtime::cache::{Cache, IndexId, IndexValue};
 use crate::runtime::informer::{Informer, InformerBuilder};
 
@@ -48,7 +48,11 @@ impl<O: Kind, T: Object> Claims<O, T> {
     ///
     /// Upstream: `resolveControllerRef`, `pkg/controller/replicaset/replica_set.go` (each controller has its own copy).
     pub fn resolve(&self, object: &T) -> Option<Arc<O>> {
-        let meta = object.meta();
+        self.owner_of(object.meta())
+    }
+
+    /// The same for an object of whatever kind, such as a ControllerRevision beside the pods.
+    pub fn owner_of<A>(&self, meta: &Meta<A>) -> Option<Arc<O>> {
         let controller = meta.controller.as_ref().filter(|controller| controller.kind == *O::RESOURCE.kind)?;
         self.owners.get_with_uid(meta.namespace(), &controller.name, controller.uid)
     }
@@ -58,7 +62,11 @@ impl<O: Kind, T: Object> Claims<O, T> {
     ///
     /// Upstream: `GetPodReplicaSets`, `staging/src/k8s.io/client-go/listers/apps/v1/replicaset_expansion.go`.
     pub fn selecting(&self, orphan: &T, selects: impl Fn(&O, &Labels) -> bool) -> Vec<Arc<O>> {
-        let meta = orphan.meta();
+        self.adopters_of(orphan.meta(), selects)
+    }
+
+    /// The same for an orphan of whatever kind.
+    pub fn adopters_of<A>(&self, meta: &Meta<A>, selects: impl Fn(&O, &Labels) -> bool) -> Vec<Arc<O>> {
         if meta.labels.is_empty() {
             return Vec::new();
         }

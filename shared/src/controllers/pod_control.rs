@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::api::object::{Key, ObjectReference, Uid};
 use crate::api::resource::PODS;
+use crate::controllers::rejections::{REJECTED_POD_BACKOFF, Rejection};
 use crate::runtime::api_error::ApiError;
 use crate::runtime::control::{Control, DeleteOptions, Written};
 use crate::runtime::events::{EventType, Recorder};
@@ -70,5 +71,10 @@ impl PodControl {
                 Err(error)
             }
         }
+    }
+
+    /// Tells that replacements of rejected pods wait from now on.
+    pub fn tell_of_back_off(&self, owner: &ObjectReference, begun: &Rejection) {
+        self.recorder.event(owner, EventType::Warning, REJECTED_POD_BACKOFF, begun.to_string());
     }
 }

@@ -129,6 +129,12 @@ impl ApiError {
         move |cause| Self::Decode { method: method.to_string(), path: path.to_owned(), cause }
     }
 
+    /// Makes the error of an answer to this request that did not come to its end.
+    pub(crate) fn cut(method: &Method, path: &str) -> Self {
+        let cause = "the answer did not come to its end".to_owned();
+        Self::Transport { method: method.to_string(), path: path.to_owned(), cause }
+    }
+
     /// The apiserver's answer, if one came.
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -229,7 +235,7 @@ impl ApiError {
     }
 
     /// Whether a write may have happened although it failed.
-    pub(crate) fn is_outcome_unknown(&self) -> bool {
+    pub fn is_outcome_unknown(&self) -> bool {
         match self {
             Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } | Self::TooLarge { .. } => true,
             Self::Status(status) => status.code >= 500 && !status.is_known_refusal(),

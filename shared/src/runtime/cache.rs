@@ -593,7 +593,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happened, an index gives what a scan over all objects gives.
+        /// After any changes, an index gives the same objects as a scan over all of them.
         #[test]
         fn indices_agree_with_a_scan(steps in proptest::collection::vec((0_u8..6, 0_u8..4, 0_u8..3, 0_u8..9, 0_u8..2), 1..60)) {
             let mut indices = Indices::default();

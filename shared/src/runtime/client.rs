@@ -13,6 +13,7 @@ mod credentials;
 mod forms;
 mod kubeconfig;
 mod limiter;
+pub(crate) mod list;
 pub(crate) mod page;
 mod reach;
 
@@ -48,6 +49,7 @@ use credentials::{Connection, Refusals, Renewing};
 pub use forms::{Accept, PatchType};
 use kubeconfig::unusable;
 use limiter::Limiter;
+use list::Paged;
 use reach::Reach;
 pub use reach::{RETURN_SPREAD, soon_after};
 
@@ -64,13 +66,13 @@ const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 const MAX_WAITS: u32 = 10;
 /// While the server cannot be reached, how often it is asked for a sign of life, and how long that may take.
 const PROBE_PERIOD: Duration = Duration::from_millis(1500);
-/// What everybody may read.
+/// A path that everybody may read.
 const PROBE_PATH: &str = "/version";
 
 /// Told of every finished request: method, answer's code (none when no answer came), time to the answer's head.
 pub type RequestObserver = Arc<dyn Fn(&Method, Option<StatusCode>, Duration) + Send + Sync>;
 
-/// What may be set for a [`Client`].
+/// The settings of a [`Client`].
 #[derive(Clone, Default)]
 pub struct ClientOptions {
     /// The first word is the field manager the apiserver writes down.
@@ -100,7 +102,7 @@ pub enum ConfigError {
     Kubeconfig {
         /// Where it is.
         path: String,
-        /// What is wrong with it.
+        /// The fault in it.
         cause: String,
     },
     /// Neither `--kubeconfig` nor `--master` was given and this process runs in no pod.
@@ -109,9 +111,9 @@ pub enum ConfigError {
     /// `--master` is no URL.
     #[error("--master {url:?} is no URL: {cause}")]
     Master {
-        /// What was given.
+        /// The flag's value.
         url: String,
-        /// What is wrong with it.
+        /// The fault in it.
         cause: String,
     },
     /// The credentials or the CA do not work.
@@ -119,7 +121,7 @@ pub enum ConfigError {
     Connection {
         /// The apiserver's address.
         url: String,
-        /// What is wrong.
+        /// The error of the connection's set-up.
         cause: String,
     },
 }
@@ -174,6 +176,7 @@ pub struct Client {
     observer: Option<RequestObserver>,
     refusals: Arc<Refusals>,
     reach: Arc<Reach>,
+    paged: Arc<Paged>,
     term: Option<Term>,
     refuses_writes: bool,
 }
@@ -203,6 +206,7 @@ impl Client {
             observer: options.observer,
             refusals: Arc::default(),
             reach: Arc::default(),
+            paged: Arc::default(),
             term: None,
             refuses_writes: false,
         })
@@ -285,6 +289,7 @@ impl Client {
             observer: None,
             refusals: Arc::default(),
             reach: Arc::default(),
+            paged: Arc::default(),
             term: None,
             refuses_writes: false,
         }
@@ -351,8 +356,27 @@ impl Client {
         path: &str,
         accept: Accept,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
+        self.streamed(path, accept, Purpose::Watch).await
+    }
+
+    /// The same of a whole list of such objects, in the form in which it costs least.
+    async fn streamed_list(
+        &self,
+        path: &str,
+        accept: Accept,
+        resource: &Resource,
+    ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
+        self.streamed(path, accept.of_list(resource), Purpose::Request).await
+    }
+
+    async fn streamed(
+        &self,
+        path: &str,
+        accept: Accept,
+        purpose: Purpose,
+    ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
-        let Answer { response, place, .. } = self.answer(&call, Purpose::Watch).await?;
+        let Answer { response, place, .. } = self.answer(&call, purpose).await?;
         let (method, path, reach) = (call.method.to_string(), path.to_owned(), Arc::clone(&self.reach));
         Ok(response.into_body().into_data_stream().map_err(move |cause| {
             // It keeps its place for as long as there is this closure.

@@ -1,4 +1,5 @@
-//! Every write of an operator: create, delete, patch, replace; adoption and release; many identical writes at once.
+//! Every write of an operator: create, delete, evict, patch, replace; adoption and release; many identical writes at
+//! once. And live reads, and the question whether somebody else may do something.
 //!
 //! A write names the state it was decided on ([`Preconditions`]) and the key whose sync made it. That key is not synced
 //! again before the caches have seen the write.
@@ -9,6 +10,7 @@ mod metadata;
 mod options;
 pub(crate) mod pages;
 mod patch;
+pub(crate) mod review;
 
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ pub use key::KeyControl;
 pub use options::{DeleteOptions, Preconditions, Propagation};
 pub use pages::Selection;
 pub use patch::Patch;
+pub use review::AccessStatus;
 
 /// Reads and writes of one controller; cheap to clone.
 #[derive(Clone)]
@@ -114,6 +117,11 @@ pub struct SlowStart<T, E> {
     pub skipped: usize,
 }
 
+/// The most calls of a slow start at once.
+///
+/// Upstream: `MaxBatchSize`, `pkg/controller/statefulset/stateful_set_control.go`.
+const BATCH_MAX: usize = 500;
+
 /// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch at once, and stops after a batch with a failure:
 /// where all calls fail alike, such as by a quota, the server sees a few and not hundreds.
 ///
@@ -132,7 +140,7 @@ where
                 Err(error) => outcome.failed.push(error),
             }
         }
-        (done, batch) = (end, batch * 2);
+        (done, batch) = (end, BATCH_MAX.min(batch * 2));
     }
     outcome.skipped = count - done;
     outcome
@@ -164,6 +172,8 @@ mod tests {
         check(10, 0, (0, 1, 9));
         check(10, 2, (2, 1, 7));
         check(100, 10, (10, 5, 85));
+        // After 1 + 2 + … + 256 calls, 500 at once.
+        check(2000, 1100, (1100, 411, 489));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Discovery: every resource with its verbs, built in, custom and aggregated, in two requests.
 //!
 //! A group version that cannot be read (its API service is down) is reported by itself and hides no other.
-//! Left out: the older documents, one for each group version (every apiserver since 1.27 has the two); short names,
-//! categories and subresources.
+//! Where one kind is asked for, the document of its group version is enough; it is small, and names subresources.
+//! Left out: short names and categories.
 //!
-//! Upstream: `aggregated_discovery.go` and `ServerPreferredResources`, staging/src/k8s.io/client-go/discovery.
+//! Upstream: `aggregated_discovery.go`, `ServerPreferredResources` and `ServerResourcesForGroupVersion`,
+//! staging/src/k8s.io/client-go/discovery.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::api::intern::Text;
 use crate::api::resource::Resource;
+use crate::api::url::{is_segment, segment};
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
 
@@ -75,7 +77,7 @@ impl Discovery {
         resources.into_iter().find(|found| found.group == group && found.version == version && found.kind == kind)
     }
 
-    /// What client-go's error says of the failed group versions; none if all could be read.
+    /// The failed group versions, in the words of client-go's error; none if all could be read.
     pub fn failure(&self) -> Option<PartialFailure<'_>> {
         (!self.failed.is_empty()).then_some(PartialFailure(&self.failed))
     }
@@ -104,6 +106,60 @@ impl Discovery {
                 }
             }
         }
+    }
+}
+
+/// The resources of one group version, and their subresources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupVersion {
+    group: String,
+    version: String,
+    listed: Vec<Listed>,
+}
+
+impl GroupVersion {
+    /// Asks the apiserver; a group version that is not served has no resources.
+    ///
+    /// # Errors
+    /// When the document does not come or is not what this build understands.
+    pub async fn read(client: &Client, api_version: &str) -> Result<Self, ApiError> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let root = match group {
+            "" => "/api".to_owned(),
+            group => format!("/apis/{}", segment(group)),
+        };
+        // An ownerReference may name anything.
+        if !is_segment(version) || !(group.is_empty() || is_segment(group)) {
+            return Ok(Self::default());
+        }
+        match client.get::<ResourceList>(&format!("{root}/{}", segment(version))).await {
+            Ok(ResourceList { resources }) => Ok(Self::of(group, version, resources)),
+            Err(error) if error.is_not_found() => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn of(group: &str, version: &str, listed: Vec<Listed>) -> Self {
+        Self { group: group.to_owned(), version: version.to_owned(), listed }
+    }
+
+    /// The resource whose objects have this kind.
+    pub fn resource_of(&self, kind: &str) -> Option<Resource> {
+        let is_it = |listed: &&Listed| listed.kind == kind && !listed.name.contains('/');
+        let Listed { name, kind, namespaced, group: _, version: _ } = self.listed.iter().find(is_it)?.clone();
+        let (group, version) = (Cow::Owned(self.group.clone()), Cow::Owned(self.version.clone()));
+        Some(Resource { group, version, kind: Cow::Owned(kind), plural: Cow::Owned(name), namespaced })
+    }
+
+    /// The apiVersion and kind in which the objects of a resource have this subresource, if they do.
+    pub fn subresource(&self, resource: &Resource, subresource: &str) -> Option<(String, &str)> {
+        let is_it = |listed: &&Listed| {
+            listed.name.split_once('/').is_some_and(|(plural, name)| plural == resource.plural && name == subresource)
+        };
+        let listed = self.listed.iter().find(is_it)?;
+        let or_own = |told: &str, own: &str| if listed.version.is_empty() { own.to_owned() } else { told.to_owned() };
+        let (group, version) = (or_own(&listed.group, &self.group), or_own(&listed.version, &self.version));
+        Some((group_version(&group, &version), &listed.kind))
     }
 }
 
@@ -183,6 +239,24 @@ struct Found {
 struct ResponseKind {
     #[serde(default)]
     kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ResourceList {
+    #[serde(default, deserialize_with = "null_as_empty")]
+    resources: Vec<Listed>,
+}
+
+/// A resource (`deployments`) or a subresource (`deployments/scale`) of a group version's own document. One in another
+/// group version than the document's says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Listed {
+    name: String,
+    kind: String,
+    namespaced: bool,
+    group: String,
+    version: String,
 }
 
 #[cfg(test)]
@@ -269,5 +343,25 @@ mod tests {
     fn what_has_no_kind_is_no_resource() {
         let groups = r#"{"metadata":{"name":"g"},"versions":[{"version":"v1","resources":[{"resource":"odd"}]}]}"#;
         check(&discovery(groups), "");
+    }
+
+    #[test]
+    fn the_document_of_a_group_version_tells_kinds_and_subresources() {
+        let document = r#"{"resources":[
+            {"name":"widgets/status","kind":"Widget","namespaced":true},
+            {"name":"widgets/scale","kind":"Scale","namespaced":true,"group":"autoscaling","version":"v1"},
+            {"name":"widgets","kind":"Widget","namespaced":true},
+            {"name":"gadgets","kind":"Gadget","namespaced":false},{"name":"gadgets/scale","kind":"Gadget"}]}"#;
+        let ResourceList { resources } = serde_json::from_str(document).unwrap();
+        let served = GroupVersion::of("example.com", "v1", resources);
+        let widgets = served.resource_of("Widget").unwrap();
+        assert_eq!(widgets, Resource::namespaced("example.com", "v1", "Widget", "widgets"));
+        let gadgets = served.resource_of("Gadget").unwrap();
+        assert_eq!(gadgets, Resource::cluster_scoped("example.com", "v1", "Gadget", "gadgets"));
+        assert_eq!(served.resource_of("Scale"), None);
+        assert_eq!(served.subresource(&widgets, "scale"), Some(("autoscaling/v1".to_owned(), "Scale")));
+        assert_eq!(served.subresource(&gadgets, "scale"), Some(("example.com/v1".to_owned(), "Gadget")));
+        assert_eq!(served.subresource(&gadgets, "status"), None);
+        assert!(serde_json::from_str::<ResourceList>(r#"{"resources":null}"#).unwrap().resources.is_empty());
     }
 }

@@ -61,10 +61,7 @@ impl Effects {
     fn carry_out(&self, effect: Effect, trigger: impl FnOnce() -> Trigger) {
         match effect {
             Effect::Enqueue(key, cause) => self.queue.add_for(&key, cause, trigger()),
-            Effect::EnqueueAfter(key, delay, _) if delay.is_zero() => {
-                self.queue.add_for(&key, Cause::Event, trigger());
-            }
-            Effect::EnqueueAfter(key, delay, purpose) => self.queue.add_after(&key, delay, purpose),
+            Effect::EnqueueAfter(key, delay, purpose) => self.queue.add_after_for(&key, delay, purpose, trigger()),
             Effect::CreationObserved(key) => self.expectations.creations_observed(&key, 1),
             Effect::DeletionObserved(key, uid) => self.expectations.deletion_observed(&key, uid),
             Effect::Forget(key, uid) => {

@@ -56,8 +56,8 @@ pub struct SharedFlags {
     /// Burst to use while talking with kubernetes apiserver, where --kube-api-qps limits.
     #[arg(long, default_value_t = 30, value_name = "NUMBER")]
     pub kube_api_burst: u32,
-    /// What to do: "operate", or "shadow", which decides all, writes nothing, takes no part in an election, and lists at
-    /// /debug/shadow what it would write.
+    /// "operate", or "shadow", which decides all, writes nothing, takes no part in an election, and lists at
+    /// /debug/shadow the writes that it would make.
     #[arg(long, default_value = "operate", value_name = "MODE")]
     pub mode: Mode,
     /// Time to wait for the controllers to shut down before terminating the executable.
@@ -182,7 +182,7 @@ impl SharedFlags {
         Some(self.master.as_str()).filter(|url| !url.is_empty())
     }
 
-    /// What no single flag can tell: all the contradictions between them.
+    /// Checks flags against each other and gives all contradictions, which no single flag can show.
     ///
     /// Upstream: `NewLeaderElector`, staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go;
     /// `ValidateLeaderElectionConfiguration`, staging/src/k8s.io/component-base/config/validation/validation.go;
@@ -251,10 +251,10 @@ impl LoggingFlags {
     }
 }
 
-/// What to print instead of running: help, the version, or what is wrong with the flags.
+/// The text to print instead of running: help, the version, or the errors in the flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// What a person reads.
+    /// The text for a person.
     pub text: String,
     /// Whether it was asked for.
     pub asked_for: bool,
@@ -291,7 +291,7 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
     usize::try_from(number).ok().filter(|number| *number > 0).ok_or_else(too_few)
 }
 
-/// What a log shows best: nothing after a line's end is lost or taken for something else.
+/// The text on one line, as a log shows it best: nothing after a line's end is lost or taken for something else.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

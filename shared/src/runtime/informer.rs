@@ -58,7 +58,7 @@ pub trait Store<T>: Send + Sync + 'static {
     fn advance(&self, _version: ResourceVersion) {}
 }
 
-/// What is followed.
+/// The collection that an informer follows, and the form in which it asks for it.
 pub(crate) struct Source {
     pub(crate) resource: Resource,
     /// Empty for all namespaces.
@@ -90,8 +90,9 @@ impl Source {
         with_query(&self.resource.collection_path(&self.namespace), &pairs)
     }
 
-    /// The same of one namespace, which is listed in pages.
+    /// The same of one namespace, of which no list is streamed; the empty one stands for all that this is of.
     fn within(&self, namespace: &Text) -> Self {
+        let namespace = if namespace.is_empty() { &self.namespace } else { namespace };
         Self {
             resource: self.resource.clone(),
             namespace: namespace.clone(),
@@ -177,7 +178,7 @@ struct PartStore<T> {
     cached: Arc<Cached<T>>,
     part: Part,
     progress: watch::Sender<Progress>,
-    /// What it is followed for; none if for ever.
+    /// The demand for which it is followed; none if it is followed for ever.
     demand: Option<Demand>,
 }
 
@@ -215,9 +216,10 @@ impl<T: Object> Store<T> for PartStore<T> {
     }
 }
 
-/// What an informer watches, before its cache exists.
+/// The description of an informer, before its cache exists.
 pub struct InformerBuilder<T> {
     resource: Resource,
+    namespace: Text,
     accept: Accept,
     field_selector: Cow<'static, str>,
     label_selector: Cow<'static, str>,
@@ -242,6 +244,7 @@ impl<T: Object> InformerBuilder<T> {
     pub fn of(resource: Resource) -> Self {
         Self {
             resource,
+            namespace: Text::default(),
             accept: Accept::Object,
             field_selector: Cow::Borrowed(""),
             label_selector: Cow::Borrowed(""),
@@ -253,6 +256,13 @@ impl<T: Object> InformerBuilder<T> {
     #[must_use]
     pub fn metadata_only(mut self) -> Self {
         self.accept = Accept::Metadata;
+        self
+    }
+
+    /// Narrows to one namespace by its path, so that a right in this namespace is enough.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Text::new(namespace);
         self
     }
 
@@ -287,13 +297,13 @@ impl<T: Object> InformerBuilder<T> {
 
     /// The informer, its cache still empty.
     pub fn build(self) -> Informer<T> {
-        let Self { resource, accept, field_selector, label_selector, indices } = self;
+        let Self { resource, namespace, accept, field_selector, label_selector, indices } = self;
         let health = Arc::new(Health::new(resource.to_string()));
         let cache = Arc::new(Cache::new(indices));
         let source = Source {
-            streams_list: !accept.has_protobuf_lists(&resource),
+            streams_list: namespace.is_empty() && !accept.has_protobuf_lists(&resource),
             resource,
-            namespace: Text::default(),
+            namespace,
             accept,
             field_selector,
             label_selector,
@@ -320,11 +330,19 @@ impl<T: Object> Informer<T> {
         self.source.follow(self.cache.subscribe(), &self.cache)
     }
 
-    /// What these objects need, those of them that `needs` picks: see [`crate::runtime::run::Setup::watch_while`]. They are
-    /// always followed themselves: objects that are let go tell no handler, and would count for ever.
+    /// The need of those objects that `needs` picks: see [`crate::runtime::run::Setup::watch_while`]. They are always
+    /// followed themselves: objects that are let go tell no handler, and would count for ever.
     pub fn need(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
         let need = Need::default();
         self.adds_to(&need, needs);
+        need
+    }
+
+    /// As [`Self::need`] where each object needs something else: see [`crate::runtime::run::Setup::watch_on_nodes`].
+    pub fn need_by_name(&mut self, needs: impl Fn(&T) -> bool + Send + Sync + 'static) -> Need {
+        let need = Need::default();
+        let noting = need.clone();
+        self.on_change_at_any_time(move |change| noting.note_by_name(&change, &needs));
         need
     }
 
@@ -345,7 +363,7 @@ impl<T: Object> Informer<T> {
         Collection::new(&self.source, self.follow())
     }
 
-    /// What is known of this informer's health.
+    /// This informer's health, which outlives it.
     pub fn health(&self) -> Arc<Health> {
         Arc::clone(&self.source.health)
     }
@@ -466,7 +484,7 @@ impl Health {
 
     /// The same, unless the running watch was asked for less than `age` ago: many who wait for one watch would otherwise
     /// restart it one after the other, and a slow server would never get to send anything. Gives whether it does.
-    pub(crate) fn reconnect_older(&self, age: Duration) -> bool {
+    pub fn reconnect_older(&self, age: Duration) -> bool {
         let begun = *self.watched_from.lock().unwrap_or_else(PoisonError::into_inner);
         let is_older = begun.is_none_or(|begun| begun.elapsed() >= age);
         if is_older {
@@ -606,6 +624,20 @@ mod tests {
     fn at(name: &str, version: u64) -> Arc<Pod> {
         let meta = format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#);
         Arc::new(serde_json::from_str(&meta).unwrap())
+    }
+
+    #[test]
+    fn one_namespace_is_asked_for_by_its_path() {
+        let informer = InformerBuilder::<Pod>::of(PODS).namespace("a").fields("spec.nodeName=n").build();
+        let path = |source: &Source| source.path(&[]);
+        assert_eq!(path(&informer.source), "/api/v1/namespaces/a/pods?fieldSelector=spec.nodeName%3Dn");
+        assert!(!informer.source.streams_list);
+        // Where it is followed on demand, too.
+        let all = informer.source.within(&Text::default());
+        assert_eq!(path(&all), path(&informer.source));
+        let whole = InformerBuilder::<Pod>::of(PODS).build().source;
+        assert_eq!(path(&whole.within(&Text::default())), "/api/v1/pods");
+        assert_eq!(path(&whole.within(&Text::new("b"))), "/api/v1/namespaces/b/pods");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Backoff {
     }
 }
 
-/// What the queue reports to its metrics. Upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
+/// The queue's reports to its metrics. Upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go.
 pub trait Observer: Send + Sync {
     /// A key was added that was not waiting already.
     fn added(&self);
@@ -198,10 +198,19 @@ impl Queue {
     /// Adds a key once `delay` has passed, for this purpose: `"the deadline of its start"`. Of several delays the
     /// earliest counts; [`Self::add`] does not cancel one.
     pub fn add_after(&self, key: &Key, delay: Duration, purpose: &'static str) {
+        self.add_wish_after(key, delay, purpose, None);
+    }
+
+    /// As [`Self::add_after`], and notes the change that led to it.
+    pub(crate) fn add_after_for(&self, key: &Key, delay: Duration, purpose: &'static str, trigger: Trigger) {
+        self.add_wish_after(key, delay, purpose, Some(trigger));
+    }
+
+    fn add_wish_after(&self, key: &Key, delay: Duration, purpose: &'static str, trigger: Option<Trigger>) {
         if delay.is_zero() {
-            return self.add(key, Cause::Event);
+            return self.add_wish(key, Wish { cause: Cause::Event, trigger });
         }
-        self.state().set_timer(key, Due { at: after(Instant::now(), delay), purpose });
+        self.state().set_timer(key, Due { at: after(Instant::now(), delay), purpose }, trigger);
         self.shared.wake.notify_one();
     }
 
@@ -305,7 +314,7 @@ impl Queue {
     pub(crate) fn is_at_rest(&self) -> bool {
         let state = self.state();
         state.keys.values().all(|entry| {
-            let Entry { queued, processing, dirty: _, failures, pause, timer } = entry;
+            let Entry { queued, processing, dirty: _, failures, pause, timer, unseen: _ } = entry;
             let rests = timer.is_some() && pause.is_some();
             queued.is_none() && processing.is_none() && *failures == 0 && !rests
         })
@@ -362,7 +371,7 @@ impl State {
             return false;
         }
         if let Some(due) = entry.pause.map(Pause::end).filter(|due| *due > now) {
-            self.set_timer(key, Due { at: due, purpose: "" });
+            self.set_timer(key, Due { at: due, purpose: "" }, wish.trigger);
             return false;
         }
         let is_new = entry.queued.is_none();
@@ -394,22 +403,26 @@ impl State {
             }
         }
         for (key, earlier) in due {
-            self.set_timer(&key, earlier);
+            self.set_timer(&key, earlier, None);
         }
     }
 
-    fn set_timer(&mut self, key: &Key, due: Due) {
+    fn set_timer(&mut self, key: &Key, due: Due, trigger: Option<Trigger>) {
         if matches!(self.stage, Stage::Asleep | Stage::ShutDown) {
             return;
         }
         let entry = self.keys.entry(key.clone()).or_default();
         match entry.timer {
-            Some(earlier) if earlier.at <= due.at => return,
+            Some(earlier) if earlier.at <= due.at => {
+                entry.unseen = entry.unseen.take().or(trigger);
+                return;
+            }
             Some(later) => {
                 self.timers.remove(&(later.at, key.clone()));
             }
             None => {}
         }
+        entry.unseen = trigger.or(entry.unseen.take());
         entry.timer = Some(due);
         self.timers.insert((due.at, key.clone()));
     }
@@ -442,7 +455,8 @@ impl State {
         let entry = self.keys.get_mut(&key)?;
         let queued = entry.queued.take();
         let waited = queued.as_ref().map_or(Duration::ZERO, |queued| now - queued.since);
-        let trigger = queued.and_then(|queued| queued.wish.trigger);
+        let unseen = entry.unseen.take();
+        let trigger = queued.and_then(|queued| queued.wish.trigger).or(unseen);
         let is_extra = entry.pause.is_some_and(|pause| pause.awaits_retry(now));
         entry.processing = Some(Processing { since: now, is_extra, trigger });
         entry.dirty = None;
@@ -473,7 +487,7 @@ impl State {
         };
         let retries = entry.failures > failures_before;
         if let Some(due) = due {
-            self.set_timer(key, due);
+            self.set_timer(key, due, None);
         }
         let queued = dirty.is_some_and(|wish| self.add(key, wish, now));
         if self.keys.get(key).is_some_and(|entry| entry.is_idle(now)) {

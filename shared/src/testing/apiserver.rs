@@ -13,6 +13,7 @@ mod script;
 mod store;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,29 +30,43 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::request::{Call, Filter};
+use self::request::{Call, EVICTION, Filter};
 use self::script::Action;
 pub use self::script::Rule;
 use self::store::{Id, Refusal, Store, text};
 use self::watch::Watches;
 use super::{NOW, ObjectBuilder, protobuf};
 use crate::api::resource::{
-    DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource,
+    CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES,
+    NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, SECRETS,
 };
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
+/// Reviews, of which none is stored.
+const SUBJECT_ACCESS_REVIEWS: Resource =
+    Resource::cluster_scoped("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews");
+
 /// The served resources besides those that this crate names.
-const OTHERS: [Resource; 7] = [
-    Resource::namespaced("", "v1", "ConfigMap", "configmaps"),
+const OTHERS: &[Resource] = &[
+    Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets"),
+    Resource::namespaced("apps", "v1", "DaemonSet", "daemonsets"),
+    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     Resource::namespaced("", "v1", "Service", "services"),
     Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
+    Resource::namespaced("", "v1", "ResourceQuota", "resourcequotas"),
+    Resource::namespaced("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
     Resource::namespaced("", "v1", "Endpoints", "endpoints"),
-    Resource::namespaced("", "v1", "Secret", "secrets"),
     Resource::namespaced("batch", "v1", "CronJob", "cronjobs"),
     Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+    Resource::namespaced("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+    Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
+    SUBJECT_ACCESS_REVIEWS,
+    Resource::namespaced("certificates.k8s.io", "v1beta1", "PodCertificateRequest", "podcertificaterequests"),
+    Resource::cluster_scoped("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs"),
+    Resource::cluster_scoped("networking.k8s.io", "v1", "IPAddress", "ipaddresses"),
 ];
 
 /// The apiserver; cheap to clone.
@@ -64,6 +79,8 @@ pub struct Server {
 #[derive(Default)]
 struct State {
     served: Vec<Resource>,
+    /// Those whose objects have a scale, which here is the object itself.
+    scalable: Vec<Resource>,
     store: Store,
     watches: Watches,
     rules: Vec<Rule>,
@@ -71,6 +88,8 @@ struct State {
     /// How many writes the next connection that writes may still make.
     writes_left: Option<usize>,
     discoveries_to_fail: usize,
+    /// The users and their permissions.
+    allowed: BTreeSet<(String, String)>,
 }
 
 struct Recorded {
@@ -110,8 +129,11 @@ impl Default for Server {
 impl Server {
     /// An empty cluster, at [`NOW`].
     pub fn new() -> Self {
-        let named = [PODS, NAMESPACES, REPLICATION_CONTROLLERS, EVENTS, REPLICA_SETS, DEPLOYMENTS, JOBS, LEASES, NODES];
-        let state = State { served: named.into_iter().chain(OTHERS).collect(), ..State::default() };
+        let core = [PODS, NAMESPACES, REPLICATION_CONTROLLERS, EVENTS, NODES, CONFIG_MAPS, SECRETS];
+        let others = [REPLICA_SETS, DEPLOYMENTS, CONTROLLER_REVISIONS, JOBS, LEASES, CERTIFICATE_SIGNING_REQUESTS];
+        let served = core.into_iter().chain(others).chain(OTHERS.iter().cloned()).collect();
+        let scalable = vec![REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS];
+        let state = State { served, scalable, ..State::default() };
         Self { state: Arc::new(Mutex::new(state)), started: Instant::now() }
     }
 
@@ -124,10 +146,21 @@ impl Server {
         self.state().served.push(resource);
     }
 
+    /// Serves a resource more, whose objects have the subresource `scale`.
+    pub fn serve_scalable(&self, resource: Resource) {
+        self.state().scalable.push(resource.clone());
+        self.serve(resource);
+    }
+
     /// The server's clock: [`NOW`] and what has passed since, in tokio's time.
     pub fn clock(&self) -> Clock {
         let started = self.started;
         Clock::new(move || NOW + started.elapsed())
+    }
+
+    /// Lets a user do something, such as `create certificatesigningrequests/nodeclient`; reviews of access say so.
+    pub fn allow(&self, user: &str, permission: &str) {
+        self.state().allowed.insert((user.to_owned(), permission.to_owned()));
     }
 
     fn now(&self) -> Timestamp {
@@ -228,6 +261,21 @@ impl Server {
         });
     }
 
+    /// Plays the scheduler, and a kubelet that admits nothing: what waits is rejected, for this reason.
+    pub fn reject_pods(&self, reason: &str) {
+        self.each_pod(|pod, phase, _| {
+            if phase == "Pending" {
+                pod["spec"]["nodeName"] = "node".into();
+            }
+        });
+        self.each_pod(|pod, phase, is_deleted| {
+            if phase == "Pending" && !is_deleted {
+                let message = format!("Pod was rejected: {reason}");
+                pod["status"] = json!({ "phase": "Failed", "reason": reason, "message": message });
+            }
+        });
+    }
+
     /// Plays the kubelet: all that runs ends, in this phase.
     pub fn end_pods(&self, phase: &str) {
         self.each_pod(|pod, now, _| {
@@ -301,7 +349,7 @@ impl Server {
     }
 
     /// All objects but Events and Leases without what differs between two clusters with the same history: versions,
-    /// uids, instants and generated names, and annotations that say when something happened.
+    /// uids, instants, generated names and certificates, and annotations that say when something happened.
     pub fn objects(&self) -> Vec<String> {
         let served = self.state().served.clone();
         let told = served.iter().filter(|resource| **resource != EVENTS && **resource != LEASES);
@@ -326,6 +374,9 @@ impl Server {
         }
         if matches!(head.uri.path(), "/api" | "/apis") {
             return Ok(self.state().discover(head.uri.path()));
+        }
+        if let Some(document) = self.state().group_version(head.uri.path()) {
+            return Ok(document);
         }
         let Some(mut call) = Call::read(&head, &body, &self.state().served) else {
             return Ok(answer(404, &Value::from("404 page not found")));
@@ -364,11 +415,37 @@ impl Server {
 
 impl State {
     fn discover(&mut self, path: &str) -> Response<Body> {
+        let document = self.discovery(path);
+        self.unless_it_fails(&document)
+    }
+
+    fn unless_it_fails(&mut self, document: &Value) -> Response<Body> {
         if self.discoveries_to_fail > 0 {
             self.discoveries_to_fail -= 1;
             return answer(503, &Value::from("apiserver not ready"));
         }
-        answer(200, &self.discovery(path))
+        answer(200, document)
+    }
+
+    /// The document of a group version, at its path.
+    ///
+    /// Upstream: `APIResourceList`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+    fn group_version(&mut self, path: &str) -> Option<Response<Body>> {
+        let is_in_it = |resource: &&Resource| resource.collection_path("") == format!("{path}/{}", resource.plural);
+        let resources = self.served.iter().filter(is_in_it).flat_map(|resource| {
+            let (plural, namespaced) = (&resource.plural, resource.namespaced);
+            let own = json!({ "name": plural, "kind": resource.kind, "namespaced": namespaced });
+            let scale = json!({
+                "name": format!("{plural}/scale"), "namespaced": namespaced,
+                "group": "autoscaling", "version": "v1", "kind": "Scale",
+            });
+            [Some(own), self.scalable.contains(resource).then_some(scale)].into_iter().flatten()
+        });
+        let resources: Vec<Value> = resources.collect();
+        if resources.is_empty() {
+            return None;
+        }
+        Some(self.unless_it_fails(&json!({ "kind": "APIResourceList", "resources": resources })))
     }
 
     fn resource(&self, plural: &str) -> Resource {
@@ -403,6 +480,8 @@ impl State {
         let done = match call.verb {
             "get" => self.store.get(&id).cloned(),
             "list" => return Ok(self.list(call)),
+            "create" if call.resource == SUBJECT_ACCESS_REVIEWS => return Ok(self.review(&call.body)),
+            "create" if call.subresource == EVICTION => self.evict(&id, call, now),
             "create" => self.store.create(&call.resource, &call.namespace, call.body.clone(), now),
             "update" => self.store.update(&id, &call.subresource, &call.body),
             "patch" => self.patched(&id, call).and_then(|sent| self.store.update(&id, &call.subresource, &sent)),
@@ -413,9 +492,40 @@ impl State {
         done.map(|object| call.shown(&object))
     }
 
+    /// Deletes a pod, unless a budget that selects it allows no disruption. A pod that does not run is in no budget.
+    ///
+    /// Upstream: `EvictionREST`, pkg/registry/core/pod/storage/eviction.go.
+    fn evict(&mut self, id: &Id, call: &Call, now: Timestamp) -> Result<Value, Refusal> {
+        let pod = self.store.get(id)?;
+        let counts = text(pod, "/status/phase") == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
+        let selects = |budget: &Value| {
+            let labels = budget["spec"]["selector"]["matchLabels"].as_object();
+            budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
+                && labels.into_iter().flatten().all(|(label, value)| pod["metadata"]["labels"][label] == *value)
+        };
+        let allows = |budget: &Value| budget["status"]["disruptionsAllowed"].as_i64().unwrap_or_default() > 0;
+        let budgets = self.resource("poddisruptionbudgets");
+        if counts && self.store.list(&budgets, &Filter::default()).any(|budget| selects(budget) && !allows(budget)) {
+            let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+            return Err(call.refusal(429, "TooManyRequests", message).with_cause("DisruptionBudget"));
+        }
+        self.store.delete(id, &call.body["deleteOptions"], now)?;
+        Ok(json!({ "apiVersion": "v1", "kind": "Status", "status": "Success", "code": 201 }))
+    }
+
     fn patched(&self, id: &Id, call: &Call) -> Result<Value, Refusal> {
-        let mut object = self.store.get(id)?.clone();
+        let is_applied = call.content_type == "application/apply-patch+yaml";
+        let mut object = match self.store.get(id) {
+            // An apply would create the object, if it named no uid; each write of an operator names one.
+            Err(_) if is_applied => {
+                return Err(call.refusal(409, "Conflict", "uid mismatch: no existing object was found"));
+            }
+            found => found?.clone(),
+        };
         let patched = match (&*call.content_type, &call.body) {
+            (_, configuration) if is_applied => {
+                patch::apply(&mut object, configuration, call.query.get("fieldManager"))
+            }
             ("application/strategic-merge-patch+json", Value::Object(fields)) => {
                 patch::strategic_merge(&mut object, fields)
             }
@@ -426,6 +536,19 @@ impl State {
             }
         };
         patched.map(|()| object).map_err(|message| call.refusal(422, "Invalid", &message))
+    }
+
+    /// The answer to a review of access.
+    fn review(&self, asked: &Value) -> Value {
+        let attribute = |name: &str| text(asked, &format!("/spec/resourceAttributes/{name}")).to_owned();
+        let resource = match (attribute("resource"), attribute("subresource")) {
+            (resource, subresource) if subresource.is_empty() => resource,
+            (resource, subresource) => format!("{resource}/{subresource}"),
+        };
+        let asked_for = (text(asked, "/spec/user").to_owned(), format!("{} {resource}", attribute("verb")));
+        let mut answer = asked.clone();
+        answer["status"] = json!({ "allowed": self.allowed.contains(&asked_for) });
+        answer
     }
 
     fn list(&self, call: &Call) -> Value {
@@ -472,7 +595,7 @@ impl State {
     }
 }
 
-/// What was asked for, in its form: protobuf, where there are tables for it.
+/// The object in the form that was asked for: protobuf, where there are tables for it.
 fn show(call: &Call, object: &Value) -> Response<Body> {
     let code = if call.verb == "create" { 201 } else { 200 };
     match protobuf::list(object).filter(|_| call.is_for_protobuf) {
@@ -508,6 +631,7 @@ fn masked(value: &Value) -> Value {
                 let masked = match (&**name, generated) {
                     ("uid" | "resourceVersion", _) => Value::Null,
                     ("name", Some(prefix)) => prefix.clone(),
+                    ("certificate", _) if value.is_string() => "a certificate".into(),
                     ("annotations", _) => timeless(value),
                     _ => masked(value),
                 };

@@ -1,4 +1,4 @@
-//! What an apiserver makes of an object's JSON where protobuf is asked for, so that tests read the form that is read there.
+//! An object's JSON in protobuf, as an apiserver sends it where this is asked for, so that tests read the same form.
 //!
 //! Left out: fields without a row in the tables, which no view reads.
 
@@ -45,7 +45,12 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Bytes {
 pub(crate) fn message(table: &Table, object: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     for row in table.rows.iter().filter(|row| row.number != ABSENT) {
-        field(&mut bytes, row, &object[row.name]);
+        match &row.kind {
+            Kind::Inline(inner) => put(&mut bytes, row.number, &message(inner, object)),
+            Kind::Bool | Kind::Int | Kind::Text | Kind::Time | Kind::Map | Kind::Message(_) | Kind::List(_) => {
+                field(&mut bytes, row, &object[row.name]);
+            }
+        }
     }
     bytes
 }
@@ -71,13 +76,13 @@ fn field(bytes: &mut Vec<u8>, row: &Row, value: &Value) {
     }
 }
 
-/// What Go writes for a field that JSON has left out.
+/// The value that Go writes for a field that JSON has left out.
 fn zero(kind: &Kind) -> Value {
     match kind {
         Kind::Bool => false.into(),
         Kind::Int => 0.into(),
         Kind::Text => "".into(),
-        Kind::Time | Kind::Map | Kind::Message(_) | Kind::List(_) => Value::Null,
+        Kind::Time | Kind::Map | Kind::Message(_) | Kind::Inline(_) | Kind::List(_) => Value::Null,
     }
 }
 
@@ -95,7 +100,7 @@ fn single(bytes: &mut Vec<u8>, number: u64, kind: &Kind, value: &Value) {
             }
             put(bytes, number, &time);
         }
-        Kind::Map | Kind::List(_) => {}
+        Kind::Map | Kind::Inline(_) | Kind::List(_) => {}
     }
 }
 

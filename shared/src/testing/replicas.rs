@@ -12,7 +12,8 @@ use super::on_demand::{is_followed_only_while_needed, it_goes_and_comes_again, t
 use super::running::{Running, start_at_rest};
 use crate::runtime::run::Operator;
 
-/// A kind whose objects keep a number of pods with the label `app=web`.
+/// A kind whose objects keep a number of pods with the label `app=web`. A pod that is nobody's has the name `web-0`: a
+/// StatefulSet adopts by the name, too.
 pub struct ReplicaKind {
     /// Its resource (`replicasets`).
     pub resource: &'static str,
@@ -56,7 +57,7 @@ impl ReplicaKind {
     /// The first object waits until pods are listed, however often that fails.
     pub async fn the_first_one_waits_for_its_pods<O: Operator>(&self) {
         let first = |server: &Server| {
-            server.add(&pod("web-a").label("app", "web"));
+            server.add(&pod("web-0").label("app", "web"));
             self.add(server, 2);
         };
         let then = |server: &Server| assert_eq!((server.keys("pods").len(), server.count("create pods")), (2, 1));
@@ -146,7 +147,7 @@ impl ReplicaKind {
         let slow = server.on("list", "pods").hold().once();
         self.add(&server, 2);
         slow.arrived().await;
-        server.add(&pod("web-a").label("app", "web"));
+        server.add(&pod("web-0").label("app", "web"));
         running.pass(Duration::from_secs(30)).await;
         assert_eq!(server.writes(), [""; 0]);
         slow.release();
@@ -158,5 +159,65 @@ impl ReplicaKind {
         self.scale(&server, 4);
         running.at_rest().await;
         assert_eq!((server.keys("pods").len(), server.count("create pods"), server.count("delete pods")), (4, 3, 0));
+    }
+
+    /// How many pods are made in a minute for an object that asks for 3, on a node that rejects each of them at once.
+    pub async fn pods_of_a_minute_of_rejections<O: Operator>(&self, flags: &[&str]) -> usize {
+        self.pods_of_rejections::<O>(flags, MINUTE).await
+    }
+
+    /// The same in a third of a minute: where nothing waits, each pod makes the next one take longer to test.
+    pub async fn pods_of_a_third_of_a_minute_of_rejections<O: Operator>(&self, flags: &[&str]) -> usize {
+        self.pods_of_rejections::<O>(flags, MINUTE / 3).await
+    }
+
+    async fn pods_of_rejections<O: Operator>(&self, flags: &[&str], time: Duration) -> usize {
+        let server = Server::new();
+        let running = start_at_rest::<O>(&server, flags).await;
+        self.add(&server, 3);
+        reject_for(&server, &running, time).await;
+        server.count("create pods")
+    }
+
+    /// While the pods of one object wait, as their node rejects them, nothing else does: pods of another object and of
+    /// another template come at once, and so do all that are missing once one of them runs.
+    pub async fn only_rejected_pods_wait<O: Operator>(&self) {
+        let server = Server::new();
+        let running = start_at_rest::<O>(&server, &[]).await;
+        self.add(&server, 3);
+        reject_for(&server, &running, MINUTE / 3).await;
+        let made = server.count("create pods");
+        running.pass(Duration::from_secs(5)).await;
+        assert_eq!(server.count("create pods"), made, "they wait");
+        server.add(&(self.object)("other", 2));
+        running.at_rest().await;
+        assert_eq!(server.count("create pods"), made + 2, "another object's come at once");
+        server.change(self.resource, KEY, |owner| {
+            owner["spec"]["template"]["metadata"]["annotations"] = json!({ "edited": "yes" });
+        });
+        running.at_rest().await;
+        assert_eq!(server.count("create pods"), made + 5, "another template's come at once");
+        let events = server.events().into_iter().filter(|event| event.contains("RejectedPodBackoff")).count();
+        assert_eq!(events, 1, "its beginning is told");
+
+        reject_for(&server, &running, MINUTE / 3).await;
+        running.pass(MINUTE / 3).await;
+        server.run_pods();
+        running.at_rest().await;
+        let made = server.count("create pods");
+        self.scale(&server, 9);
+        running.at_rest().await;
+        assert_eq!(server.count("create pods"), made + 6, "once they run none is held back");
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The node rejects for so long whatever comes.
+async fn reject_for(server: &Server, running: &Running, time: Duration) {
+    let moment = Duration::from_millis(100);
+    for _ in 0..time.as_millis() / moment.as_millis() {
+        running.pass(moment).await;
+        server.reject_pods("OutOfcpu");
     }
 }

@@ -1,14 +1,14 @@
-//! Rules on Rust files: size, opening words, and what may be named where.
+//! Rules on Rust files: size, opening words, and the places where names may stand.
 
 use crate::tree::{self, File};
 
 const MAX_LINES: usize = 600;
 const MAX_MAIN_LINES: usize = 20;
 
-/// What a pure room may not name: whatever waits, reads the cluster or a cache, or knows the time.
+/// Words that a pure room may not name: it does not wait, read the cluster or a cache, or know the time.
 const IMPURE: [&str; 9] = ["async", "await", "Cache", "Client", "Clock", "Control", "SystemTime", "now()", "tokio"];
 
-/// What operators leave to the shared crate: the typed client, and every request of their own.
+/// Names that operators leave to the shared crate: the typed client, and every request of their own.
 const NOT_FOR_OPERATORS: [&str; 5] = ["kube::", "k8s_openapi", "hyper", "Client", "reqwest"];
 
 /// The part of a file that runs in production: without its tests and comments.
@@ -75,7 +75,7 @@ fn check_unfinished(file: &File) -> Vec<String> {
     marks.iter().filter(|mark| names(&file.text, mark)).map(|mark| format!("{}: {mark}", file.path)).collect()
 }
 
-/// What upstream's source a function follows is said by one word, by which all are found.
+/// A function that follows upstream's cites the code there with one word, by which all citations are found.
 fn check_citations(file: &File) -> Option<String> {
     // In two parts, or this file would complain of itself.
     let other_word = concat!("Sour", "ce: ");
@@ -122,7 +122,7 @@ fn house<'a>(path: &'a str, room: &str) -> Option<&'a str> {
     (!is_test(path)).then_some(house)
 }
 
-/// `apply` takes whatever it carries out apart by all its fields, so that a new one cannot be forgotten.
+/// `apply` takes each value that it carries out apart by all its fields, so that a new one cannot be forgotten.
 fn check_apply(file: &File) -> Vec<String> {
     if house(&file.path, "apply").is_none() {
         return Vec::new();
@@ -164,7 +164,7 @@ fn check_steps(sources: &[File]) -> Vec<String> {
     complaints
 }
 
-/// Words for what the shared crate has one type for: `Effect`, `Effects`, and each operator's `Caches`.
+/// Other words for types that the shared crate has once: `Effect`, `Effects`, and each operator's `Caches`.
 const OTHER_WORDS: [&str; 8] = ["Effect", "Effects", "Gather", "Seat", "Sink", "Sources", "Taker", "Wake"];
 
 /// Whether `code` declares a type of this name.
@@ -172,7 +172,7 @@ fn declares(code: &str, name: &str) -> bool {
     ["struct", "enum"].iter().any(|keyword| names(code, &format!("{keyword} {name}")))
 }
 
-/// Whether an `apply` borrows the plan that it is to take apart: then somebody reads, or changes, what is left of it.
+/// Whether an `apply` borrows the plan that it is to take apart: then somebody reads, or changes, the rest of it.
 fn borrows_plan(code: &str) -> bool {
     let signatures = code.split("fn apply").skip(1).filter_map(|rest| Some(rest.split_once('{')?.0));
     let of_plan = |borrowed: &str| {
@@ -194,7 +194,7 @@ fn untyped_reasons(code: &str) -> Vec<&str> {
         .collect()
 }
 
-/// What an operator's rooms share in shape: the same names, at the same places.
+/// The shape that operators' rooms share: the same names, at the same places.
 fn check_shape(file: &File) -> Vec<String> {
     let path = &file.path;
     if !path.starts_with("operators/") && !path.starts_with("shared/src/controllers/") {

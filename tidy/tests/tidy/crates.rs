@@ -25,7 +25,7 @@ fn entries<'a>(manifest: &'a str, heading_end: &str) -> Vec<(&'a str, &'a str)> 
     found
 }
 
-/// The names of what a crate depends on, for whatever purpose.
+/// The names of all dependencies of a crate, those of its build and its tests too.
 fn dependencies(manifest: &str) -> BTreeSet<&str> {
     let keys = entries(manifest, "dependencies]").into_iter().map(|(key, _)| key);
     keys.map(|key| key.split('.').next().unwrap_or(key)).collect()

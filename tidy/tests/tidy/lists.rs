@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::operators::rights;
 use crate::tree::{self, read, write};
 
-/// A file with a list in it: what follows this line up to an empty one.
+/// A file with a list in it: the lines after `after`, up to an empty one.
 struct List {
     path: &'static str,
     after: &'static str,
+    /// The line of an operator; where it has several roles there may be several.
     line: fn(&str) -> String,
 }
 
@@ -31,11 +33,20 @@ const LISTS: [List; 4] = [
     },
 ];
 
-/// The patch that takes every verb but the reading ones from an operator's ClusterRole. One with `resourceNames` stays so.
+/// The namespace of a Role that names none: see `manifests/components/namespaced`.
+const HOME: &str = "kube-system";
+
+/// The patches that take every verb but the reading ones from an operator's roles, a line each.
 fn read_only(operator: &str) -> String {
-    let role = read(&format!("manifests/{operator}/cluster-role.yaml"));
-    let mut role: Value = serde_yaml::from_str(&role).unwrap_or_else(|error| panic!("{operator}: {error}"));
-    let Value::Array(mut rules) = role["rules"].take() else { panic!("{operator}: its role has no rules") };
+    let path = rights(operator).unwrap_or_else(|| panic!("{operator}: has no roles"));
+    let roles: Vec<Value> = serde_yaml::from_multiple(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let roles = roles.into_iter().filter(|object| object["kind"] != "RoleBinding");
+    roles.map(|role| read_only_role(operator, role)).collect::<Vec<String>>().join("\n")
+}
+
+/// The patch of one role. A rule with `resourceNames` stays so.
+fn read_only_role(operator: &str, mut role: Value) -> String {
+    let Value::Array(mut rules) = role["rules"].take() else { panic!("{operator}: a role has no rules") };
     rules.retain_mut(|rule| {
         let Value::Array(verbs) = &mut rule["verbs"] else { panic!("{operator}: a rule has no verbs") };
         assert!(verbs.iter().all(|verb| verb != "*"), "{operator}: name the verbs");
@@ -43,7 +54,10 @@ fn read_only(operator: &str) -> String {
         !verbs.is_empty()
     });
     let patch = json!([{"op": "replace", "path": "/rules", "value": rules}]);
-    let target = format!("{{kind: ClusterRole, labelSelector: app.kubernetes.io/name={operator}}}");
+    let kind = role["kind"].as_str().unwrap_or_default();
+    let namespace = role["metadata"]["namespace"].as_str().unwrap_or(HOME);
+    let namespace = if kind == "Role" { format!(" namespace: {namespace},") } else { String::new() };
+    let target = format!("{{kind: {kind},{namespace} labelSelector: app.kubernetes.io/name={operator}}}");
     format!("  - {{target: {target}, patch: '{patch}'}}")
 }
 
@@ -55,7 +69,7 @@ fn row(operator: &str) -> String {
     format!("| [{operator}](../operators/{operator}/README.md) | {stem}-controller | {about} |")
 }
 
-/// The text in three parts: up to the list, its lines, and what follows.
+/// The text in three parts: up to the list, its lines, and the rest.
 fn split<'a>(text: &'a str, after: &str) -> (&'a str, Vec<&'a str>, &'a str) {
     let Some(at) = text.find(&format!("{after}\n")) else { return (text, Vec::new(), "") };
     let (head, tail) = text.split_at(at + after.len() + 1);
@@ -85,7 +99,8 @@ fn check(path: &str, text: &str, after: &str, lines: &[String]) -> Vec<String> {
 fn every_list_follows_from_the_operators_folders() {
     let operators = tree::operators();
     for List { path, after, line } in LISTS {
-        let lines: Vec<String> = operators.iter().map(|operator| line(operator)).collect();
+        let of_each: Vec<String> = operators.iter().map(|operator| line(operator)).collect();
+        let lines: Vec<String> = of_each.iter().flat_map(|lines| lines.lines()).map(str::to_owned).collect();
         if std::env::var_os("WRITE_LISTS").is_some() {
             write(path, &rewritten(&read(path), after, &lines));
         }
@@ -111,4 +126,22 @@ fn each_rule_fires() {
         assert_eq!(rewritten(text, "list:", &lines), "first\nlist:\n- a\n- c\n\nlast\n");
     }
     assert_eq!(rewritten("list:\n- b\n", "list:", &lines), "list:\n- a\n- c\n");
+}
+
+#[test]
+fn a_shadow_keeps_of_each_role_the_verbs_that_read() {
+    let role = |kind: &str, namespace: Option<&str>| {
+        let rules =
+            json!([{"resources": ["a"], "verbs": ["list", "delete"]}, {"resources": ["b"], "verbs": ["create"]}]);
+        json!({"kind": kind, "metadata": {"namespace": namespace}, "rules": rules})
+    };
+    let patch = r#"patch: '[{"op":"replace","path":"/rules","value":[{"resources":["a"],"verbs":["list"]}]}]'}"#;
+    for (kind, namespace, target) in [
+        ("ClusterRole", None, "kind: ClusterRole,"),
+        ("Role", None, "kind: Role, namespace: kube-system,"),
+        ("Role", Some("x"), "kind: Role, namespace: x,"),
+    ] {
+        let line = format!("  - {{target: {{{target} labelSelector: app.kubernetes.io/name=a-operator}}, {patch}");
+        assert_eq!(read_only_role("a-operator", role(kind, namespace)), line);
+    }
 }

@@ -1,8 +1,8 @@
-//! What can be checked by reading files: the same rooms, names and manifests for every operator, and the invariants of
-//! ARCHITECTURE.md that no lint holds.
+//! Checks that need only the text of files: the same rooms, names and manifests for every operator, and the invariants
+//! of ARCHITECTURE.md that no lint holds.
 //!
-//! Each rule is a function from text to complaints, shown to fire in its own table. Left out: whatever a compiler, clippy
-//! or an apiserver checks better.
+//! Each rule is a function from text to complaints, shown to fire in its own table. Left out: rules that a compiler,
+//! clippy or an apiserver checks better.
 
 #![cfg(test)]
 

@@ -11,9 +11,11 @@ use crate::upstream::CONTROLLERS;
 const ROOMS: [&str; 7] = ["flags", "objects", "controller", "observe", "plan", "apply", "status"];
 /// Rooms that only some have: upstream's own metrics, and a graph in place of a plan.
 const MORE_ROOMS: [&str; 2] = ["metrics", "graph"];
+/// The files with an operator's rights, of which it has one.
+const RIGHTS: [&str; 2] = ["cluster-role.yaml", "roles.yaml"];
 const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
 
-/// What a page says of each resource that its operator follows.
+/// The head of the table of the resources that an operator follows.
 const WATCHES: &str = "| resource | which | while | for |";
 
 pub(crate) fn source(operator: &str) -> Vec<File> {
@@ -27,9 +29,8 @@ fn check_rooms(operator: &str) -> Vec<String> {
     let shared: Vec<&str> = map.lines().filter(|line| line.starts_with("pub use shared::")).collect();
     let is_shared =
         |room: &str| shared.iter().any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == room));
-    // Who may write no status has none to work out.
-    let role = format!("manifests/{operator}/cluster-role.yaml");
-    let writes_status = exists(&role) && read(&role).contains("/status");
+    // An operator that may write no status has none to work out.
+    let writes_status = rights(operator).is_some_and(|path| read(&path).contains("/status"));
     let is_needed = |room: &&&str| **room != "status" || writes_status;
     let missing = ROOMS.iter().filter(is_needed);
     let missing = missing.filter(|room| !exists(&format!("{src}/{room}.rs")) && !is_shared(room));
@@ -42,16 +43,19 @@ fn check_rooms(operator: &str) -> Vec<String> {
     missing.chain(strange.map(|name| format!("{src}/{name}: is no room of an operator"))).collect()
 }
 
-/// What is followed and what is observed have the same names everywhere, unless the room is one of shared's.
+/// `Caches` and `Observed` have the same names everywhere, unless the room is one of shared's. An operator that reads
+/// everything live has no caches.
 fn check_observe(operator: &str, sources: &[File]) -> Vec<String> {
     let room = |file: &&File| file.path.contains("/src/observe.rs") || file.path.contains("/src/observe/");
     let observe: Vec<&str> = sources.iter().filter(room).map(|file| file.text.as_str()).collect();
     let declares = |name: &str| observe.iter().any(|text| text.contains(&format!("pub struct {name} ")));
-    let missing = ["Caches", "Observed"].into_iter().filter(|name| !observe.is_empty() && !declares(name));
+    let has_caches = observe.iter().any(|text| text.contains("Cache<"));
+    let needed = ["Caches", "Observed"].into_iter().filter(|name| *name != "Caches" || has_caches);
+    let missing = needed.filter(|name| !observe.is_empty() && !declares(name));
     missing.map(|name| format!("operators/{operator}/src/observe.rs: has no pub struct {name}")).collect()
 }
 
-/// Whoever has handlers says what changes mean in one place.
+/// An operator with handlers has one place for the effects of changes.
 fn check_changes(operator: &str, sources: &[File]) -> Option<String> {
     let has_handlers = sources.iter().any(|file| file.text.contains(".on_change("));
     let has_room = sources.iter().any(|file| file.path.ends_with("/src/controller/changes.rs"));
@@ -73,7 +77,7 @@ fn check_page(operator: &str, text: &str) -> Vec<String> {
     complaints
 }
 
-/// What follows this heading of a page, up to the next one.
+/// The text below this heading of a page, up to the next one.
 pub(crate) fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let rest = page.split(&format!("## {heading}\n")).nth(1).unwrap_or_default();
     rest.split("\n## ").next().unwrap_or_default()
@@ -103,7 +107,7 @@ fn check_metrics(operator: &str, page: &str, sources: &[File]) -> Vec<String> {
     missing.map(|name| format!("operators/{operator}/README.md: does not name `{name}` under Metrics")).collect()
 }
 
-/// The names of upstream's metrics begin with who counts; other texts are help and labels.
+/// The names of upstream's metrics begin with the component that counts; other texts are help and labels.
 fn is_metric(text: &str) -> bool {
     let is_name = text.chars().all(|character| character.is_ascii_lowercase() || character == '_');
     is_name && ["_controller_", "_collector_", "_publisher_"].iter().any(|who| text.contains(who))
@@ -132,8 +136,15 @@ fn check_names(operator: &str, sources: &[File]) -> Vec<String> {
     wrong.chain(unqueued.map(|queue| format!("operators/{operator}: has no queue {queue:?}"))).collect()
 }
 
-/// What every operator's kustomization begins with. More may follow, such as patches for flags of its own.
-fn kustomization(operator: &str) -> String {
+/// The file with an operator's rights: a ClusterRole or, where it acts in single namespaces only, Roles.
+pub(crate) fn rights(operator: &str) -> Option<String> {
+    let paths = RIGHTS.map(|name| format!("manifests/{operator}/{name}"));
+    let mut there = paths.into_iter().filter(|path| exists(path));
+    there.next().filter(|_| there.next().is_none())
+}
+
+/// The beginning of every operator's kustomization. More may follow, such as patches for flags of its own.
+fn kustomization(operator: &str, rights: &str) -> String {
     let prefix = operator.strip_suffix("operator").unwrap_or(operator);
     format!(
         "apiVersion: kustomize.config.k8s.io/v1beta1
@@ -141,7 +152,7 @@ kind: Kustomization
 namePrefix: {prefix}
 resources:
   - ../base
-  - cluster-role.yaml
+  - {rights}
 labels:
   - pairs:
       app.kubernetes.io/name: {operator}
@@ -155,31 +166,37 @@ images:
 
 fn check_manifests(operator: &str) -> Vec<String> {
     let folder = format!("manifests/{operator}");
-    let files = ["kustomization.yaml", "cluster-role.yaml"].map(|name| format!("{folder}/{name}"));
-    if files.iter().any(|path| !exists(path)) {
-        return vec![format!("{folder}: needs a kustomization.yaml and a cluster-role.yaml")];
-    }
+    let path = format!("{folder}/kustomization.yaml");
+    let Some(rights) = rights(operator).filter(|_| exists(&path)) else {
+        return vec![format!("{folder}: needs a kustomization.yaml, and a {}", RIGHTS.join(" or a "))];
+    };
     let mut complaints = Vec::new();
-    if !read(&format!("{folder}/kustomization.yaml")).starts_with(&kustomization(operator)) {
-        complaints.push(format!("{folder}/kustomization.yaml: does not begin as the others do"));
+    let file = rights.rsplit('/').next().unwrap_or_default();
+    if !read(&path).starts_with(&kustomization(operator, file)) {
+        complaints.push(format!("{path}: does not begin as the others do"));
     }
-    complaints.extend(check_role(&folder, &read(&format!("{folder}/cluster-role.yaml"))));
+    complaints.extend(check_roles(&rights, &read(&rights)));
     complaints
 }
 
-/// Named so that kustomize makes it the operator's, and without a verb that nobody has named.
-fn check_role(folder: &str, text: &str) -> Vec<String> {
-    let role: Value = match serde_yaml::from_str(text) {
-        Ok(role) => role,
-        Err(error) => return vec![format!("{folder}/cluster-role.yaml: {error}")],
+/// Named so that kustomize makes them the operator's, and without a verb that nobody has named.
+fn check_roles(path: &str, text: &str) -> Vec<String> {
+    let objects: Vec<Value> = match serde_yaml::from_multiple(text) {
+        Ok(objects) => objects,
+        Err(error) => return vec![format!("{path}: {error}")],
     };
+    let is_a = |object: &Value, kind: &str| object["kind"] == kind && object["metadata"]["name"] == "operator";
     let mut complaints = Vec::new();
-    if (role["kind"].as_str(), role["metadata"]["name"].as_str()) != (Some("ClusterRole"), Some("operator")) {
-        complaints.push(format!("{folder}/cluster-role.yaml: is no ClusterRole called operator"));
+    if path.ends_with("/cluster-role.yaml") {
+        if !matches!(&objects[..], [role] if is_a(role, "ClusterRole")) {
+            complaints.push(format!("{path}: is no ClusterRole called operator"));
+        }
+    } else if !objects.iter().all(|object| is_a(object, "Role") || is_a(object, "RoleBinding")) {
+        complaints.push(format!("{path}: has more than Roles and RoleBindings called operator"));
     }
-    let rules = role["rules"].as_array().into_iter().flatten();
+    let rules = objects.iter().flat_map(|object| object["rules"].as_array().into_iter().flatten());
     if rules.flat_map(|rule| rule["verbs"].as_array().into_iter().flatten()).any(|verb| verb == "*") {
-        complaints.push(format!("{folder}/cluster-role.yaml: allows every verb"));
+        complaints.push(format!("{path}: allows every verb"));
     }
     complaints
 }
@@ -270,7 +287,10 @@ fn each_rule_fires() {
     let observe = source("operators/a-operator/src/observe.rs", "pub struct Caches {\npub struct Observed {\n");
     assert!(check_observe("a-operator", &observe).is_empty());
     assert!(check_observe("a-operator", &[]).is_empty());
-    let [sources] = source("operators/a-operator/src/observe.rs", "pub struct Sources {\npub struct Observed {\n");
+    let live = source("operators/a-operator/src/observe.rs", "pub struct Observed {\n");
+    assert!(check_observe("a-operator", &live).is_empty());
+    let [sources] =
+        source("operators/a-operator/src/observe.rs", "pub struct Sources {\nCache<\npub struct Observed {\n");
     let [caches] = source("operators/a-operator/src/observe/caches.rs", "pub struct Caches {\n");
     let without = check_observe("a-operator", std::slice::from_ref(&sources));
     assert_eq!(without, ["operators/a-operator/src/observe.rs: has no pub struct Caches"]);
@@ -301,12 +321,21 @@ fn each_rule_fires() {
         check_names("nobody-operator", &sources(good)),
         ["tidy/tests/tidy/upstream.rs: has no row for nobody-controller"]
     );
+}
 
-    let role = "kind: ClusterRole\nmetadata: {name: operator}\nrules: [{verbs: [get]}]";
-    assert!(check_role("m", role).is_empty());
-    assert_eq!(check_role("m", &role.replace("get", "'*'")), ["m/cluster-role.yaml: allows every verb"]);
-    assert_eq!(
-        check_role("m", &role.replace("name: operator", "name: x")),
-        ["m/cluster-role.yaml: is no ClusterRole called operator"]
-    );
+#[test]
+fn roles_that_are_not_as_the_others_are_seen() {
+    let (path, role) =
+        ("m/cluster-role.yaml", "kind: ClusterRole\nmetadata: {name: operator}\nrules: [{verbs: [get]}]\n");
+    assert!(check_roles(path, role).is_empty());
+    assert_eq!(check_roles(path, &role.replace("get", "'*'")), ["m/cluster-role.yaml: allows every verb"]);
+    let unnamed = ["m/cluster-role.yaml: is no ClusterRole called operator"];
+    assert_eq!(check_roles(path, &role.replace("name: operator", "name: x")), unnamed);
+    assert_eq!(check_roles(path, &format!("{role}---\n{role}")), unnamed);
+    let (path, one) = ("m/roles.yaml", role.replace("ClusterRole", "Role"));
+    let both = format!("{one}---\n{}", one.replace("Role", "RoleBinding"));
+    assert!(check_roles(path, &both).is_empty());
+    assert_eq!(check_roles(path, &both.replace("get", "'*'")), ["m/roles.yaml: allows every verb"]);
+    let more = ["m/roles.yaml: has more than Roles and RoleBindings called operator"];
+    assert_eq!(check_roles(path, &format!("{both}---\n{role}")), more);
 }

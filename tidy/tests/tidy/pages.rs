@@ -1,4 +1,5 @@
-//! Rules on what people read and on versions that stand in several places: links lead somewhere, named targets exist.
+//! Rules on pages for people and on values that stand in several places, such as versions: links lead somewhere, targets
+//! and modules that are named exist.
 
 use crate::tree::{self, File, exists, read};
 
@@ -33,7 +34,7 @@ fn check_targets(file: &File, makefile: &str) -> Vec<String> {
     unknown.map(|word| format!("{}: names make {word}, which make does not know", file.path)).collect()
 }
 
-/// What follows `before` up to the end of its line, without quotation marks.
+/// The text after `before` up to the end of its line, without quotation marks.
 fn after<'a>(text: &'a str, before: &str) -> &'a str {
     let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before:?}"));
     rest.lines().next().unwrap_or_default().trim_matches('"')
@@ -48,6 +49,15 @@ fn links_lead_somewhere() {
 fn pages_name_targets_that_make_knows() {
     let makefile = read("Makefile");
     crate::none(pages().iter().flat_map(|page| check_targets(page, &makefile)));
+}
+
+/// Where nothing has the name, no test runs, and cargo calls that a success.
+#[test]
+fn make_knows_the_modules_of_tests_that_wait_for_minutes() {
+    let makefile = read("Makefile");
+    let module = after(&makefile, "\nMINUTES := ").trim_matches(':');
+    let found = tree::files("e2e/tests/suite", &format!("/{module}.rs"));
+    assert!(!found.is_empty(), "Makefile: MINUTES names {module}, and the e2e suite has no such file");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The project's files: where they are, and what is in them.
+//! The project's files: their places and their texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What upstream calls its controllers, in three ways that disagree: all that kube-controller-manager v1.36.3 has.
+//! Upstream's names of its controllers, in three ways that disagree: all that kube-controller-manager v1.36.3 has.
 //!
 //! Upstream: `cmd/kube-controller-manager/names/controller_names.go` and, for a cloud's, `k8s.io/cloud-provider/names`;
 //! for events `EventSource` in each controller's constructor; for queues the names in the same place, as the metrics show
@@ -37,7 +37,8 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     row("daemonset-controller", &["daemonset", "daemonset-node-updates"]),
     row("deployment-controller", &["deployment"]),
     row("device-taint-eviction-controller", &[]),
-    from("disruption-controller", "controllermanager", &["disruption", "disruption_recheck", "stale_pod_disruption"]),
+    // The third one, of rechecks, is a timer of the first here.
+    from("disruption-controller", "controllermanager", &["disruption", "stale_pod_disruption"]),
     from("endpoints-controller", "endpoint-controller", &["endpoint"]),
     // Its other two, of pods and of nodes, have no names.
     from("endpointslice-controller", "endpoint-slice-controller", &["endpoint_slice"]),
@@ -72,10 +73,8 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     from("replicationcontroller-controller", "replication-controller", &["replicationmanager"]),
     from("resourceclaim-controller", "resource_claim", &["resource_claim"]),
     row("resourcepoolstatusrequest-controller", &[]),
-    row(
-        "resourcequota-controller",
-        &["resourcequota_primary", "resourcequota_priority", "resource_quota_controller_resource_changes"],
-    ),
+    // The second one, of quotas without usage, is the first one's edits here, and the third one, of changes, is none.
+    row("resourcequota-controller", &["resourcequota_primary"]),
     row("root-ca-certificate-publisher-controller", &["root_ca_cert_publisher"]),
     from("selinux-warning-controller", "selinux_warning", &["selinux_warning"]),
     row("service-cidr-controller", &["ipaddresses"]),

@@ -15,7 +15,7 @@ fn held(ago: i64) -> Seen<Lease> {
 /// All as `kubectl apply -k` and kube-controller-manager leave it, before the takeover.
 fn installed() -> Facts {
     let operator = "deployment-operator".to_owned();
-    let rules = of_manifest(&operator).unwrap();
+    let wanted = of_manifest(&operator).unwrap().remove(0);
     let binding = json!({
         "roleRef": { "name": operator },
         "subjects": [{ "kind": "ServiceAccount", "namespace": "kube-system", "name": operator }],
@@ -33,9 +33,7 @@ fn installed() -> Facts {
         manager: Manager { lease: held(1), controllers: Some("*".to_owned()) },
         manager_flags: Some(Flags::new()),
         own_flags: Flags::new(),
-        role: Seen::Is(json!({ "rules": rules })),
-        rules,
-        binding: Seen::Is(binding),
+        roles: vec![Bound { role: Seen::Is(json!({ "rules": wanted.rules })), wanted, binding: Seen::Is(binding) }],
         account: Seen::Is(json!({})),
         deployment: Seen::Is(deployment),
         pods: Vec::new(),
@@ -43,7 +41,7 @@ fn installed() -> Facts {
     }
 }
 
-/// What is said of all that is not fine.
+/// The texts of all checks that are not fine.
 fn said(change: impl FnOnce(&mut Facts)) -> Vec<String> {
     let mut facts = installed();
     change(&mut facts);
@@ -96,32 +94,32 @@ fn two_at_work_are_a_problem() {
 #[test]
 fn a_role_that_differs_from_the_manifest_is_named() {
     let without = |facts: &mut Facts| {
-        let mut rules = facts.rules.clone();
+        let mut rules = facts.roles[0].wanted.rules.clone();
         rules.retain(|rule| rule.resources != Some(vec!["deployments/status".to_owned()]));
-        facts.role = Seen::Is(json!({ "rules": rules }));
+        facts.roles[0].role = Seen::Is(json!({ "rules": rules }));
     };
     assert_eq!(
         said(without),
         ["Problem role: ClusterRole deployment-operator does not allow patch deployments.apps/status"]
     );
     let beyond = |facts: &mut Facts| {
-        let mut rules = facts.rules.clone();
+        let mut rules = facts.roles[0].wanted.rules.clone();
         let list = |text: &str| Some(vec![text.to_owned()]);
         let verbs = vec!["delete".to_owned()];
         rules.push(PolicyRule { verbs, api_groups: list(""), resources: list("nodes"), ..PolicyRule::default() });
-        facts.role = Seen::Is(json!({ "rules": rules }));
+        facts.roles[0].role = Seen::Is(json!({ "rules": rules }));
     };
     assert_eq!(
         said(beyond),
         ["Warning role: ClusterRole deployment-operator allows what this version does not need: delete nodes"]
     );
     assert_eq!(
-        said(|facts| facts.role = Seen::Is(json!({ "rules": "none" }))),
+        said(|facts| facts.roles[0].role = Seen::Is(json!({ "rules": "none" }))),
         ["Problem role: ClusterRole deployment-operator has rules that cannot be read"]
     );
     assert_eq!(
         said(|facts| {
-            facts.binding = Seen::Is(json!({ "roleRef": { "name": "deployment-operator" } }));
+            facts.roles[0].binding = Seen::Is(json!({ "roleRef": { "name": "deployment-operator" } }));
             facts.account = Seen::Absent;
         }),
         [
@@ -132,10 +130,24 @@ fn a_role_that_differs_from_the_manifest_is_named() {
 }
 
 #[test]
+fn a_role_of_one_namespace_is_named_with_it() {
+    let of_namespace = |facts: &mut Facts| {
+        let wanted = Role { namespace: "kube-public".to_owned(), rules: Vec::new() };
+        facts.roles.push(Bound { wanted, role: Seen::Hidden, binding: Seen::Absent });
+    };
+    assert_eq!(
+        said(of_namespace),
+        [
+            "Unknown role: Role kube-public/deployment-operator cannot be seen",
+            "Problem role: RoleBinding kube-public/deployment-operator is not there",
+        ]
+    );
+}
+
+#[test]
 fn what_was_never_installed_is_one_note() {
     let nothing = |facts: &mut Facts| {
-        facts.role = Seen::Absent;
-        facts.binding = Seen::Absent;
+        (facts.roles[0].role, facts.roles[0].binding) = (Seen::Absent, Seen::Absent);
         facts.account = Seen::Absent;
         facts.deployment = Seen::Absent;
     };
@@ -179,6 +191,7 @@ fn a_right_that_the_caller_lacks_is_a_problem() {
         group: "apps".to_owned(),
         resource: "deployments".to_owned(),
         name: String::new(),
+        namespace: String::new(),
     };
     assert_eq!(said(|facts| facts.denied = vec![right]), ["Problem rights: you may not list deployments.apps"]);
 }

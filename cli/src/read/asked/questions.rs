@@ -20,7 +20,7 @@ pub(super) fn of(evidence: &Evidence, kinds: &Kinds) -> Vec<(&'static str, Vec<S
     let owners = object.owners().filter_map(|owner| evidence.with_uid(owner.uid));
     let owned = evidence.owned_by(object.uid()).filter(|owned| !["Pod", "Event"].contains(&owned.kind()));
     let mut owned: Vec<Object<'_>> = owned.collect();
-    // What somebody wants something of comes first, then the newest.
+    // Objects that are to have replicas come first, then the newest.
     owned.sort_by_key(|owned| (owned.count("/spec/replicas") == 0, Reverse(owned.created())));
     let acted_on = once(object).chain(owners).chain(owned).flat_map(|about| {
         let operators = operators_about(about).into_iter().filter(|operator| *operator != COLLECTOR);
@@ -40,8 +40,8 @@ pub(super) fn of(evidence: &Evidence, kinds: &Kinds) -> Vec<(&'static str, Vec<S
     questions
 }
 
-/// What the garbage collector acts on: the object, if it goes, and what its deletion in the foreground waits for. Of
-/// that, what is not being deleted yet comes first, as nobody else deletes it.
+/// The objects that the garbage collector acts on: the object, if it goes, and the dependents that its deletion in the
+/// foreground waits for. Those that are not being deleted yet come first, as nobody else deletes them.
 fn collected<'a>(evidence: &'a Evidence, object: Object<'a>) -> Vec<Object<'a>> {
     let goes = object.deleted().is_some() || !evidence.absent_owners.is_empty();
     let mut blocking = deletion::blocking(evidence, object);
@@ -69,7 +69,7 @@ mod tests {
         json!({"apiVersion": api_version, "kind": kind, "metadata": metadata})
     }
 
-    /// Who is asked about what, of the Deployment `web`.
+    /// The questions about the Deployment `web`, by operator.
     fn asked(objects: Vec<Value>) -> Vec<String> {
         let kind = |group: &str, kind: &str| Kind {
             group: group.to_owned(),

@@ -34,7 +34,7 @@ pub(super) fn reached(text: &mut String, targets: &Targets, measured: &[Measured
     });
 }
 
-/// What each operator used in each step.
+/// Writes the usage of each operator in each step.
 pub(super) fn each(text: &mut String, targets: &Targets, measured: &[Measured]) {
     let of_step = |step| {
         let ours = medians(step, measured).into_iter().find(|(contestant, _)| *contestant == Contestant::Operators);

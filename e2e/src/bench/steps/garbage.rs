@@ -84,7 +84,7 @@ impl Bench<'_> {
     async fn create_trees(&self) -> Result<()> {
         let &Sizes { trees, tree_pods, .. } = &self.options.garbage;
         in_parallel(trees, async |at| self.create_tree(&small(at), tree_pods).await).await?;
-        // What nodes have still to do would be done within the step.
+        // Work that nodes still have to do would be done within the step.
         self.wait_until("running", async || {
             let pods = self.api::<Pod>().list(&ListParams::default()).await?.items;
             let is_running =

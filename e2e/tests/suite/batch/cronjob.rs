@@ -200,7 +200,7 @@ fn a_run_that_somebody_deletes_is_missed_and_not_started_again() -> Result<()> {
         active(scene, "nightly", &[]).await?;
         let message = format!("Active job went missing: {name}");
         assert_eq!(scene.told("MissingJob").await?[0].message.as_deref(), Some(&*message));
-        // What is due next is not kept from running.
+        // The next run takes place nevertheless.
         reschedule(scene, &["nightly"]).await?;
         scene
             .wait_until("the next one runs", DEADLINE, async || {
@@ -313,7 +313,7 @@ fn a_suspended_or_late_time_starts_nothing() -> Result<()> {
         for of in [&suspended, &late, &cron_job("plain", "Allow", &job("x", 1, 1))] {
             due(scene, of, at).await?;
         }
-        // Who came later is done with, so the others were seen.
+        // The Job that was due last is done with, so the others were seen.
         scene
             .wait_until("the plain one is started", DEADLINE, async || {
                 scene.fetch::<Job>(&job_name("plain", at)).await.map(drop)

@@ -1,4 +1,4 @@
-//! What the operators of Jobs count of their work, under upstream's names.
+//! The metrics of the operators of Jobs, under upstream's names.
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::ClusterOptions;

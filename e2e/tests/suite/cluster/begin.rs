@@ -1,4 +1,4 @@
-//! What a new namespace is given: its ServiceAccount, and the CA that its pods verify the apiserver by.
+//! A new namespace gets its ServiceAccount, and the CA that its pods verify the apiserver by.
 
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
@@ -36,7 +36,7 @@ async fn published(scene: &Scene, ca: &str) -> Result<ConfigMap> {
         .await
 }
 
-/// What all other namespaces have.
+/// The CA that all other namespaces have.
 async fn ca(scene: &Scene) -> Result<String> {
     let system: Api<ConfigMap> = Api::namespaced(scene.client.clone(), "kube-system");
     let mut data = system.get(CA).await.context("get the CA of kube-system")?.data.unwrap_or_default();
@@ -74,7 +74,7 @@ fn what_somebody_else_writes_in_place_of_the_ca_does_not_stay() -> Result<()> {
     on_shared_cluster(async |scene| {
         let expected = ca(scene).await?;
         published(scene, &expected).await?;
-        // Whatever is wrong, all else in it stays as it is.
+        // All other fields stay as they are, with each of these faults.
         let wrongs = [
             json!({"data": {"ca.crt": "mine"}}),
             json!({"data": {"more": "x"}}),

@@ -1,4 +1,4 @@
-//! What becomes of dependents when their owner is deleted, in each of the three ways; of built-in kinds and of others.
+//! The fate of dependents when their owner is deleted, in each of the three ways; of built-in kinds and of others.
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;

@@ -1,8 +1,8 @@
-//! What the collectors know is old, what they ask is refused, what they are told gets lost, and they are killed between any
-//! two writes: whatever happens, nothing is deleted but what the objects themselves, as they are, give a reason for.
+//! The caches of the collectors are old, their requests are refused, answers get lost, and the operators are killed
+//! between any two writes: even then only objects are deleted that, as they are, give a reason for it themselves.
 //!
-//! Each operator is behind a proxy of its own, on a cluster of its own. Left out: what concerns every operator, which is
-//! shown with Deployments.
+//! Each operator is behind a proxy of its own, on a cluster of its own. Left out: faults that concern every operator,
+//! which are shown with Deployments.
 
 mod collector;
 mod kills;

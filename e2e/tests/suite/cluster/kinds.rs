@@ -42,7 +42,7 @@ fn with_collector(test: impl AsyncFnOnce(&Scene, &Collector) -> Result<()>) -> R
 }
 
 impl Collector {
-    /// What a metric says of each resource.
+    /// The values of a metric for each resource.
     async fn by_resource(&self, metric: &str) -> Result<BTreeMap<String, f64>> {
         let (status, text) = self.operator.get("/metrics", Some(&self.token)).await?;
         ensure!(status == StatusCode::OK, "/metrics says {status}");

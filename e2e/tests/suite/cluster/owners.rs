@@ -84,7 +84,7 @@ fn who_lives_in_no_namespace_cannot_be_owned_by_who_does_and_that_is_said() -> R
             "metadata": {"name": name, "ownerReferences": [reference(&owner)]},
         });
         let created = apply(&scene.client, "", &role).await?;
-        // Where events about what lives in no namespace live.
+        // The namespace of events about objects without one.
         let events: Api<Event> = Api::namespaced(scene.client.clone(), "default");
         let about = ListParams::default().fields(&format!("involvedObject.name={name}"));
         let event = scene
@@ -99,7 +99,7 @@ fn who_lives_in_no_namespace_cannot_be_owned_by_who_does_and_that_is_said() -> R
         assert_eq!(event.message.as_deref(), Some(expected.as_str()));
         assert_eq!(event.involved_object.kind.as_deref(), Some("ClusterRole"));
 
-        // What is wrong about it is no reason to delete it, whatever becomes of the owner.
+        // A faulty reference is no reason to delete the object, not even when the owner is deleted.
         scene.kubectl("delete configmap/owner").await?;
         gone(scene, &["owner", "its-own"]).await?;
         let roles: Api<ClusterRole> = Api::all(scene.client.clone());

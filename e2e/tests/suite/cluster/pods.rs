@@ -23,6 +23,8 @@ const HOLD: &str = "e2e.example/hold";
 fn held(name: &str, node: &str) -> Value {
     let mut spec = template(name)["spec"].clone();
     spec["nodeName"] = json!(node);
+    // The taint of a node that is out of service would not let it stay.
+    spec["tolerations"] = json!([{"operator": "Exists"}]);
     if node.is_empty() {
         spec["nodeSelector"] = json!({"no-node-has": "this"});
     }

@@ -10,7 +10,7 @@ use super::namespaces::says;
 use super::tree::{HOLD, Kind, Tree, config_maps, define, secrets};
 use crate::support::{Scene, operators, start_operators, with_cluster};
 
-/// What there is of a tree while its last leaf is held.
+/// The objects of a tree that are left while its last leaf is held.
 const IN_THE_MIDDLE: [&str; 3] = ["-tree", "-tree-1", "-tree-1-1"];
 
 /// Trees of built-in kinds and of another one, and one that nobody deletes.
@@ -43,7 +43,7 @@ impl Forest {
         Ok(())
     }
 
-    /// Whoever is at work now has never seen the beginning.
+    /// Lets the trees go. The controllers at work now have never seen the beginning.
     async fn go(&self, scene: &Scene) -> Result<()> {
         for (scene, tree) in &self.going {
             tree.wait_left(scene, &IN_THE_MIDDLE).await?;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::support::{DEADLINE, Scene};
 
-/// A finalizer of nobody's: what has it stays until a test lets it go.
+/// A finalizer of nobody's: an object with it stays until a test lets it go.
 pub(super) const HOLD: &str = "e2e.example/hold";
 
-/// What is created: where it is served and what it is called.
+/// The kind of a tree's objects, and the version in which it is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) api_version: String,

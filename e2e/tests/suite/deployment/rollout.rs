@@ -197,7 +197,7 @@ fn rich_pod_spec() -> Value {
     })
 }
 
-/// What is in `expected` and not in `got`, as paths. A list may have grown: admission adds tolerations and volumes.
+/// The paths that `expected` has and `got` lacks. A list may have grown: admission adds tolerations and volumes.
 fn missing(expected: &Value, got: &Value) -> Vec<String> {
     let within = |key: String, paths: Vec<String>| paths.into_iter().map(move |path| format!("{key}{path}"));
     match (expected, got) {

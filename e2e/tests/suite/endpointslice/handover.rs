@@ -117,7 +117,7 @@ async fn made(scene: &Scene) -> Result<Vec<String>> {
         .await
 }
 
-/// What there is of each Service's slices.
+/// The versions of each Service's slices.
 async fn all_versions(scene: &Scene) -> Result<BTreeMap<&'static str, Vec<String>>> {
     let mut all = BTreeMap::new();
     for (name, ..) in services() {
@@ -142,7 +142,7 @@ async fn took_hints_too_early(scene: &Scene) -> Result<()> {
         .await
 }
 
-/// Who has told what of hints, each once.
+/// The events about hints, each once, with the component that told them.
 async fn told(scene: &Scene) -> Result<Vec<String>> {
     let events: Vec<Event> = scene.told("TopologyAwareHintsEnabled").await?;
     let line = |event: &Event| {

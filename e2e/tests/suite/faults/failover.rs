@@ -23,7 +23,7 @@ use crate::support::{DEADLINE, Scene};
 const FLAGS: [&str; 3] =
     ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
 const LEASE: Duration = Duration::from_secs(3);
-/// What taking over may cost besides waiting.
+/// The time that a takeover may cost besides waiting.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs a test with a Deployment that is rolled out under two replicas of the ReplicaSet operator.

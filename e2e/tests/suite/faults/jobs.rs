@@ -39,7 +39,7 @@ fn plain(name: &str, parallelism: i32, completions: i32) -> Value {
     job(name, parallelism, completions)
 }
 
-/// What the kubelet has done to the pods of a Job, and what was last said of it.
+/// The pods of a Job that the kubelet has ended, and the Job's status as last seen.
 struct Watched<'a> {
     scene: &'a Scene,
     job: &'a str,

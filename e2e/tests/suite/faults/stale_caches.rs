@@ -117,7 +117,7 @@ fn what_happened_before_a_watch_expired_is_listed_anew() -> Result<()> {
         behind.proxy.freeze_watches(PODS);
         scene.patch::<ReplicaSet>("web", &json!({"spec": {"replicas": 8}})).await?;
         exist(scene, 8).await?;
-        // What was held back is lost with the connection.
+        // The events on hold are lost with the connection.
         behind.proxy.cut_watches(PODS);
         behind.proxy.thaw_watches();
         complete_set(scene).await?;

@@ -1,9 +1,9 @@
 //! A pod that is stuck on a node out of service.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
 
 use crate::support::{Scene, template};
@@ -21,5 +21,6 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     spec["tolerations"] = json!([{"operator": "Exists"}]);
     scene.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stuck"}, "spec": spec})).await?;
     scene.kubectl("delete pod/stuck --wait=false").await?;
-    scene.gone::<Pod>("stuck").await
+    scene.gone::<Pod>("stuck").await?;
+    nodes.delete("lost", &DeleteParams::default()).await.map(drop).context("delete the node")
 }

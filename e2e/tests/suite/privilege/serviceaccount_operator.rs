@@ -9,7 +9,7 @@ pub(super) const NEEDS: &[&str] = &[];
 
 pub(super) async fn live(scene: &Scene) -> Result<()> {
     let first = scene.fetch::<ServiceAccount>("default").await?.metadata.uid.context("no uid")?;
-    scene.kubectl("delete serviceaccount/default").await?;
+    scene.kubectl("delete serviceaccount/default --wait=false").await?;
     scene
         .wait_until("there is a new one", DEADLINE, async || {
             let now = scene.fetch::<ServiceAccount>("default").await?.metadata.uid;

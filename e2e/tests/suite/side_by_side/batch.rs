@@ -44,7 +44,7 @@ fn jobs() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// What the kubelet does to the pods of these Jobs: the exit code of each index.
+/// The exit codes, by index, with which the kubelet ends the pods of these Jobs.
 const EXITS: [(&str, &[(i32, i32)]); 3] = [("leader", &[(0, 0)]), ("partly", &[(1, 1), (0, 0)]), ("hardly", &[(0, 1)])];
 
 pub(crate) async fn live(scene: &Scene) -> Result<()> {

@@ -70,19 +70,18 @@ impl Behind {
         writes.iter().filter(|exchange| exchange.upstream_status.is_some() && exchange.status.is_none()).count()
     }
 
-    /// How many times all of this was asked for, in pages or as the beginning of a watch.
+    /// How many times all of this was asked for: one object alone is how a cache catches up.
     pub(crate) fn lists(&self, path: &str) -> usize {
-        let is_first_page = |query: &str| query.contains("limit=500") && !query.contains("continue=");
-        self.reads(path, |query| query.contains("sendInitialEvents=true") || is_first_page(query))
+        self.reads(path, |request| request.is_list() && !request.query.split('&').any(|other| other == "limit=1"))
     }
 
     /// How many times this was watched from where a list or a watch had ended.
     pub(crate) fn rewatches(&self, path: &str) -> usize {
-        self.reads(path, |query| query.contains("watch=1") && !query.contains("sendInitialEvents=true"))
+        self.reads(path, |request| request.query.contains("watch=1") && !request.is_list())
     }
 
-    fn reads(&self, path: &str, query: impl Fn(&str) -> bool) -> usize {
-        self.proxy.requests().iter().filter(|request| request.path == path && query(&request.query)).count()
+    fn reads(&self, path: &str, picks: impl Fn(&Exchange) -> bool) -> usize {
+        self.proxy.requests().iter().filter(|request| request.path == path && picks(request)).count()
     }
 }
 
@@ -102,7 +101,7 @@ pub(crate) fn all_work(action: Action) -> Rule {
     Rule::new(action).writes().when(|seen| is_work(&seen.path)).always()
 }
 
-/// What controllers work with: no events, leases, and reviews of tokens and access.
+/// Whether a controller's work is at this path: no events, leases, or reviews of tokens and access.
 fn is_work(path: &str) -> bool {
     !["/events", "/leases", "reviews"].iter().any(|other| path.contains(other))
 }

@@ -20,6 +20,10 @@ pub(crate) fn operators() -> impl Iterator<Item = &'static str> {
     OPERATORS.iter().map(String::as_str)
 }
 
+/// The flags without which an operator has nothing to do within a test's time.
+const FLAGS: &[(&str, &str)] =
+    &[("legacy-serviceaccount-token-cleaner-operator", "--legacy-service-account-token-clean-up-period=1ms")];
+
 /// The cluster that tests share, and where its operators listen.
 struct Shared {
     cluster: Arc<Cluster>,
@@ -94,7 +98,10 @@ pub(crate) async fn start_operators<'a>(
 /// An operator, its permissions installed, still to be started.
 pub(crate) async fn spec(cluster: &Cluster, name: &str) -> Result<OperatorSpec> {
     let account = cluster.install(&manifests(name)).await?;
-    Ok(OperatorSpec::new(name, program(), &account))
+    let flags = FLAGS.iter().filter(|(operator, _)| *operator == name).map(|(_, flag)| (*flag).to_owned());
+    let mut spec = OperatorSpec::new(name, program(), &account);
+    spec.flags.extend(flags);
+    Ok(spec)
 }
 
 /// The token of a new account that may read the operators' metrics, by the role that the manifests have for that.

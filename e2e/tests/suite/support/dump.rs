@@ -1,4 +1,4 @@
-//! What one wants to see of a test that failed: its objects, its events, and the end of each operator's log.
+//! The state of a test that failed: its objects, its events, and the end of each operator's log.
 //! Left out: objects outside its namespace.
 
 use std::fmt::Write;

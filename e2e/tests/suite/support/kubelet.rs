@@ -1,4 +1,4 @@
-//! What a kubelet writes about its pods, for tests that want a moment of their own choosing; kwok does the rest.
+//! A kubelet's writes about its pods, for tests that want a moment of their own choosing; kwok does the rest.
 //! Left out: pods of clusters that have kubelets, which would contradict it (see `without_kubelets`).
 
 use anyhow::{Context, Result};

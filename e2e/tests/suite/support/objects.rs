@@ -34,6 +34,25 @@ pub(crate) fn deployment(name: &str, replicas: i32) -> Value {
     })
 }
 
+/// A StatefulSet whose pods come in order and are labelled `app=NAME`, with these fields of its spec besides.
+pub(crate) fn stateful_set(name: &str, replicas: i32, fields: &Value) -> Value {
+    let mut set = json!({
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": name,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template(name),
+        },
+    });
+    for (field, value) in fields.as_object().into_iter().flatten() {
+        set["spec"][field] = value.clone();
+    }
+    set
+}
+
 pub(crate) fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
 }
@@ -50,7 +69,7 @@ pub(crate) fn is_ready(pod: &Pod) -> bool {
     is_active(pod) && conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// What a ReplicaSet is told to have.
+/// The number of replicas in a ReplicaSet's spec.
 pub(crate) fn replicas_of(set: &ReplicaSet) -> i32 {
     set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0)
 }

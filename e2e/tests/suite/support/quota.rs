@@ -1,4 +1,4 @@
-//! A limit on pods, in place of the resourcequota-controller, which no operator replaces yet: it puts limits in force.
+//! A limit on pods, in force at once, whether or not a resourcequota-controller or its operator is at work.
 //! Left out: giving back what deleted pods have used.
 
 use anyhow::Result;

@@ -23,9 +23,9 @@ use super::scene::{DEADLINE, Namespaced, Scene};
 pub(crate) struct Seen {
     /// The most replicas that all ReplicaSets together were told to have.
     pub(crate) most_specified: i32,
-    /// The most pods that a ReplicaSet had beyond what it was ever told to have.
+    /// The most pods that a ReplicaSet had beyond the replicas that it was ever told to have.
     ///
-    /// Upstream bounds what ReplicaSets are told, not pods: the old ReplicaSet's pod that must go and the new one's that
+    /// Upstream bounds ReplicaSets' specs, not pods: the old ReplicaSet's pod that must go and the new one's that
     /// must come are two steps of another controller, which may happen in either order.
     pub(crate) most_excess: usize,
     /// The fewest pods that were ready and not being deleted.
@@ -45,7 +45,7 @@ pub(crate) struct Sampler {
     watches: JoinSet<Result<()>>,
 }
 
-/// What became of which object (by uid) at each revision.
+/// At each revision, the uid of the object that changed, and its new state.
 type Changes = BTreeMap<u64, (String, State)>;
 
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Sampler {
         Ok(Self { changes, from: pods.max(sets), selector: selector.to_owned(), watches })
     }
 
-    /// What was seen, up to what there is now.
+    /// All changes up to the present state.
     pub(crate) async fn finish(mut self, scene: &Scene) -> Result<Seen> {
         let what = "the sampler has seen the last pods and ReplicaSets";
         scene
@@ -92,7 +92,7 @@ impl Sampler {
     }
 }
 
-/// The revisions of what there is, as far as it has been seen.
+/// The revisions of the present objects, as far as they have been seen.
 fn last(changes: &Changes) -> BTreeMap<String, u64> {
     let mut last = BTreeMap::new();
     for (revision, (uid, state)) in changes {

@@ -17,7 +17,7 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::dump::dump;
 use super::{clusters, sampler};
@@ -26,6 +26,8 @@ use super::{clusters, sampler};
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 /// How often a test looks again.
 const POLL: Duration = Duration::from_millis(30);
+/// How often it looks at what takes minutes: more often would keep a processor busy for all that time.
+const SLOW_POLL: Duration = Duration::from_secs(1);
 
 /// A namespace in a cluster.
 pub(crate) struct Scene {
@@ -173,10 +175,11 @@ impl Scene {
         patched.with_context(|| format!("patch the status of {} {name}", K::kind(&())))
     }
 
-    /// What a person types, in this namespace; words are split at blanks.
+    /// Runs a command that a person would type, in this namespace; words are split at blanks.
     pub(crate) async fn kubectl(&self, line: &str) -> Result<String> {
         let namespace = ["--namespace", &self.namespace];
-        self.cluster.kubectl(namespace.into_iter().chain(line.split_whitespace())).await
+        let done = self.cluster.kubectl(namespace.into_iter().chain(line.split_whitespace()));
+        timeout(2 * DEADLINE, done).await.with_context(|| format!("kubectl {line} does not end"))?
     }
 
     /// Looks until `look` finds what it wants. Its error says what it saw instead; it is the test's once time is up.
@@ -184,18 +187,19 @@ impl Scene {
         &self,
         what: &str,
         deadline: Duration,
-        mut look: impl AsyncFnMut() -> Result<T>,
+        look: impl AsyncFnMut() -> Result<T>,
     ) -> Result<T> {
-        let end = Instant::now() + deadline;
-        loop {
-            match look().await {
-                Ok(found) => return Ok(found),
-                Err(seen) if Instant::now() >= end => {
-                    return Err(seen).with_context(|| format!("not within {} s: {what}", deadline.as_secs_f32()));
-                }
-                Err(_) => sleep(POLL).await,
-            }
-        }
+        poll(POLL, what, deadline, look).await
+    }
+
+    /// As [`Self::wait_until`], for what takes minutes.
+    pub(crate) async fn wait_for_minutes<T>(
+        &self,
+        what: &str,
+        deadline: Duration,
+        look: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
+        poll(SLOW_POLL, what, deadline, look).await
     }
 
     /// Waits as a person does, by `kubectl rollout status`.
@@ -223,5 +227,23 @@ impl Scene {
     /// Starts noting what pods and ReplicaSets with these labels there are.
     pub(crate) async fn sample(&self, selector: &str) -> Result<sampler::Sampler> {
         sampler::Sampler::start(self, selector).await
+    }
+}
+
+async fn poll<T>(
+    period: Duration,
+    what: &str,
+    deadline: Duration,
+    mut look: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
+    let end = Instant::now() + deadline;
+    loop {
+        match look().await {
+            Ok(found) => return Ok(found),
+            Err(seen) if Instant::now() >= end => {
+                return Err(seen).with_context(|| format!("not within {} s: {what}", deadline.as_secs_f32()));
+            }
+            Err(_) => sleep(period).await,
+        }
     }
 }

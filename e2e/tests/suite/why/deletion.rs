@@ -1,4 +1,4 @@
-//! What was deleted and does not go, and what has an owner that is none.
+//! Objects that were deleted and do not go, and objects with an owner that is none.
 //!
 //! Left out: finalizers that other projects' controllers take away, but for one.
 

@@ -1,7 +1,7 @@
 //! Operators that do not run, may not, do not see or wait, and what is left undone by that.
 //!
 //! All on one cluster, on which nobody else asks for anything: its operators are stopped, robbed and kept from seeing.
-//! Left out: caches that hear nothing for minutes.
+//! Left out: caches that hear nothing for minutes, which are in [`super::minutes`].
 
 use anyhow::{Context, Result, bail, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
@@ -24,7 +24,7 @@ use crate::support::behind::{Behind, Gate};
 use crate::support::clusters::spec;
 use crate::support::{DEADLINE, Scene, deployment, start_operators, template, with_cluster};
 
-const PODS: &str = "/api/v1/pods";
+pub(super) const PODS: &str = "/api/v1/pods";
 const REPLICA_SETS: &str = "/apis/apps/v1/replicasets";
 
 #[test]
@@ -105,14 +105,7 @@ impl Crew {
     /// Lets the operator see a state of a ReplicaSet at rest that it cannot read.
     async fn show_unreadable(&self, scene: &Scene) -> Result<()> {
         scene.apply(&replica_set()).await?;
-        let set: ReplicaSet = scene
-            .wait_until("the ReplicaSet is complete", DEADLINE, async || {
-                let set: ReplicaSet = scene.fetch("web").await?;
-                let status = set.status.clone().unwrap_or_default();
-                ensure!(status.available_replicas == Some(1), "{status:?}");
-                Ok(set)
-            })
-            .await?;
+        let set = complete(scene).await?;
         let broken = json!({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": {
             "name": "web", "namespace": scene.namespace, "uid": set.uid(),
             "resourceVersion": set.resource_version(), "labels": "none",
@@ -135,9 +128,21 @@ async fn short_leader(scene: &Scene, name: &str) -> Result<Operator> {
     Ok(operator)
 }
 
-fn replica_set() -> Value {
+pub(super) fn replica_set() -> Value {
     let spec = json!({"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template("web")});
     of("apps/v1", "ReplicaSet", "web", &json!({"spec": spec}))
+}
+
+/// That one, once it has its pod and says so.
+pub(super) async fn complete(scene: &Scene) -> Result<ReplicaSet> {
+    scene
+        .wait_until("the ReplicaSet is complete", DEADLINE, async || {
+            let set: ReplicaSet = scene.fetch("web").await?;
+            let status = set.status.clone().unwrap_or_default();
+            ensure!(status.available_replicas == Some(1), "{status:?}");
+            Ok(set)
+        })
+        .await
 }
 
 fn absent() -> Vec<Row> {

@@ -1,5 +1,5 @@
-//! What a first line has to look like, where parts of it are not known before: `*` stands for one word or a part of one,
-//! `…` for anything.
+//! The pattern of a first line, parts of which are not known before: `*` stands for one word or a part of one, `…` for
+//! anything.
 //!
 //! Left out: numbers and times as such. A word that is one is enough.
 

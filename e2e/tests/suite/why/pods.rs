@@ -284,7 +284,7 @@ async fn initializes(scene: &Scene, status: Value, deadline: i32) -> Result<()> 
     becomes(scene, &deployment, &json!({"initContainerStatuses": [init], "containerStatuses": [main]})).await
 }
 
-/// What a kubelet tells about the pod.
+/// A kubelet's event about the pod.
 async fn event(scene: &Scene, pod: &Pod, reason: &str, message: &str) -> Result<()> {
     let about = json!({
         "apiVersion": "v1", "kind": "Pod", "namespace": scene.namespace, "name": pod.name_any(), "uid": uid(pod),

@@ -1,4 +1,4 @@
-//! What keeps pods, and has not those that it should have.
+//! Controllers that keep pods, and do not have those that they should have.
 //!
 //! Left out: pods that are there and are not ready, which are a family of their own.
 

@@ -1,4 +1,4 @@
-//! What the views read, and what they do without.
+//! The fields that the views read, and their defaults.
 
 use deployment_operator::objects::{Deployment, Pod, ReplicaSet, Strategy, annotations};
 use serde_json::{Value, json};

@@ -43,7 +43,7 @@ fn a_pause_is_not_noted_after_a_timeout_or_without_a_deadline() {
 fn a_set_that_is_met_for_the_first_time_starts_the_deadline() {
     let one = deployment("v1", 1).deadline(60);
     check(&one.with(&[set("v1", 1)]), "complete; Progressing True FoundNewReplicaSet; status: rollout");
-    // What the set needs itself comes first.
+    // An update of the set itself comes first.
     check(
         &one.annotate("a", "1").with(&[set("v1", 1)]),
         "complete; update web-v1 a=1 (as the deployment says); status: rollout",

@@ -17,7 +17,7 @@ use shared::api::object::{Key, ResourceVersion, Uid};
 
 use crate::builders::{self, at};
 
-/// What the apiserver stores, and the pods that run.
+/// The objects in the apiserver, and the pods that run.
 #[derive(Clone)]
 struct World {
     deployment: objects::Deployment,
@@ -208,7 +208,7 @@ enum Event {
     Template(usize),
 }
 
-/// What a person may ask for in the middle of a rollout.
+/// A person's requests in the middle of a rollout.
 #[derive(Clone, Debug)]
 enum Asked {
     Events(Vec<Event>),
@@ -350,7 +350,7 @@ proptest! {
             world.deployment.metadata.generation += 1;
             let scales = world.sync().iter().any(|planned| matches!(planned.reason, Reason::Scaling { .. }));
             if scales && matches!(world.deployment.spec.strategy, objects::Strategy::RollingUpdate { .. }) {
-                // Whatever was asked for before, no scaling goes beyond what is asked for now.
+                // No scaling goes beyond the size that is asked for now, even if more was asked for before.
                 let most = i64::from(max_replicas(&world.deployment.spec));
                 prop_assert!(world.wanted_pods() <= most, "{} pods, at most {}", world.wanted_pods(), most);
             }

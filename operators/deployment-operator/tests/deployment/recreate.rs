@@ -36,7 +36,7 @@ fn it_waits_until_no_old_set_may_run_pods() {
     // Its controller has not seen yet that it is to have none.
     check_old(set("v1", 0).status("observedGeneration", 0), WAITS);
     check_old(open("v1"), WAITS);
-    // What the new one says of its own keeps nothing back.
+    // The pods of the new one keep nothing back.
     check(&recreate.with(&[set("v1", 0), set("v2", 0).status("terminatingReplicas", 1)]), GOES_ON);
     check(&recreate.with(&[set("v1", 0), open("v2")]), GOES_ON);
 }

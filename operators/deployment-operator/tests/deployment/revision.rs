@@ -1,4 +1,4 @@
-//! What the Deployment and its new ReplicaSet note about each other.
+//! The annotations that the Deployment and its new ReplicaSet have about each other.
 
 use deployment_operator::objects::annotations::{LAST_APPLIED, REVISION, REVISION_HISTORY};
 use deployment_operator::plan::Step;
@@ -82,7 +82,7 @@ fn a_revision_that_is_no_number_is_left_alone() {
     let odd = set("v1", 1).annotate(REVISION, "odd");
     let one = deployment("v1", 1).annotate("a", "1").annotate(REVISION, "odd");
     check_update(&one, std::slice::from_ref(&odd), "");
-    // What else is to be copied goes along with another change.
+    // Annotations that are to be copied go along with another change.
     let ready = one.spec("minReadySeconds", 7);
     check_update(&ready, &[odd], "update web-v1 a=1 minReadySeconds=7 (as the deployment says); ");
 }

@@ -215,7 +215,7 @@ mod cleanup {
         check_deleted(0, &[old("v1", 0, 0).meta("deletionTimestamp", time(NOW))], &[]);
         check_deleted(i32::MAX, &three, &[]);
         check_deleted(5, &three, &[]);
-        // What its own controller has not looked at yet may have pods.
+        // A ReplicaSet that its own controller has not looked at yet may have pods.
         check_deleted(0, &[old("v1", 0, 0).meta("generation", 2)], &[]);
     }
 

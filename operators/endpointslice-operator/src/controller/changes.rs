@@ -1,35 +1,20 @@
 //! Which Services a change concerns.
 //!
-//! Left out: pods without an address and pods that have ended, as long as they stay so. One that loses its address or
-//! ends is deleted to its informer, with what it was before.
+//! Left out: which changes of Services and of pods matter, which [`shared::controllers::endpoints::changes`] says.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::api::labels::Labels;
-use shared::api::object::Key;
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 
 use crate::controller::zones::zones_key;
-use crate::objects::{EndpointSlice, Node, Pod, Service};
+use crate::objects::{EndpointSlice, Node, Pod};
 use crate::observe::Caches;
 
 /// The purpose of a timer, in words.
-const POD_CHANGES: &str = "changes of its pods, to be written together";
 const SLICE_CHANGES: &str = "changes of its slices by others";
-
-/// A Service is synced unless it asks for the same as before.
-pub(super) fn service_changed(change: Change<'_, Service>) -> Vec<Effect> {
-    let key = || change.latest().metadata.key.clone();
-    match change {
-        Change::Updated { old, new } if old.asks_for_the_same(new) => Vec::new(),
-        Change::Added(_) | Change::Updated { .. } => vec![Effect::Enqueue(key(), Cause::Edit)],
-        Change::Deleted(_) => vec![Effect::Enqueue(key(), Cause::Event)],
-    }
-}
 
 /// Of nodes, all zones are looked at together.
 pub(super) fn zones_changed(change: Change<'_, Node>) -> Vec<Effect> {
@@ -38,30 +23,8 @@ pub(super) fn zones_changed(change: Change<'_, Node>) -> Vec<Effect> {
 
 impl Caches {
     /// The Services that a pod comes to, leaves, or changes for, each after this delay.
-    ///
-    /// Upstream: `GetPodUpdateProjectionKey`, `GetServicesToUpdate`,
-    /// `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
     pub(super) fn pod_changed(&self, change: Change<'_, Pod>, delay: Duration) -> Vec<Effect> {
-        let services = match change {
-            Change::Added(pod) | Change::Deleted(pod) if pod.is_listed() => self.keys(pod, &pod.metadata.labels),
-            Change::Updated { old, new } if old.is_listed() || new.is_listed() => {
-                let before = || self.keys(new, &old.metadata.labels);
-                let after = self.keys(new, &new.metadata.labels);
-                match (is_changed(old, new), old.metadata.labels != new.metadata.labels) {
-                    (false, false) => BTreeSet::new(),
-                    (true, false) => after,
-                    (true, true) => &before() | &after,
-                    (false, true) => &before() ^ &after,
-                }
-            }
-            Change::Added(_) | Change::Deleted(_) | Change::Updated { .. } => BTreeSet::new(),
-        };
-        services.into_iter().map(|service| Effect::EnqueueAfter(service, delay, POD_CHANGES)).collect()
-    }
-
-    fn keys(&self, pod: &Pod, labels: &Labels) -> BTreeSet<Key> {
-        let services = self.selecting(pod.metadata.namespace(), labels);
-        services.iter().map(|service| service.metadata.key.clone()).collect()
+        self.service_pods.pod_changed(change, delay)
     }
 
     /// The Services that have left out pods because this node was missing.
@@ -99,14 +62,6 @@ impl Caches {
         let known = services.into_iter().flatten().filter(|service| self.tracker.knows(service));
         known.map(|service| Effect::EnqueueAfter(service, delay, SLICE_CHANGES)).collect()
     }
-}
-
-/// Whether a pod's endpoints are to change. Its node and its host name do not change once it has an address.
-///
-/// Upstream: `podEndpointsChanged`, `controller_utils.go`, which does not notice when a pod ends that was never ready.
-fn is_changed(old: &Pod, new: &Pod) -> bool {
-    let state = |pod: &Pod| (pod.metadata.deletion, pod.is_ready, pod.has_ended);
-    state(old) != state(new) || old.ips != new.ips
 }
 
 /// Whether a node's change may change the shares of the zones.

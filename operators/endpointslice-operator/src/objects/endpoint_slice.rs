@@ -2,7 +2,6 @@
 //!
 //! Left out: annotations, and owners that are not its controller.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
@@ -11,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::api::intern::{Interner, Text};
 use shared::api::labels::Labels;
 use shared::api::object::{Key, Meta, Uid};
+pub use shared::controllers::endpoints::address::{AddressType, Target};
 
 use super::{ENDPOINT_SLICES, SERVICES, labels};
 
@@ -58,71 +58,6 @@ fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D
     let mut items = items.unwrap_or_default();
     items.shrink_to_fit();
     Ok(items)
-}
-
-/// The type of the addresses of a slice.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AddressType {
-    /// Of IPv4.
-    IPv4,
-    /// Of IPv6.
-    IPv6,
-    /// Something that no Service has any more, or never had.
-    Other(Text),
-}
-
-impl AddressType {
-    /// The type of an IP family; none if this build does not know it.
-    pub fn of_family(family: &str) -> Option<Self> {
-        match Self::parse(family) {
-            Self::Other(_) => None,
-            known @ (Self::IPv4 | Self::IPv6) => Some(known),
-        }
-    }
-
-    fn parse(text: &str) -> Self {
-        match text {
-            "IPv4" => Self::IPv4,
-            "IPv6" => Self::IPv6,
-            other => Self::Other(Text::new(other)),
-        }
-    }
-
-    /// As the API writes it.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::IPv4 => "IPv4",
-            Self::IPv6 => "IPv6",
-            Self::Other(other) => other,
-        }
-    }
-
-    /// Whether an IP is of this type.
-    pub fn includes(&self, ip: IpAddr) -> bool {
-        match self {
-            Self::IPv4 => ip.is_ipv4(),
-            Self::IPv6 => ip.is_ipv6(),
-            Self::Other(_) => false,
-        }
-    }
-}
-
-impl fmt::Display for AddressType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for AddressType {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for AddressType {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Text::deserialize(deserializer).map(|text| Self::parse(&text))
-    }
 }
 
 /// One port of a slice.
@@ -262,54 +197,6 @@ pub struct Conditions {
     /// Whether it is on its way out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminating: Option<bool>,
-}
-
-/// The pod behind an endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// Its namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// Whether the reference is one to a pod as this operator writes it, its resourceVersion apart.
-    pub is_pod: bool,
-}
-
-#[derive(Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawTarget<'a> {
-    #[serde(borrow)]
-    kind: std::borrow::Cow<'a, str>,
-    #[serde(borrow)]
-    namespace: std::borrow::Cow<'a, str>,
-    #[serde(borrow)]
-    name: std::borrow::Cow<'a, str>,
-    uid: Uid,
-    #[serde(borrow, skip_serializing)]
-    api_version: std::borrow::Cow<'a, str>,
-    #[serde(borrow, skip_serializing)]
-    field_path: std::borrow::Cow<'a, str>,
-}
-
-impl Serialize for Target {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw = RawTarget {
-            kind: "Pod".into(),
-            namespace: self.key.namespace().into(),
-            name: self.key.name().into(),
-            uid: self.uid,
-            ..RawTarget::default()
-        };
-        raw.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Target {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = RawTarget::deserialize(deserializer)?;
-        let is_pod = raw.kind == "Pod" && raw.api_version.is_empty() && raw.field_path.is_empty();
-        Ok(Self { key: Key::new(&raw.namespace, &raw.name), uid: raw.uid, is_pod })
-    }
 }
 
 /// For whom an endpoint is meant: clients in these zones, or on these nodes.

@@ -4,13 +4,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::net::IpAddr;
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::Meta;
+use shared::controllers::endpoints::service::Selecting;
+pub use shared::controllers::endpoints::service::{ClusterIp, ServicePort, TargetPort};
 
 use super::endpoint_slice::AddressType;
 use super::{SERVICES, annotations};
@@ -68,57 +69,13 @@ impl Service {
 
 shared::view!(Service, SERVICES, TopologyMode);
 
-/// A Service's own IP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ClusterIp {
-    /// It has none, and will have none or none yet.
-    #[default]
-    Absent,
-    /// One of IPv4, or one that cannot be read.
-    V4,
-    /// One of IPv6.
-    V6,
-}
-
-impl ClusterIp {
-    fn parse(text: &str) -> Self {
-        match text {
-            "" | "None" => Self::Absent,
-            ip => match ip.parse() {
-                Ok(IpAddr::V6(_)) => Self::V6,
-                Ok(IpAddr::V4(_)) | Err(_) => Self::V4,
-            },
-        }
+impl Selecting for Service {
+    fn selector(&self) -> Option<&Labels> {
+        self.selector.as_ref()
     }
-}
 
-/// One port of a Service, as far as its endpoints need it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ServicePort {
-    /// Its name, `""` if it has none.
-    pub name: Text,
-    /// `TCP`, `UDP` or `SCTP`.
-    pub protocol: Text,
-    /// The application protocol.
-    pub app_protocol: Option<Text>,
-    /// The pods' port.
-    pub target_port: TargetPort,
-}
-
-/// A port of pods.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum TargetPort {
-    /// The same for all of them.
-    Number(i32),
-    /// The name of a container port, whose number may differ from pod to pod.
-    Name(Text),
-}
-
-impl Default for TargetPort {
-    fn default() -> Self {
-        Self::Number(0)
+    fn asks_for_the_same(&self, other: &Self) -> bool {
+        self.asks_for_the_same(other)
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
+use shared::controllers::endpoints::trigger_time_tracker::{ServiceState, ServiceStates};
 
-use super::trigger_time_tracker::ServiceState;
 use crate::objects::EndpointSlice;
 use crate::plan::topologycache::{ServiceHints, ZoneRatios};
 
@@ -25,7 +25,7 @@ pub(crate) struct Tracker {
 struct State {
     /// By the Service that they were written for, and their uid.
     slices: BTreeMap<(Key, Uid), Written>,
-    services: BTreeMap<Key, Arc<ServiceState>>,
+    services: ServiceStates,
     hints: BTreeMap<Key, ServiceHints>,
     /// The nodes that each Service waits for, because of pods that are left out without them.
     missing_nodes: BTreeMap<Key, BTreeSet<Text>>,
@@ -125,20 +125,17 @@ impl Tracker {
 
     /// Whether a sync has looked at this Service and its slices.
     pub(crate) fn knows(&self, service: &Key) -> bool {
-        self.state().services.contains_key(service)
+        self.state().services.knows(service)
     }
 
     /// When what led to this state of a Service happened.
     pub(crate) fn trigger(&self, service: &Key, state: &ServiceState) -> Option<Time> {
-        match self.state().services.get(service) {
-            Some(before) => state.trigger(before),
-            None => state.trigger(&ServiceState::default()),
-        }
+        self.state().services.trigger(service, state)
     }
 
     /// A sync has seen this state of a Service.
     pub(crate) fn remember_state(&self, service: &Key, state: &Arc<ServiceState>) {
-        self.state().services.insert(service.clone(), Arc::clone(state));
+        self.state().services.remember(service, state);
     }
 
     /// The remembered hints of a Service.
@@ -179,7 +176,7 @@ impl Tracker {
     pub(crate) fn forget(&self, service: &Key) {
         let mut state = self.state();
         state.forget_slices(service);
-        state.services.remove(service);
+        state.services.forget(service);
         state.hints.remove(service);
         state.missing_nodes.remove(service);
     }

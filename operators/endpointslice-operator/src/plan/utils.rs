@@ -9,11 +9,11 @@ use std::fmt::Write;
 use shared::api::hash::fnv1a_128;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
+pub use shared::controllers::endpoints::service::find_port;
 
-use crate::objects::pod::Host;
 use crate::objects::{
     AddressType, ClusterIp, Conditions, Endpoint, EndpointPort, EndpointSlice, MANAGED_BY, NamedPort, Pod, Service,
-    ServicePort, Target, TargetPort, endpoint_slice::Addresses, labels,
+    Target, endpoint_slice::Addresses, labels,
 };
 
 /// The types of addresses that a Service's slices have, IPv4 first.
@@ -47,17 +47,6 @@ pub fn endpoint_ports(service: &Service, named: &[NamedPort]) -> Vec<EndpointPor
         })
     });
     in_order(ports.collect())
-}
-
-/// Upstream: `FindPort`.
-pub fn find_port(port: &ServicePort, named: &[NamedPort]) -> Option<i32> {
-    match &port.target_port {
-        TargetPort::Number(number) => Some(*number),
-        TargetPort::Name(name) => {
-            let mut named = named.iter();
-            named.find(|named| named.name == *name && named.protocol == port.protocol).map(|named| named.number)
-        }
-    }
 }
 
 /// Ports in the order in which upstream writes them: that of a hash of how Go prints them. So slices of both compare.
@@ -103,17 +92,12 @@ pub fn pod_to_endpoint(
     Some(Endpoint {
         addresses,
         conditions: Conditions { ready: Some(ready), serving: Some(serving), terminating: Some(terminating) },
-        hostname: hostname(service, pod.host.as_deref()),
+        hostname: pod.hostname_in(service.metadata.name()),
         target: Some(Target { key: pod.metadata.key.clone(), uid: pod.metadata.uid, is_pod: true }),
         node: Some(&pod.node).filter(|node| !node.is_empty()).cloned(),
         zone: zone.cloned(),
         hints: None,
     })
-}
-
-/// Upstream: `ShouldSetHostname`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
-fn hostname(service: &Service, host: Option<&Host>) -> Option<Text> {
-    host.filter(|host| *host.subdomain == *service.metadata.name()).map(|host| host.name.clone())
 }
 
 /// The labels of a Service's slices: its own, without what is reserved, and the reserved ones as they should be.

@@ -37,7 +37,7 @@ fn crossing(world: &World) -> usize {
     endpoints.filter(is_crossing).count()
 }
 
-/// What is planned and told, and for whom endpoints are meant afterwards; then there is nothing more to do.
+/// Checks the plan, its events, and the zones in the endpoints' hints afterwards; then there is nothing more to do.
 #[track_caller]
 fn check(mut world: World, expected: &str, expected_hints: &[(&str, usize)], expected_crossing: usize) -> World {
     let Plan::Write(slices) = world.plan() else { panic!("no slices") };

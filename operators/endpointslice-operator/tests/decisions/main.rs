@@ -1,4 +1,4 @@
-//! What is decided for a Service: tables after upstream's, and what holds for every plan.
+//! The decisions about a Service: tables after upstream's, and the properties of every plan.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a fixture that does not hold is a broken test")]
 

@@ -1,4 +1,4 @@
-//! What holds for every plan, whatever there is to begin with.
+//! The properties of every plan, from any state.
 
 use std::collections::BTreeSet;
 

@@ -9,7 +9,7 @@ use shared::testing::ObjectBuilder;
 
 use crate::world::{World, foreign, ips, new_pod, node, own_labels, pods, service};
 
-/// What is planned, and how full the slices are once that is carried out; then there is nothing more to do.
+/// Checks the plan, and the slices' sizes once it is carried out; then there is nothing more to do.
 #[track_caller]
 fn check(mut world: World, expected: &str, lengths: &[usize]) -> World {
     assert_eq!(world.sync(), expected);
@@ -28,7 +28,7 @@ fn check_without_pods(world: World, expected: &str, lengths: &[usize]) -> World 
     check(world, &format!("{expected}; it selects no pod that has an IP"), lengths)
 }
 
-/// What programs read of a plan.
+/// A plan's reason as programs read it.
 #[test]
 fn a_reason_counts_pods_and_endpoints() {
     let reason = |world: &World| stage(&world.plan()).reason;
@@ -303,7 +303,7 @@ fn a_service_that_is_being_deleted_gets_no_new_slices() {
     check(world, "IPv4: update foo-1 to 2 (1 new)", &[2]);
     let emptied = World::new(pods(1)).with_slice("foo-1", &pods(1)).with_slice("foo-2", &[new_pod(7, true)]);
     check(emptied.with_service(deleted.clone()), "IPv4: delete foo-2 (emptied)", &[1]);
-    // What would be created takes the place of what would be deleted.
+    // The endpoints for a new slice go into one that would be deleted.
     let port = deleted.set(&["spec", "ports"], json!([{ "name": "foo", "protocol": "TCP", "targetPort": 81 }]));
     let world = World::new(pods(1)).with_slice("foo-1", &pods(1)).with_service(port);
     check(world, "IPv4: update foo-1 (ports)", &[1]);

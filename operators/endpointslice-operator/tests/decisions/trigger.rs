@@ -12,7 +12,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// What a Service created at this second, with these pods, ready since these seconds, is synced for.
+/// The trigger time of a sync of a Service that was created at this second, whose pods are ready since these seconds.
 fn next(state: &mut ServiceState, service: i64, pods: &[(&str, i64)]) -> Option<i64> {
     let service: Arc<Service> = object("v1", "Service", "my-service").created(at(service)).build();
     let pods: Vec<Arc<Pod>> =

@@ -108,7 +108,7 @@ fn ports_are_those_that_the_pod_has() {
         json!({ "containers": [container("http", 8090)], "initContainers": [container("http-sidecar", 8080)] }),
         json!([endpoint("http", 8090), endpoint("http-sidecar", 8080)]),
     );
-    // What cannot be found is left out.
+    // A port whose name no container has is left out.
     check(
         json!([port("a", json!("a")), port("b", json!("b"))]),
         json!({ "containers": [container("b", 1)] }),

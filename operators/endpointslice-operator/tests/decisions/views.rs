@@ -1,4 +1,4 @@
-//! What is read of objects, and that odd ones can be read.
+//! The fields that are read of objects, and that odd objects can be read.
 
 use std::sync::Arc;
 

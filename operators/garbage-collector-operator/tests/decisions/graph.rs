@@ -1,4 +1,4 @@
-//! What one event after another is worth.
+//! The attempts that follow from one event after another.
 
 use garbage_collector_operator::graph::dot::Drawing;
 use garbage_collector_operator::graph::{Event, Graph, Stage};
@@ -21,7 +21,7 @@ fn a_deleted_owner_is_worth_an_attempt_on_each_dependent() {
     assert_eq!(scene.delete(&owner), "", "a second time there is nothing left to do");
 }
 
-/// What was worth an attempt while nobody here worked, and still is.
+/// Attempts that were due while nobody here worked are still made if they are still needed.
 #[test]
 fn work_that_starts_late_misses_nothing() {
     let mut scene = Scene::default();
@@ -198,7 +198,7 @@ fn claims_are_tried_in_turn() {
     assert_eq!(claims, ["Pod a/first", "Pod a/second", "Pod b/first", "Pod a/first"]);
 }
 
-/// What was looked for without a namespace is of a kind that has none; so is what others of its kind are claimed to be.
+/// An owner that was looked for without a namespace is of a kind that has none; so are all other claims of its kind.
 #[test]
 fn claims_of_a_cluster_scoped_kind_are_of_no_namespace() {
     let (target, kind, other) = (uid("target"), ObjectKind::shared("v1", "Node"), ObjectKind::shared("v1", "Pod"));
@@ -362,7 +362,8 @@ fn an_object_seen_in_another_version_is_the_same_object() {
     let event = Event::Listed(&kind, &live, &std::collections::BTreeSet::new());
     let effects = scene.graph.update(event);
     assert_eq!(scene.graph.node(uid("a")).unwrap().identity.object.kind, kind);
-    // What is in neither is looked for in both: first as it is listed now, then as its dependent names it.
+    // An owner that neither version lists is looked for in both: first in the one that is listed now, then in the one
+    // that its dependent names.
     assert_eq!(effects.attempt_to_delete, [uid("gone")]);
     assert_eq!(scene.absent(&versioned("v1", "ns/gone").identity()), "later: gone");
     assert_eq!(scene.absent(&versioned("v1beta1", "ns/gone").identity()), "delete: pod");
@@ -432,7 +433,7 @@ fn a_drawing_of_many_comes_in_small_pieces_and_shows_each_once() {
     let mut drawing = Drawing::new(&scene.graph, &[]);
     let mut pieces = Vec::new();
     while let Some(piece) = drawing.piece(&scene.graph) {
-        // What goes meanwhile is left out, and nothing else.
+        // An object that goes meanwhile is left out, and nothing else.
         if pieces.is_empty() {
             scene.delete(&thing("Pod", "ns/pod-7").owned_by(&owner));
         }

@@ -1,4 +1,4 @@
-//! What the graph makes of events, and what is decided about one object.
+//! The graph's answer to events, and the decision about one object.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a fixture that does not hold is a broken test")]
 

@@ -1,4 +1,4 @@
-//! What is decided for an owner that is deleted without its dependents.
+//! The decision about an owner that is deleted without its dependents.
 
 use garbage_collector_operator::plan::orphan::plan;
 use shared::api::object::Uid;

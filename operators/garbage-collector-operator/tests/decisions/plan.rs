@@ -1,4 +1,4 @@
-//! What one attempt decides, by what was read.
+//! The decision of one attempt, by the objects that were read.
 
 use std::sync::Arc;
 

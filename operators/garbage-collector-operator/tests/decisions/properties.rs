@@ -77,7 +77,7 @@ impl Model {
         live.filter(|(_, (thing, _))| names(thing, owner).is_some()).map(|(uid, _)| *uid).collect()
     }
 
-    /// What must be attempted when `thing` takes this state, `graph` not yet knowing it.
+    /// The objects to be attempted when `thing` takes this state, of which `graph` does not know yet.
     fn expected(&self, thing: &Thing, graph: &Graph) -> (BTreeSet<Uid>, BTreeSet<Uid>) {
         let (mut delete, mut orphan) = (BTreeSet::new(), BTreeSet::new());
         let before = self.live.get(&thing.uid).map(|(thing, _)| thing);
@@ -100,7 +100,7 @@ impl Model {
         (delete, orphan)
     }
 
-    /// What must be attempted when an object ends.
+    /// The objects to be attempted when an object ends.
     fn expected_at_end(&self, thing: &Thing) -> BTreeSet<Uid> {
         let mut delete = self.dependents(thing.uid);
         delete.remove(&thing.uid);
@@ -180,7 +180,8 @@ fn agrees(graph: &Graph, model: &Model) -> Result<(), TestCaseError> {
         let uid = node.identity.object.uid;
         let dependents: BTreeSet<Uid> = graph.dependents(uid).map(|node| node.identity.object.uid).collect();
         let expected = model.dependents(uid);
-        // Who outlives an owner is attempted at its end; only who comes later makes the owner a node again.
+        // A dependent that outlives its owner is attempted at the owner's end; only a later dependent makes the owner a
+        // node again.
         let is_right =
             if model.ended.contains(&uid) { dependents.is_subset(&expected) } else { dependents == expected };
         prop_assert!(is_right, "dependents of {}: {:?}, not {:?}", node.identity, dependents, expected);
@@ -189,8 +190,8 @@ fn agrees(graph: &Graph, model: &Model) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    /// Whatever comes, twice, late or in a list, the graph is what the model finds by searching, and every attempt the
-    /// model asks for is made.
+    /// After any states, which come twice, late or in a list, the graph is the one that the model finds by searching,
+    /// and every attempt that the model asks for is made.
     #[test]
     fn the_graph_agrees_with_a_search_over_everything(steps in steps()) {
         let (mut graph, mut model) = (Graph::default(), Model::default());

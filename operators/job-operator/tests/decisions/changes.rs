@@ -1,4 +1,4 @@
-//! What a change of a Job or of a pod means to whom. Upstream: `TestAddPod`, `TestUpdatePod`, `TestDeletePod` and their
+//! The effects of a change of a Job or of a pod. Upstream: `TestAddPod`, `TestUpdatePod`, `TestDeletePod` and their
 //! neighbours, `pkg/controller/job/job_controller_test.go`.
 
 use std::sync::Arc;

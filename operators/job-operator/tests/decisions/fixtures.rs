@@ -166,7 +166,7 @@ impl Case {
         }
     }
 
-    /// What comes of a plan where writes succeed, but for those that do not.
+    /// The outcome of a plan of whose writes the first ones succeed, as many as `writes_max`.
     pub(crate) fn outcome(&self, plan: Plan) -> Outcome {
         let Plan { claim: _, pods, reason: _, ending, outstanding: _, wake, counts } = plan;
         let limit = |uids: Vec<Uid>| -> BTreeSet<Uid> { uids.into_iter().take(self.writes_max).collect() };
@@ -217,7 +217,7 @@ impl Case {
     }
 }
 
-/// What comes of counting where every write succeeds.
+/// The result of counting where every write succeeds.
 pub(crate) fn all_released(tracking: Tracking) -> Tracked {
     let Tracking { status, is_news: _, release, end, suspension: _, backoff: _, policy_actions: _, mut tracked } =
         tracking;

@@ -1,4 +1,4 @@
-//! What is decided for a Job, and what is said of it: tables after upstream's, and properties.
+//! The decisions about a Job, and its status: tables after upstream's, and properties.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 

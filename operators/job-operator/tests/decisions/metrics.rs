@@ -1,4 +1,4 @@
-//! What is counted for people who watch metrics. Upstream: `pkg/controller/job/metrics/metrics.go`.
+//! The operator's own metrics. Upstream: `pkg/controller/job/metrics/metrics.go`.
 
 use std::time::Duration;
 

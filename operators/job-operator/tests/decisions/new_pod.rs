@@ -1,4 +1,4 @@
-//! What a new pod looks like. Upstream: `TestPodGenerateNameWithIndex`, `TestAddCompletionIndexEnvVariables`,
+//! The fields of a new pod. Upstream: `TestPodGenerateNameWithIndex`, `TestAddCompletionIndexEnvVariables`,
 //! `indexed_job_utils_test.go`, and `TestCreatePodsWithControllerRefAndGenerateName`, `controller_utils_test.go`.
 
 use job_operator::objects::Job;

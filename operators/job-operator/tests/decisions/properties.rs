@@ -1,4 +1,4 @@
-//! What holds for every Job, whatever becomes of its pods, of the process and of its caches: see [`crate::world`].
+//! Properties of every Job, for any fate of its pods, of the process and of its caches: see [`crate::world`].
 
 use proptest::prelude::*;
 use shared::api::pod::Phase;

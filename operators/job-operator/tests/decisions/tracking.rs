@@ -1,4 +1,4 @@
-//! What is counted, and in which order it is written. Upstream: `TestTrackJobStatusAndRemoveFinalizers`,
+//! The pods that are counted, and the order of the writes. Upstream: `TestTrackJobStatusAndRemoveFinalizers`,
 //! `pkg/controller/job/job_controller_test.go`.
 
 mod memory;

@@ -1,4 +1,5 @@
-//! What is read of a Job and of its pods. Upstream: `TestGetFinishedTime`, `backoff_utils_test.go`; defaults of the API.
+//! The fields that are read of a Job and of its pods. Upstream: `TestGetFinishedTime`, `backoff_utils_test.go`; the
+//! API's defaults.
 
 use job_operator::objects::pod::{JobAnnotations, Pod};
 use job_operator::objects::{CompletionMode, Job, PodReplacementPolicy};

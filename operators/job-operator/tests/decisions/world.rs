@@ -386,7 +386,7 @@ impl World {
         }
     }
 
-    /// What must be true once it is over.
+    /// Checks the Job once it is over: each pod that has ended was counted and has lost its finalizer.
     pub(crate) fn check_settled(&self) {
         let job = self.job();
         assert!(job.status.is_finished(), "it does not end: {:?}", job.status);

@@ -44,7 +44,7 @@ pub(crate) fn has_ended(pod: &ObjectBuilder) -> bool {
     !has_phase(pod, &["Pending", "Running", "Unknown"])
 }
 
-/// What is observed where caches and apiserver agree.
+/// The observation where caches and apiserver agree.
 pub(crate) fn observed(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Observed {
     let nodes: Vec<Arc<Node>> = nodes.iter().map(ObjectBuilder::build).collect();
     let out_of_service = nodes.iter().filter(|node| node.is_out_of_service());
@@ -60,7 +60,7 @@ pub(crate) fn observed(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Obser
     }
 }
 
-/// What a search among all pods finds.
+/// The result of a search among all pods.
 pub(crate) fn bindings(pods: &[ObjectBuilder], nodes: &[ObjectBuilder]) -> Bindings {
     let name = |value: &serde_json::Value| value.as_str().unwrap_or_default().into();
     let bound_to = pods.iter().map(|pod| name(&pod.json()["spec"]["nodeName"])).collect();

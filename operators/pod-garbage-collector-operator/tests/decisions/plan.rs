@@ -247,7 +247,7 @@ fn what_the_cache_alone_says_of_a_pod_comes_from_the_ended_ones() {
     check(true, 0, "each round reads which pods are stuck (any number of ended ones may stay)");
 }
 
-/// What programs read.
+/// Reasons as programs read them.
 #[test]
 fn reasons_count_pods_and_name_nodes() {
     let pods = [pod("a", "node", "Failed"), pod("b", "gone", "Failed"), pod("c", "", "Pending").terminating()];

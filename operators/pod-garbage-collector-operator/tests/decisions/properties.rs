@@ -1,4 +1,4 @@
-//! What holds for all pods and nodes.
+//! Properties of the plans for any pods and nodes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use replicaset_operator::objects::ReplicaSet;
 use replicaset_operator::observe::Observed;
 use serde_json::json;
+use shared::api::intern::Text;
+use shared::api::time::Time;
+use shared::controllers::rejections::{Rejection, Rejections};
 use shared::controllers::replicas::pod::Pod;
 use shared::testing::{self, ObjectBuilder};
 
@@ -44,7 +48,19 @@ pub(crate) fn ready_pods(count: usize) -> Vec<ObjectBuilder> {
     (0..count).map(|number| pod(&format!("web-{number}")).ready()).collect()
 }
 
+/// So many rejections in a row, seen at this moment.
+pub(crate) fn rejections(count: usize, at: Timestamp) -> Rejections {
+    let mut rejections = Rejections::default();
+    let (template, reason) = (Text::default(), Text::new("OutOfcpu"));
+    let rejection = Rejection { template, reason, created: Some(Time::of(at)) };
+    for _ in 0..count {
+        rejections.note(&rejection, at);
+    }
+    rejections
+}
+
 pub(crate) fn observed(web: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<ReplicaSet> {
     let pods: Vec<Arc<Pod>> = pods.iter().map(ObjectBuilder::build).collect();
-    Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None }
+    let (rejections, ended) = Default::default();
+    Observed { owner: web.build(), pods, related: Vec::new(), outstanding: None, rejections, ended }
 }

@@ -1,4 +1,4 @@
-//! What is counted.
+//! The operator's own metrics.
 
 use replicaset_operator::metrics::{ReplicaSetMetrics, deletion_age_ratios};
 use replicaset_operator::plan::plan;

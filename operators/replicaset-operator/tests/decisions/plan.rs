@@ -1,16 +1,20 @@
-//! What a sync does. Rows name upstream's tests where they are theirs (`pkg/controller/replicaset/replica_set_test.go`).
+//! The plan of a sync. Rows name upstream's tests where they are theirs
+//! (`pkg/controller/replicaset/replica_set_test.go`).
 
 use std::sync::Arc;
 
+use replicaset_operator::objects::ReplicaSet;
 use replicaset_operator::observe::Observed;
-use replicaset_operator::plan::plan;
+use replicaset_operator::observe::rejected::Ended;
+use replicaset_operator::plan::{plan, plan_live_read};
 use serde_json::json;
 use shared::api::object::Key;
 use shared::api::pod::ranking::Rule;
+use shared::controllers::rejections::Rejections;
 use shared::runtime::expectations::Expectations;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
 
-use crate::fixtures::{foreign, observed, orphan, pod, ready_pods, relabelled, web};
+use crate::fixtures::{foreign, observed, orphan, pod, ready_pods, rejections, relabelled, web};
 
 #[track_caller]
 fn check(web: &ObjectBuilder, pods: &[ObjectBuilder], expected: &str) {
@@ -112,6 +116,37 @@ fn nothing_is_created_or_deleted_before_the_last_writes_were_seen() {
     assert_eq!(plan(&waiting, NOW).to_string(), "adopt a (selected, and nobody's); release b (selected no more)");
     let waiting = Observed { pods: Vec::new(), ..waiting };
     assert_eq!(plan(&waiting, NOW).to_string(), "nothing (waiting to see 2 creations and 1 deletion)");
+}
+
+#[test]
+fn replacements_of_rejected_pods_are_held_back() {
+    let check = |replicas: i32, pods: &[ObjectBuilder], rejections: Rejections, expected: &str| {
+        let observed = Observed { rejections, ..observed(&web(replicas), pods) };
+        assert_eq!(plan(&observed, NOW).to_string(), expected);
+    };
+    check(3, &ready_pods(1), rejections(3, NOW), "create 2 (1 of 3 active)");
+    let waits = "nothing (1 of 3 active; 2 held back for 1s until 2026-01-01T12:00:01Z, since nodes reject them \
+                 (OutOfcpu))";
+    check(3, &ready_pods(1), rejections(4, NOW), waits);
+    let few = "create 2 (1 of 9 active; 6 held back until one of those under way runs, since nodes reject them \
+               (OutOfcpu))";
+    check(9, &[pod("a").phase("Pending")], rejections(4, ago(5)), few);
+    check(1, &ready_pods(1), rejections(4, NOW), "nothing (1 of 1 active)");
+}
+
+#[test]
+fn pods_that_have_ended_are_read_where_others_would_take_their_places() {
+    let read = |observed: Observed<ReplicaSet>| {
+        let ended = vec![Ended { key: Key::new("default", "web-x"), uid: uid("web-x"), seen: NOW }];
+        plan_live_read(&Observed { ended, ..observed }, NOW).map(|read| read.to_string())
+    };
+    let expected = Some("read pods that have ended (web-x did not run)".to_owned());
+    assert_eq!(read(observed(&web(2), &ready_pods(1))), expected);
+    let delayed = Observed { rejections: rejections(4, NOW), ..observed(&web(2), &[]) };
+    assert_eq!(read(delayed), expected);
+    assert_eq!(read(observed(&web(1), &ready_pods(1))), None);
+    assert_eq!(read(observed(&web(2).terminating(), &[])), None);
+    assert_eq!(plan_live_read(&observed(&web(2), &[]), NOW), None);
 }
 
 #[test]

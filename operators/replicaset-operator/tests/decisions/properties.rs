@@ -1,4 +1,4 @@
-//! What holds for every ReplicaSet and whatever pods: see [`shared::testing::properties`].
+//! Properties of every ReplicaSet with any pods: see [`shared::testing::properties`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use replicaset_operator::apply::Outcome;
 use replicaset_operator::controller::ReplicaSetOperator;
 use replicaset_operator::objects::ReplicaSet;
+use replicaset_operator::observe::Observed;
 use replicaset_operator::plan::{BURST_REPLICAS, Plan, plan};
 use replicaset_operator::status::next_status;
 use shared::api::pod::PodView;
@@ -14,7 +15,7 @@ use shared::testing::apiserver::Server;
 use shared::testing::running::{Running, test};
 use shared::testing::{NOW, ObjectBuilder, ago, properties, uid};
 
-use crate::fixtures::{foreign, observed, orphan, pod, relabelled, web};
+use crate::fixtures::{foreign, observed, orphan, pod, rejections, relabelled, web};
 
 /// A pod in any state that can be.
 fn any_pod(name: String) -> impl Strategy<Value = (String, ObjectBuilder)> {
@@ -85,6 +86,14 @@ proptest! {
     fn the_order_of_the_pods_is_irrelevant(web in any_web(), pods in any_pods()) {
         let pods: Vec<ObjectBuilder> = pods.into_values().collect();
         properties::order_is_irrelevant(&pods, |pods| plan(&observed(&web, pods), NOW).to_string());
+    }
+
+    #[test]
+    fn the_first_rejections_change_nothing(web in any_web(), pods in any_pods(), count in 0..4_usize) {
+        let pods: Vec<ObjectBuilder> = pods.into_values().collect();
+        let observed = observed(&web, &pods);
+        let rejected = Observed { rejections: rejections(count, NOW), ..observed.clone() };
+        prop_assert_eq!(plan(&rejected, NOW), plan(&observed, NOW));
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! What is said of a ReplicaSet. Rows name upstream's tests where they are theirs
+//! The status of a ReplicaSet. Rows name upstream's tests where they are theirs
 //! (`pkg/controller/replicaset/replica_set_utils_test.go`).
 
 use std::time::Duration;
 
 use replicaset_operator::apply::Outcome;
 use replicaset_operator::objects::ReplicaSet;
+use replicaset_operator::observe::Observed;
 use replicaset_operator::status::{next_check, next_status};
 use serde_json::{Value, json};
 use shared::api::object::Object;
@@ -13,7 +14,7 @@ use shared::controllers::replicas::sync::requeue;
 use shared::runtime::worker::Requeue;
 use shared::testing::{NOW, ObjectBuilder, ago};
 
-use crate::fixtures::{observed, pod, ready_pods, relabelled, web};
+use crate::fixtures::{observed, pod, ready_pods, rejections, relabelled, web};
 
 /// The outcome of a sync that claimed all active pods.
 fn outcome(pods: &[ObjectBuilder], failure: Option<&str>) -> Outcome {
@@ -157,6 +158,17 @@ fn the_next_look_is_when_the_next_pod_becomes_available() {
     // Nobody knows since when it is ready.
     let condition = json!([{ "type": "Ready", "status": "True" }]);
     check_requeue(10, &[pod("a").set(&["status", "conditions"], condition)], after(10));
+}
+
+#[test]
+fn the_next_look_is_when_more_replacements_of_rejected_pods_may_be_made() {
+    let pods = ready_pods(1);
+    let look = |replicas: i32| {
+        let observed = Observed { rejections: rejections(4, NOW), ..observed(&web(replicas), &pods) };
+        requeue(&observed, outcome(&pods, None), None, NOW).unwrap()
+    };
+    assert_eq!(look(2), Requeue::After(Duration::from_secs(1), "replacements of rejected pods"));
+    assert_eq!(look(1), Requeue::Done);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn a_key_is_of_the_group_and_the_plural_whatever_the_version() {
     assert_eq!(subject.key_of(&other), None);
 }
 
-/// What an operator says of a Deployment that fails, waits and is held.
+/// An operator's answer about a Deployment that fails, waits and is held.
 fn explanation() -> Explanation {
     serde_json::from_value(json!({
         "operator": "deployment-operator", "version": "0.1.0", "role": "leader", "time": "2026-01-01T00:00:10Z",

@@ -1,7 +1,7 @@
 //! The body of a request that creates a pod from a template: the same bytes for each of a thousand alike.
 //!
 //! Left out: fields that differ from pod to pod (a Job's index, a DaemonSet's node). A controller that needs them
-//! changes the template.
+//! changes the template, or gives labels and spec of its own.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -23,13 +23,23 @@ pub struct NoLabels;
 ///
 /// Upstream: `GetPodFromTemplate` and `createPods`, `pkg/controller/controller_utils.go`.
 pub fn pod_body(owner: &Owner, template: &PodTemplate) -> Result<Bytes, NoLabels> {
+    pod_body_with(owner, template, template.labels(), &template.spec())
+}
+
+/// The same with these labels and this spec in place of the template's.
+pub fn pod_body_with<S: Serialize>(
+    owner: &Owner,
+    template: &PodTemplate,
+    labels: Labels,
+    spec: &S,
+) -> Result<Bytes, NoLabels> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Body<'a> {
+    struct Body<'a, S> {
         api_version: &'static str,
         kind: &'static str,
         metadata: Metadata<'a>,
-        spec: Option<&'a RawValue>,
+        spec: &'a S,
     }
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -42,7 +52,6 @@ pub fn pod_body(owner: &Owner, template: &PodTemplate) -> Result<Bytes, NoLabels
         finalizers: Option<&'a RawValue>,
         owner_references: [OwnerReference<'a>; 1],
     }
-    let labels = template.labels();
     if labels.is_empty() {
         return Err(NoLabels);
     }
@@ -53,7 +62,7 @@ pub fn pod_body(owner: &Owner, template: &PodTemplate) -> Result<Bytes, NoLabels
         finalizers: template.finalizers(),
         owner_references: [owner.controller_ref()],
     };
-    Ok(json(&Body { api_version: "v1", kind: "Pod", metadata, spec: template.spec() }))
+    Ok(json(&Body { api_version: "v1", kind: "Pod", metadata, spec }))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use serde::de::Error as _;
 use serde_json::Error;
 
-/// What is left of a message.
+/// The bytes of a message that are not read yet.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a>(&'a [u8]);
 
@@ -46,6 +46,17 @@ impl<'a> Fields<'a> {
             other => return Err(Error::custom(format_args!("there is no wire type {other}"))),
         };
         Ok(Some((tag >> 3, value)))
+    }
+
+    /// The next field's number, and the length of its value, which need not be there yet: a text, a message, or one of
+    /// many.
+    pub(super) fn head(&mut self) -> Result<(u64, usize), Error> {
+        let tag = self.varint()?;
+        if tag & 7 != 2 {
+            return Err(Error::custom("a list has only messages and texts"));
+        }
+        let length = self.varint()?;
+        Ok((tag >> 3, usize::try_from(length).map_err(Error::custom)?))
     }
 
     fn take(&mut self, length: u64) -> Result<&'a [u8], Error> {

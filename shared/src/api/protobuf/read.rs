@@ -110,7 +110,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         if let Content::Message(table, _) = self.0
-            && let Some(field) = fields.iter().find(|field| !table.rows.iter().any(|row| row.name == **field))
+            && let Some(field) = fields.iter().find(|field| !table.has(field))
         {
             return Err(Error::custom(format_args!(
                 "{name} reads {field}, which is not in the table of {}",
@@ -161,17 +161,26 @@ struct Message<'a> {
     seen: u64,
     /// The number of the list or map that is passed over; what it has is in the run.
     run: u64,
+    /// A message whose fields belong to this one.
+    inlined: Option<Box<Self>>,
     value: Value<'a>,
 }
 
 impl<'a> Message<'a> {
     const fn new(table: &'static Table, bytes: &'a [u8]) -> Self {
-        Self { table, fields: Fields::new(bytes), seen: 0, run: 0, value: Value(Content::Text(&[])) }
+        let (fields, value) = (Fields::new(bytes), Value(Content::Text(&[])));
+        Self { table, fields, seen: 0, run: 0, inlined: None, value }
     }
 
     /// The next field that JSON would have, and its name.
     fn next(&mut self) -> Result<Option<(&'static str, Value<'a>)>, Error> {
         loop {
+            if let Some(inlined) = &mut self.inlined {
+                if let Some(field) = inlined.next()? {
+                    return Ok(Some(field));
+                }
+                self.inlined = None;
+            }
             let from_here = self.fields;
             let Some((number, wire)) = self.fields.next()? else { return Ok(None) };
             let mut rows = self.table.rows.iter().enumerate();
@@ -188,6 +197,13 @@ impl<'a> Message<'a> {
             let value = match &row.kind {
                 Kind::List(kind) => Value(Content::List(kind, run)),
                 Kind::Map => Value(Content::Map(run)),
+                Kind::Inline(table) => {
+                    let Wire::Bytes(bytes) = wire else {
+                        return Err(Error::custom(format_args!("{} is no message", row.name)));
+                    };
+                    self.inlined = Some(Box::new(Self::new(table, bytes)));
+                    continue;
+                }
                 single @ (Kind::Bool | Kind::Int | Kind::Text | Kind::Time | Kind::Message(_)) => {
                     Value::single(single, wire)?
                 }

@@ -4,7 +4,7 @@
 //! Upstream: generated.proto for the numbers, types.go for the rest, both in staging/src/k8s.io/apimachinery/pkg/apis/meta/v1
 //! and staging/src/k8s.io/api/core/v1.
 
-use self::Kind::{Bool, Int, List, Map, Message, Text, Time};
+use self::Kind::{Bool, Inline, Int, List, Map, Message, Text, Time};
 use crate::api::resource::{PODS, Resource};
 
 /// One message.
@@ -35,7 +35,16 @@ pub(crate) enum Kind {
     /// Texts by text.
     Map,
     Message(&'static Table),
+    /// A message whose fields JSON has among those of the message around it.
+    Inline(&'static Table),
     List(&'static Self),
+}
+
+impl Table {
+    /// Whether JSON may have a field of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.rows.iter().any(|row| if let Inline(inner) = &row.kind { inner.has(name) } else { row.name == name })
+    }
 }
 
 /// A field that JSON has whenever the wire has it: a pointer or a list, or without `omitempty`.
@@ -149,14 +158,51 @@ pub(crate) static POD: Table = table(
 static POD_SPEC: Table = table(
     "PodSpec",
     &[
+        field(1, "volumes", List(&Message(&VOLUME))),
         field(2, "containers", List(&Message(&CONTAINER))),
         field(4, "terminationGracePeriodSeconds", Int),
         omitted(10, "nodeName", Text),
         omitted(16, "hostname", Text),
         omitted(17, "subdomain", Text),
+        field(18, "affinity", Message(&AFFINITY)),
         field(20, "initContainers", List(&Message(&CONTAINER))),
+        field(22, "tolerations", List(&Message(&TOLERATION))),
     ],
 );
+
+static AFFINITY: Table = table("Affinity", &[field(1, "nodeAffinity", Message(&NODE_AFFINITY))]);
+
+static NODE_AFFINITY: Table =
+    table("NodeAffinity", &[field(1, "requiredDuringSchedulingIgnoredDuringExecution", Message(&NODE_SELECTOR))]);
+
+static NODE_SELECTOR: Table =
+    table("NodeSelector", &[field(1, "nodeSelectorTerms", List(&Message(&NODE_SELECTOR_TERM)))]);
+
+static NODE_SELECTOR_TERM: Table =
+    table("NodeSelectorTerm", &[field(2, "matchFields", List(&Message(&NODE_SELECTOR_REQUIREMENT)))]);
+
+static NODE_SELECTOR_REQUIREMENT: Table = table(
+    "NodeSelectorRequirement",
+    &[field(1, "key", Text), field(2, "operator", Text), field(3, "values", List(&Text))],
+);
+
+static TOLERATION: Table = table(
+    "Toleration",
+    &[
+        omitted(1, "key", Text),
+        omitted(2, "operator", Text),
+        omitted(3, "value", Text),
+        omitted(4, "effect", Text),
+        field(5, "tolerationSeconds", Int),
+    ],
+);
+
+static VOLUME: Table = table("Volume", &[field(1, "name", Text), field(2, "volumeSource", Inline(&VOLUME_SOURCE))]);
+
+static VOLUME_SOURCE: Table =
+    table("VolumeSource", &[field(10, "persistentVolumeClaim", Message(&PERSISTENT_VOLUME_CLAIM))]);
+
+static PERSISTENT_VOLUME_CLAIM: Table = table("PersistentVolumeClaimVolumeSource", &[field(1, "claimName", Text)]);
 
 static CONTAINER: Table = table(
     "Container",
@@ -173,6 +219,7 @@ static POD_STATUS: Table = table(
         field(2, "conditions", List(&Message(&POD_CONDITION))),
         omitted(4, "reason", Text),
         omitted(6, "podIP", Text),
+        field(7, "startTime", Time),
         field(8, "containerStatuses", List(&Message(&CONTAINER_STATUS))),
         field(10, "initContainerStatuses", List(&Message(&CONTAINER_STATUS))),
         field(12, "podIPs", List(&Message(&POD_IP))),

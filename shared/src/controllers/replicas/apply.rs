@@ -12,15 +12,18 @@ use futures::future::join_all;
 
 use super::ReplicaOwner;
 use super::observe::Observed;
+use super::observe::rejected::{Ended, EndedPod};
 use super::plan::{Deletion, Plan};
 use super::pod::Pod;
 use super::status::{ReplicaStatus, drops_terminating, is_news};
+use crate::api::intern::Text;
 use crate::api::object::ObjectReference;
 use crate::api::object::{Key, ResourceVersion};
 use crate::api::owner::Claim;
 use crate::api::pod::creation::pod_body;
 use crate::api::resource::PODS;
 use crate::controllers::pod_control::PodControl;
+use crate::controllers::rejections::Rejection;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
 use crate::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate, slow_start};
@@ -53,6 +56,27 @@ pub struct Outcome {
 }
 
 impl Writer {
+    /// Reads pods that have ended, and gives the rejected ones among them. One that cannot be read counts as none:
+    /// nothing waits for what is not known.
+    pub async fn read_rejections(&self, ended: &[Ended]) -> Vec<Rejection> {
+        join_all(ended.iter().map(|pod| self.read_rejection(pod))).await.into_iter().flatten().collect()
+    }
+
+    async fn read_rejection(&self, ended: &Ended) -> Option<Rejection> {
+        let Ended { key, uid, seen: _ } = ended;
+        match self.control.get::<EndedPod>(&PODS, key).await {
+            Ok(EndedPod { metadata, rejection }) if metadata.uid == *uid => {
+                let (template, created) = (Text::default(), metadata.creation);
+                rejection.map(|reason| Rejection { template, reason, created })
+            }
+            Ok(_) => None,
+            Err(error) => {
+                tracing::debug!(pod = %key, %error, "not known how the pod has ended");
+                None
+            }
+        }
+    }
+
     /// Carries out a plan: first the claims, and only if none of them fails, the rest.
     ///
     /// Upstream: `claimPods` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.

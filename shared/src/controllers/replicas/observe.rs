@@ -1,6 +1,9 @@
 //! Reads from the caches all that one sync decides on.
 //!
-//! Left out: live reads. The one there is, before an adoption, is part of adopting.
+//! Left out: live reads. One comes before an adoption and is part of adopting; another one is of pods that have ended,
+//! of which [`rejected`] knows.
+
+pub mod rejected;
 
 use std::sync::Arc;
 
@@ -11,9 +14,11 @@ use super::pod::Pod;
 use crate::api::object::Key;
 use crate::api::pod::{LIVE, PodView};
 use crate::controllers::claims::Claims;
+use crate::controllers::rejections::Rejections;
 use crate::runtime::cache::{Cache, IndexId, IndexValue};
 use crate::runtime::expectations::{Expectations, Outstanding};
 use crate::runtime::informer::{Informer, InformerBuilder};
+use rejected::{Ended, Rejected};
 
 /// The caches of one operator.
 pub struct Caches<T> {
@@ -43,6 +48,19 @@ pub struct Observed<T> {
     pub related: Vec<Arc<Pod>>,
     /// The creations and deletions that are not seen yet; until they are, its pods are not counted.
     pub outstanding: Option<Outstanding>,
+    /// The rejections of its pods that count.
+    pub rejections: Rejections,
+    /// Pods that have ended without having been seen to run: a live read tells whether their nodes have rejected them.
+    pub ended: Vec<Ended>,
+}
+
+impl<T: ReplicaOwner> Observed<T> {
+    /// The same, with what is known of rejected pods.
+    #[must_use]
+    pub fn with(self, rejected: &Rejected, now: Timestamp) -> Self {
+        let (rejections, ended) = rejected.of(&*self.owner, &self.pods, now);
+        Self { rejections, ended, ..self }
+    }
 }
 
 impl<T: ReplicaOwner> Caches<T> {
@@ -66,7 +84,7 @@ impl<T: ReplicaOwner> Caches<T> {
         let active = pods.iter().filter(|pod| pod.is_active()).count();
         let has_surplus = T::RANKS_RELATED && active > owner.spec().wanted();
         let related = if has_surplus { self.related_pods(&owner) } else { Vec::new() };
-        Some(Observed { owner, pods, related, outstanding })
+        Some(Observed { owner, pods, related, outstanding, rejections: Rejections::default(), ended: Vec::new() })
     }
 
     /// The pods of all owners under the same controller, this one's included; none if it has no controller.

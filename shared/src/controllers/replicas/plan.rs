@@ -16,10 +16,11 @@ use crate::api::intern::Text;
 use crate::api::list::list;
 use crate::api::object::{Key, Uid};
 use crate::api::owner::{Claim, claim};
-use crate::api::pod::PodView;
 use crate::api::pod::ranking::{Rule, Scale, first_to_go};
+use crate::api::pod::{Phase, PodView};
 use crate::api::selector::{InvalidSelector, Selector};
-use crate::runtime::decisions::{self, Reasoned};
+use crate::controllers::rejections::Held;
+use crate::runtime::decisions::{self, LiveRead, Reasoned};
 use crate::runtime::expectations::Outstanding;
 
 /// The most pods that one sync creates or deletes; the next one waits until these were seen.
@@ -63,6 +64,15 @@ pub enum Reason {
         /// The wanted number.
         wanted: usize,
     },
+    /// As many as that, but nodes reject the pods, so that some of those that are missing wait.
+    HeldBack {
+        /// The pods that count, those to be adopted included.
+        active: usize,
+        /// The wanted number.
+        wanted: usize,
+        /// Those that wait.
+        held: Held,
+    },
     /// The cache has not seen the last writes yet.
     Waiting(Outstanding),
     /// The owner is being deleted; its pods are the garbage collector's.
@@ -74,7 +84,32 @@ pub enum Reason {
     },
 }
 
-/// Decides what to do about the pods of an owner.
+/// The question that the caches leave open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Unknown {
+    /// Whether these pods were rejected by their nodes.
+    Ended {
+        /// Their names.
+        pods: Vec<String>,
+    },
+}
+
+/// Plans a live read where others are to take the places of pods that have ended without having been seen to run.
+pub fn plan_live_read<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Option<LiveRead<Unknown>> {
+    if observed.ended.is_empty() {
+        return None;
+    }
+    let is_needed = match plan(observed, now).reason {
+        Reason::Replicas { active, wanted } | Reason::HeldBack { active, wanted, held: _ } => active < wanted,
+        Reason::Waiting(_) | Reason::BeingDeleted | Reason::InvalidSelector { error: _ } => false,
+    };
+    let pods = || observed.ended.iter().map(|pod| pod.key.name().to_owned()).collect();
+    let step = "read pods that have ended";
+    is_needed.then(|| LiveRead { step, reason: Unknown::Ended { pods: pods() } })
+}
+
+/// Decides what to do about the pods of an owner. Where nodes reject them, upstream replaces them at once.
 ///
 /// Upstream: `syncReplicaSet` and `manageReplicas`, `pkg/controller/replicaset/replica_set.go`.
 pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
@@ -94,8 +129,13 @@ pub fn plan<T: ReplicaOwner>(observed: &Observed<T>, now: Timestamp) -> Plan {
     }
     let claimed: Vec<&Pod> = plan.claim.owned.iter().chain(&plan.claim.adopt).map(|pod| &**pod).collect();
     let (active, wanted) = (claimed.len(), owner.spec().wanted());
-    plan.reason = Reason::Replicas { active, wanted };
-    plan.create = wanted.saturating_sub(active).min(BURST_REPLICAS);
+    let under_way = claimed.iter().filter(|pod| pod.phase != Phase::Running).count();
+    let (allowed, held) = observed.rejections.allow("", wanted.saturating_sub(active), under_way, now);
+    plan.reason = match held {
+        Some(held) => Reason::HeldBack { active, wanted, held },
+        None => Reason::Replicas { active, wanted },
+    };
+    plan.create = allowed.min(BURST_REPLICAS);
     plan.delete = deletions(&claimed, &observed.related, active.saturating_sub(wanted), now);
     plan
 }
@@ -159,6 +199,15 @@ impl fmt::Display for Plan {
 
 impl decisions::Reason for Reason {}
 
+impl decisions::Reason for Unknown {}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Ended { pods } = self;
+        write!(f, "{} did not run", list(pods, Clone::clone))
+    }
+}
+
 impl Reasoned for Plan {
     fn reason(&self) -> impl decisions::Reason {
         &self.reason
@@ -169,6 +218,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replicas { active, wanted } => write!(f, "{active} of {wanted} active"),
+            Self::HeldBack { active, wanted, held } => write!(f, "{active} of {wanted} active; {held}"),
             Self::Waiting(outstanding) => write!(f, "waiting to see {outstanding}"),
             Self::BeingDeleted => f.write_str("being deleted"),
             Self::InvalidSelector { error } => write!(f, "invalid selector: {error}"),

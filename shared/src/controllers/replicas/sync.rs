@@ -10,15 +10,17 @@ use jiff::Timestamp;
 
 use super::ReplicaOwner;
 use super::apply::{Outcome, Writer};
+use super::observe::rejected::Rejected;
 use super::observe::{Caches, Informers, Observed};
-use super::plan::{Plan, Reason, plan};
+use super::plan::{Plan, Reason, plan, plan_live_read};
 use super::status::{MIN_READY, ReplicaStatus, next_check, next_status};
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
 use crate::api::resource::Resource;
 use crate::controllers::pod_control::PodControl;
+use crate::controllers::rejections::HELD_BACK;
 use crate::runtime::clock::Clock;
-use crate::runtime::decisions::{Decisions, stage};
+use crate::runtime::decisions::{Decisions, first_stage};
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
 use crate::runtime::worker::{Controller, Requeue};
@@ -42,6 +44,8 @@ impl ReplicaMetrics for () {
 /// Syncs owners of a kind.
 pub struct ReplicaController<T, M> {
     caches: Arc<Caches<T>>,
+    /// None if rejected pods are replaced at once, as upstream does.
+    rejected: Option<Arc<Rejected>>,
     writer: Writer,
     clock: Clock,
     decisions: Decisions,
@@ -49,10 +53,37 @@ pub struct ReplicaController<T, M> {
 }
 
 impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
-    /// A controller for the keys of this queue, which owners and pods fill.
-    pub fn new(setup: &mut Setup, queue: &Queue, metrics: M) -> Self {
-        let (caches, writer) = follow(setup, queue);
-        Self { caches, writer, clock: setup.clock(), decisions: setup.decisions(queue), metrics }
+    /// A controller for the keys of this queue, which owners and pods fill. Pods that their nodes reject are replaced
+    /// with back-off, if that is asked for.
+    pub fn new(setup: &mut Setup, queue: &Queue, metrics: M, rejected_pod_backoff: bool) -> Self {
+        let rejected = rejected_pod_backoff.then(Arc::<Rejected>::default);
+        let (caches, writer) = follow(setup, queue, rejected.as_ref());
+        Self { caches, rejected, writer, clock: setup.clock(), decisions: setup.decisions(queue), metrics }
+    }
+
+    fn observe(&self, key: &Key, now: Timestamp) -> Option<Observed<T>> {
+        let observed = self.caches.observe(&self.writer.expectations, key, now)?;
+        Some(match &self.rejected {
+            Some(rejected) => observed.with(rejected, now),
+            None => observed,
+        })
+    }
+
+    /// The first stage, where pods have ended without having run: whether their nodes have rejected them. What has
+    /// happened meanwhile counts in the next one; none if the owner is gone.
+    async fn judge(&self, observed: Observed<T>, now: Timestamp) -> Option<Observed<T>> {
+        let Some(rejected) = &self.rejected else { return Some(observed) };
+        let owner = &*observed.owner;
+        rejected.settle(owner, &observed.pods, now);
+        let Some(read) = plan_live_read(&observed, now) else { return Some(observed) };
+        let key = &owner.meta().key;
+        self.decisions.record(now, key, &read);
+        let found = self.writer.read_rejections(&observed.ended).await;
+        let now = self.clock.now();
+        if let Some(begun) = rejected.note(owner, &observed.ended, found, now) {
+            self.writer.pods.tell_of_back_off(&owner.reference(), &begun);
+        }
+        self.observe(key, now)
     }
 }
 
@@ -60,10 +91,15 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
     /// Upstream: `syncReplicaSet`, `pkg/controller/replicaset/replica_set.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
-        let Some(observed) = self.caches.observe(&self.writer.expectations, key, now) else {
+        let observed = match self.observe(key, now) {
+            Some(observed) => self.judge(observed, now).await,
+            None => None,
+        };
+        let Some(observed) = observed else {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
+        let now = self.clock.now();
         let plan = plan(&observed, now);
         self.decisions.record(now, key, &plan);
         if let Reason::InvalidSelector { error } = &plan.reason {
@@ -92,8 +128,9 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let now = self.clock.now();
-        let observed = self.caches.observe(&self.writer.expectations, key, now);
-        observed.iter().map(|observed| stage(&plan(observed, now))).collect()
+        let observed = self.observe(key, now);
+        let first = |observed: &Observed<T>| first_stage(plan_live_read(observed, now), || plan(observed, now));
+        observed.iter().map(first).collect()
     }
 
     fn held(&self, resource: &str) {
@@ -102,7 +139,11 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
 }
 
 /// Follows owners, and pods while there is an owner; their changes fill `queue`.
-fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>, Writer) {
+fn follow<T: ReplicaOwner>(
+    setup: &mut Setup,
+    queue: &Queue,
+    rejected: Option<&Arc<Rejected>>,
+) -> (Arc<Caches<T>>, Writer) {
     let (caches, Informers { mut owners, mut pods }) = Caches::new();
     let caches = Arc::new(caches);
     let control = setup.control(queue);
@@ -113,6 +154,12 @@ fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>,
         clock: setup.clock(),
         drops_terminating: AtomicBool::default(),
     };
+    if let Some(rejected) = rejected {
+        let (noted, clock) = (Arc::clone(rejected), setup.clock());
+        pods.on_change(move |change| noted.pod_changed::<T>(&change, clock.now()));
+        let forgotten = Arc::clone(rejected);
+        owners.on_change(move |change| forgotten.owner_changed(&change));
+    }
     let effects = setup.effects(queue);
     owners.on_change(effects.of(&caches, Caches::owner_changed));
     pods.on_change(effects.of(&caches, Caches::pod_changed));
@@ -127,7 +174,7 @@ fn follow<T: ReplicaOwner>(setup: &mut Setup, queue: &Queue) -> (Arc<Caches<T>>,
 }
 
 /// The error of a sync, or when to look at its owner again, should nothing happen: when a pod becomes available by the
-/// passing of time, or when what it waits for is taken as lost.
+/// passing of time, when what it waits for is taken as lost, or when more replacements of rejected pods may be made.
 pub fn requeue<T: ReplicaOwner>(
     observed: &Observed<T>,
     outcome: Outcome,
@@ -137,11 +184,13 @@ pub fn requeue<T: ReplicaOwner>(
     let available = status
         .and_then(|status| next_check(observed.owner.spec(), &outcome, status, now))
         .map(|at| Duration::try_from(now.duration_until(at.timestamp())).unwrap_or_default());
-    let Outcome { claimed: _, failure, error } = outcome;
+    let Outcome { claimed, failure, error } = outcome;
     if let Some(error) = error.or_else(|| failure.map(anyhow::Error::msg)) {
         return Err(error);
     }
     let expired = observed.outstanding.map(|outstanding| outstanding.remaining(now));
     let available = available.map(|delay| (delay, MIN_READY));
-    Ok(Requeue::earliest([available, expired.map(|delay| (delay, "events that may be lost"))]))
+    let is_missing = claimed.len() < observed.owner.spec().wanted();
+    let held = observed.rejections.wait(now).filter(|_| is_missing).map(|delay| (delay, HELD_BACK));
+    Ok(Requeue::earliest([available, expired.map(|delay| (delay, "events that may be lost")), held]))
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body;
 
-/// What a page of 500 of the largest objects that etcd takes cannot reach in fact.
+/// A size that a page of 500 of the largest objects that etcd takes does not reach in practice.
 pub(super) const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// A `Status` has a few hundred bytes, and a proxy's page a few thousand.
 pub(super) const REFUSAL_BYTES_MAX: usize = 1024 * 1024;

@@ -35,7 +35,7 @@ pub(super) struct Place {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// What a place is for.
+/// The use of a place.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose {
     Watch,

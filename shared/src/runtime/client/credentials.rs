@@ -1,7 +1,7 @@
 //! Credentials that change while the process runs, as client-go's: a token's file and a client certificate's files are
 //! read again, a credential plugin is run again, and new requests go over a new connection.
 //!
-//! What is under way, such as a watch, goes on over the old connection until it ends.
+//! Requests under way, such as a watch, go on over the old connection until they end.
 //! Left out: expiry dates. The apiserver knows them best, and answers 401.
 
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(super) struct Renewing {
 struct State {
     connection: Connection,
     connected: Instant,
-    /// What the certificate's files contained when the connection was made.
+    /// The contents of the certificate's files when the connection was made.
     certificate: Vec<Option<Vec<u8>>>,
     token: Option<HeaderValue>,
     looked: Instant,
@@ -90,7 +90,7 @@ impl Renewing {
         (state.connection.clone(), state.token.clone())
     }
 
-    /// What cannot be read, or does not fit together because it is just being written, leaves all as it is.
+    /// Files that cannot be read, or that do not fit together because they are just being written, leave all as it is.
     async fn look(&self) {
         let mut state = self.state.lock().await;
         // Another request may have looked meanwhile.

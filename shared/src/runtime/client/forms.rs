@@ -16,6 +16,8 @@ pub enum PatchType {
     StrategicMerge,
     /// RFC 6902.
     Json,
+    /// Server-side apply: the fields that one manager owns.
+    Apply,
 }
 
 impl PatchType {
@@ -24,19 +26,23 @@ impl PatchType {
             Self::Merge => "application/merge-patch+json",
             Self::StrategicMerge => "application/strategic-merge-patch+json",
             Self::Json => "application/json-patch+json",
+            // JSON is YAML, too.
+            Self::Apply => "application/apply-patch+yaml",
         })
     }
 }
 
-/// What an answer may look like.
+/// The form in which an answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
     /// The object as it is.
     Object,
+    /// The object as JSON, in lists too: for a view that reads a field of which protobuf has no row in the tables here.
+    Json,
     /// Its metadata only: of one object, or of the objects of a watch.
     Metadata,
-    /// The metadata only, of a list. The server takes the first form it knows and then refuses what does not fit it, so
-    /// that one header cannot ask for both.
+    /// The metadata only, of a list. The server takes the first form it knows and then refuses an object that does not
+    /// fit it, so that one header cannot ask for both.
     MetadataList,
     /// The objects of a list as protobuf, or as JSON from a server that has no other form of them.
     ProtobufList,
@@ -52,9 +58,12 @@ impl Accept {
         match self {
             Self::Metadata => Self::ProtobufMetadataList,
             Self::Object if protobuf::has_lists_of(resource) => Self::ProtobufList,
-            Self::Object | Self::MetadataList | Self::ProtobufList | Self::ProtobufMetadataList | Self::Discovery => {
-                self
-            }
+            Self::Object
+            | Self::Json
+            | Self::MetadataList
+            | Self::ProtobufList
+            | Self::ProtobufMetadataList
+            | Self::Discovery => self,
         }
     }
 
@@ -63,7 +72,7 @@ impl Accept {
         match self {
             Self::ProtobufList => Some(Self::Object),
             Self::ProtobufMetadataList => Some(Self::MetadataList),
-            Self::Object | Self::Metadata | Self::MetadataList | Self::Discovery => None,
+            Self::Object | Self::Json | Self::Metadata | Self::MetadataList | Self::Discovery => None,
         }
     }
 
@@ -74,7 +83,7 @@ impl Accept {
 
     pub(super) fn media_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
-            Self::Object => "application/json",
+            Self::Object | Self::Json => "application/json",
             Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
             Self::MetadataList => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
             Self::ProtobufList => "application/vnd.kubernetes.protobuf,application/json",
@@ -84,5 +93,20 @@ impl Accept {
             }
             Self::Discovery => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::resource::{NODES, PODS};
+
+    #[test]
+    fn a_list_comes_as_protobuf_where_there_is_a_table_unless_json_is_asked_for() {
+        assert_eq!(Accept::Object.of_list(&PODS), Accept::ProtobufList);
+        assert_eq!(Accept::Object.of_list(&NODES), Accept::Object);
+        assert_eq!(Accept::Metadata.of_list(&NODES), Accept::ProtobufMetadataList);
+        assert_eq!(Accept::Json.of_list(&PODS), Accept::Json);
+        assert!(!Accept::Json.has_protobuf_lists(&PODS));
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Page<'a> {
     pub(crate) items: Vec<Item<'a>>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PageMeta {
     pub(crate) resource_version: ResourceVersion,

@@ -16,8 +16,9 @@ use super::{Claimed, Control, DeleteOptions, Patch, Preconditions, Written};
 use crate::api::json;
 use crate::api::object::{Key, Object, ResourceVersion, Uid};
 use crate::api::owner::{Claim, Owner, adopt_patch, release_patch};
-use crate::api::resource::Resource;
-use crate::runtime::api_error::ApiError;
+use crate::api::resource::{PODS, Resource};
+use crate::api::url::with_query;
+use crate::runtime::api_error::{ApiError, Status};
 use crate::runtime::client::Accept;
 use crate::runtime::consistency::Write;
 
@@ -79,6 +80,16 @@ impl KeyControl<'_> {
         Ok(())
     }
 
+    /// POST of an eviction of the pod with this uid: a deletion that the server refuses (429) where a disruption budget
+    /// does not allow it. The answer has no version, so the key does not wait for the caches to see it; for a pod that
+    /// is on its way out the same again changes nothing.
+    pub async fn evict(&self, key: &Key, uid: Uid) -> Result<(), ApiError> {
+        let path = PODS.object_path(key.namespace(), key.name(), "eviction");
+        let status: Status = self.control.client.create(&path, Accept::Object, json(&Eviction::of(key, uid))).await?;
+        // The server refuses a pod of several budgets by an answer of success with a failure in it.
+        if status.code < 400 { Ok(()) } else { Err(ApiError::Status(Box::new(status))) }
+    }
+
     /// PATCH of the object with this uid and, if the preconditions have a version, in exactly this state.
     pub async fn patch<U: Serialize, V: Serialize>(
         &self,
@@ -87,7 +98,7 @@ impl KeyControl<'_> {
         preconditions: impl Into<Preconditions<U, V>>,
         patch: Patch,
     ) -> Result<Written, ApiError> {
-        let path = resource.object_path(key.namespace(), key.name(), patch.subresource);
+        let path = with_query(&resource.object_path(key.namespace(), key.name(), patch.subresource), &patch.query());
         let body = patch.body(&preconditions.into());
         self.noted(resource, self.control.client.patch(&path, Accept::Metadata, patch.kind, body).await)
     }
@@ -179,6 +190,33 @@ impl KeyControl<'_> {
     }
 }
 
+/// Upstream: `Eviction`, staging/src/k8s.io/api/policy/v1/types.go.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Eviction<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: EvictedPod<'a>,
+    delete_options: DeleteOptions,
+}
+
+#[derive(Serialize)]
+struct EvictedPod<'a> {
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Eviction<'a> {
+    fn of(key: &'a Key, uid: Uid) -> Self {
+        Self {
+            api_version: "policy/v1",
+            kind: "Eviction",
+            metadata: EvictedPod { namespace: key.namespace(), name: key.name() },
+            delete_options: DeleteOptions::of(uid),
+        }
+    }
+}
+
 /// Whether the JSON has a `metadata.name`.
 fn has_name(body: &[u8]) -> bool {
     #[derive(Deserialize)]
@@ -191,4 +229,28 @@ fn has_name(body: &[u8]) -> bool {
         name: String,
     }
     serde_json::from_slice::<Named>(body).is_ok_and(|named| !named.metadata.name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::runtime::client::{Client, ClientOptions};
+    use crate::runtime::consistency::{Consistency, Watched};
+    use crate::runtime::decisions::Decisions;
+    use crate::runtime::serving::loopback;
+
+    #[tokio::test]
+    async fn an_eviction_that_is_refused_by_an_answer_of_success_is_refused() {
+        let failure = r#"{"kind":"Status","status":"Failure","code":500,"message":"two budgets"}"#;
+        let address = loopback::serve(move |_| loopback::answer(201, failure)).await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let consistency = Arc::new(Consistency::new(client.clone(), Watched::default()));
+        let control = Control::new(client, consistency, Decisions::default());
+        let pod = Key::new("default", "web-0");
+        let refused = control.for_name(&pod).evict(&pod, Uid::default()).await.unwrap_err();
+        assert_eq!((refused.code(), refused.to_string()), (Some(500), "two budgets".to_owned()));
+    }
 }

@@ -1,4 +1,4 @@
-//! Calls for kinds that are known only by discovery: live metadata, and whole collections.
+//! Calls for kinds that are known only by discovery: live metadata, subresources, and whole collections.
 //!
 //! Left out: deciding what a refusal means. A kind may refuse any of these calls.
 
@@ -11,6 +11,7 @@ use crate::api::object::{Key, Uid};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
+use crate::runtime::discovery::GroupVersion;
 
 impl Control {
     /// A live read of the metadata alone.
@@ -24,7 +25,22 @@ impl Control {
         self.client.get(&resource.object_path(key.namespace(), key.name(), "")).await
     }
 
-    /// A live list of what is selected in one namespace (`""` for all), given page by page so that no more than one is ever held.
+    /// A live read of a subresource, such as `scale`.
+    pub async fn get_subresource<T: DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        subresource: &str,
+    ) -> Result<T, ApiError> {
+        self.client.get(&resource.object_path(key.namespace(), key.name(), subresource)).await
+    }
+
+    /// The resources that the apiserver serves in this group version at the moment.
+    pub async fn group_version(&self, api_version: &str) -> Result<GroupVersion, ApiError> {
+        GroupVersion::read(&self.client, api_version).await
+    }
+
+    /// A live list of what is selected in one namespace (`""` for all), given as they come, so that no more than a page is ever held.
     pub async fn list_each<T: DeserializeOwned>(
         &self,
         resource: &Resource,

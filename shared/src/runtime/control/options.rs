@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::object::{ResourceVersion, Uid};
 
-/// What becomes of the dependents of a deleted object. Upstream: `DeletionPropagation`,
+/// The fate of the dependents of a deleted object. Upstream: `DeletionPropagation`,
 /// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Propagation {

@@ -1,4 +1,5 @@
-//! A live list of a collection, page by page, so that no more than one page is ever held.
+//! A live list, page by page; that of a whole resource as one answer that is read as it comes. No more than one page is
+//! ever held.
 //!
 //! Left out: lists of what is followed, which are the informer's.
 
@@ -8,7 +9,8 @@ use serde::de::DeserializeOwned;
 use crate::api::resource::Resource;
 use crate::api::url::with_query;
 use crate::runtime::api_error::ApiError;
-use crate::runtime::client::page::Page;
+use crate::runtime::client::list::Broken;
+use crate::runtime::client::page::{Item, Page};
 use crate::runtime::client::{Accept, Client};
 
 /// The number of objects in one page.
@@ -36,6 +38,23 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
     let selectors = [("fieldSelector", field_selector), ("labelSelector", label_selector)];
     let (limit, mut token) = (PAGE.to_string(), String::new());
     let collection = resource.collection_path(namespace);
+    // Of a resource whose watch cache has not started, such as one with a broken conversion, the apiserver lists nothing in
+    // one answer. Pages of a namespace, or of some objects, come from etcd then, and are few.
+    let is_whole = namespace.is_empty() && field_selector.is_empty() && label_selector.is_empty();
+    if is_whole && client.lists_in_one(accept, resource) {
+        let mut has_begun = false;
+        let give = |item: Item<'_>| {
+            has_begun = true;
+            item.read().map(&mut each)
+        };
+        match client.list_in_one(&collection, accept, resource, give).await {
+            Ok(_) => return Ok(()),
+            Err(Broken::Failed(error)) => return Err(error),
+            // No object is given twice: the caller begins anew, and has pages then.
+            Err(Broken::NotInOne) if has_begun => return Err(ApiError::cut(&Method::GET, &collection)),
+            Err(Broken::NotInOne) => {}
+        }
+    }
     loop {
         let [fields, labels] = selectors;
         let path = with_query(&collection, &[("limit", &limit), fields, labels, ("continue", &token)]);
@@ -59,31 +78,79 @@ pub(super) fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, Ap
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use http::Response;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::api::resource::PODS;
     use crate::runtime::client::ClientOptions;
     use crate::runtime::serving::loopback;
+    use crate::testing::protobuf;
+
+    type Answer = Response<loopback::Body>;
+
+    async fn listed(
+        selection: Selection<'_>,
+        accept: Accept,
+        answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
+    ) -> [(Vec<String>, bool); 2] {
+        let address = loopback::serve(move |request| answer(request.uri().query().unwrap_or_default())).await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let once = async || {
+            let mut names = Vec::new();
+            let each = |item: Value| names.push(item["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+            let listed = each_of(&client, &PODS, "", selection, accept, each).await;
+            (names, listed.is_ok())
+        };
+        [once().await, once().await]
+    }
+
+    fn page(token: &str, names: &[&str]) -> Value {
+        let items: Vec<Value> = names.iter().map(|name| json!({ "metadata": { "name": name } })).collect();
+        json!({ "kind": "PodList", "metadata": { "continue": token }, "items": items })
+    }
 
     #[tokio::test]
     async fn a_list_goes_on_where_the_token_says_whatever_it_is_made_of() {
-        let address = loopback::serve(|request| match request.uri().query() {
-            Some("limit=500&labelSelector=a%3Db") => {
-                loopback::answer(200, r#"{"metadata":{"continue":"a+b/c=&x"},"items":[{"at":1},{"at":2}]}"#)
-            }
-            Some("limit=500&labelSelector=a%3Db&continue=a%2Bb%2Fc%3D%26x") => {
-                loopback::answer(200, r#"{"metadata":{},"items":[{"at":3}]}"#)
+        let selection = Selection { field_selector: "", label_selector: "a=b" };
+        let [first, again] = listed(selection, Accept::MetadataList, |query| match query {
+            "limit=500&labelSelector=a%3Db" => loopback::answer(200, page("a+b/c=&x", &["a", "b"]).to_string()),
+            "limit=500&labelSelector=a%3Db&continue=a%2Bb%2Fc%3D%26x" => {
+                loopback::answer(200, page("", &["c"]).to_string())
             }
             _ => loopback::answer(400, "the token is not valid"),
         })
         .await;
-        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
-        let client = Client::new(&config, ClientOptions::default()).unwrap();
-        let mut listed = Vec::new();
-        let each = |item: Value| listed.push(item["at"].clone());
-        let selection = Selection { field_selector: "", label_selector: "a=b" };
-        each_of(&client, &PODS, "", selection, Accept::Object, each).await.unwrap();
-        assert_eq!(listed, [1, 2, 3]);
+        assert_eq!(first, (["a", "b", "c"].map(str::to_owned).to_vec(), true));
+        assert_eq!(again, first);
+    }
+
+    #[tokio::test]
+    async fn a_whole_list_comes_as_one_answer_and_in_pages_once_one_was_cut() {
+        let whole = protobuf::list(&page("", &["a", "b", "c"])).unwrap();
+        for (cut, expected) in [(0, [("abc", true), ("abc", true)]), (3, [("ab", false), ("abc", true)])] {
+            let (first, rest) = (whole.slice(..whole.len() - cut), whole.clone());
+            let found = listed(Selection::default(), Accept::Object, move |query| match query {
+                "" => loopback::answer(200, first.clone()),
+                "limit=500" if cut > 0 => loopback::answer(200, rest.clone()),
+                _ => loopback::answer(400, "no such list"),
+            })
+            .await;
+            assert_eq!(
+                found.map(|(names, is_whole)| (names.concat(), is_whole)),
+                expected.map(|(a, b)| (a.to_owned(), b))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_has_no_such_list_is_asked_for_pages_at_once() {
+        let [first, _] = listed(Selection::default(), Accept::Object, |query| match query {
+            "limit=500" => loopback::answer(200, page("", &["a"]).to_string()),
+            _ => loopback::answer(406, "only JSON"),
+        })
+        .await;
+        assert_eq!(first, (vec!["a".to_owned()], true));
     }
 }

@@ -1,6 +1,6 @@
 //! A patch, and how the preconditions of a write get into its body.
 //!
-//! Left out: server-side apply, which no controller of kube-controller-manager uses.
+//! Left out: server-side apply without force. A controller takes over the fields that it applies.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,15 @@ use crate::runtime::client::PatchType;
 pub struct Patch {
     pub(super) kind: PatchType,
     pub(super) subresource: &'static str,
+    /// The field manager of server-side apply; `""` for the other kinds, whose manager is the user agent's first word.
+    manager: &'static str,
     body: Bytes,
 }
 
 impl Patch {
     /// A patch of this kind.
     pub fn new(kind: PatchType, body: &impl Serialize) -> Self {
-        Self { kind, subresource: "", body: json(body) }
+        Self { kind, subresource: "", manager: "", body: json(body) }
     }
 
     /// A merge patch: a field replaces, `null` removes, other fields stay.
@@ -41,17 +43,35 @@ impl Patch {
         Self::new(PatchType::Json, body)
     }
 
+    /// Server-side apply of an object with `apiVersion`, `kind` and `metadata`: the manager owns the fields in it from
+    /// then on, also those that had another owner. A field that it applied before and leaves out now is removed.
+    pub fn apply(manager: &'static str, body: &impl Serialize) -> Self {
+        Self { manager, ..Self::new(PatchType::Apply, body) }
+    }
+
+    /// Makes it a patch of this subresource.
+    #[must_use]
+    pub fn on(self, subresource: &'static str) -> Self {
+        Self { subresource, ..self }
+    }
+
     /// Makes it a patch of the status subresource.
     #[must_use]
     pub fn on_status(self) -> Self {
-        Self { subresource: "status", ..self }
+        self.on("status")
+    }
+
+    /// The parameters of the request; those without a value are not sent.
+    pub(super) fn query(&self) -> [(&'static str, &'static str); 2] {
+        let force = if self.manager.is_empty() { "" } else { "true" };
+        [("fieldManager", self.manager), ("force", force)]
     }
 
     /// The body that the server refuses (409) where the preconditions don't hold.
     pub(super) fn body<U: Serialize, V: Serialize>(&self, preconditions: &Preconditions<U, V>) -> Bytes {
         let guarded = match self.kind {
             PatchType::Json => operations_under(preconditions, &self.body),
-            PatchType::Merge | PatchType::StrategicMerge => object_under(preconditions, &self.body),
+            PatchType::Merge | PatchType::StrategicMerge | PatchType::Apply => object_under(preconditions, &self.body),
         };
         // The server refuses an empty body, so a patch without preconditions changes nothing.
         guarded.unwrap_or_default()
@@ -99,6 +119,7 @@ fn operations_under<U: Serialize, V: Serialize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::url::with_query;
     use serde_json::{Value, json};
 
     #[track_caller]
@@ -125,6 +146,15 @@ mod tests {
                 { "op": "remove", "path": "/a" },
             ]),
         );
+    }
+
+    #[test]
+    fn an_apply_names_its_manager_and_takes_fields_over() {
+        let apply = Patch::apply("m", &json!({ "kind": "A", "metadata": { "name": "a" }, "spec": { "a": [1.50] } }));
+        let metadata = json!({ "name": "a", "uid": "u", "resourceVersion": "7" });
+        check(&apply, &json!({ "kind": "A", "metadata": metadata, "spec": { "a": [1.50] } }));
+        assert_eq!(with_query("/a", &apply.query()), "/a?fieldManager=m&force=true");
+        assert_eq!(with_query("/a", &Patch::merge(&json!({})).query()), "/a");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! What becomes of an event: a new Event, one more count of an earlier one, part of a combined one, or nothing.
+//! The fate of an event: a new Event, one more count of an earlier one, part of a combined one, or nothing.
 //!
-//! Left out: posting. This is a function of what happened and when.
+//! Left out: posting. This is a function of the events and their times.
 //!
 //! Upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go.
 

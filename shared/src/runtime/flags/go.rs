@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GoDuration(pub Duration);
 
-/// What is wrong with a value.
+/// The fault in a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GoValueError {
     /// Not a duration at all.

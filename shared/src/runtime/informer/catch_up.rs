@@ -119,7 +119,7 @@ impl Followed {
     }
 }
 
-/// What one informer follows, and how far it has come.
+/// One list and watch of an informer, and how far it has come.
 #[derive(Clone)]
 pub(crate) struct Collection {
     /// Asks for one object only: what counts is the version of the answer.
@@ -166,7 +166,7 @@ impl Collection {
         let before = progress.borrow().resource_version;
         let version = self.version(client).await?;
         if is_later(before, version) {
-            // What ends meanwhile is not followed any more.
+            // A watch that ends meanwhile is not followed any more.
             let reached = progress.wait_for(|now| now.resource_version >= version);
             if timeout(PATIENCE, reached).await.is_ok() {
                 return Ok(());

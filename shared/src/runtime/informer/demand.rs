@@ -8,6 +8,7 @@
 mod need;
 mod parts;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,20 +37,23 @@ pub(crate) enum Extent {
     Namespaces,
     /// The same without the informer's selectors, beside [`Self::Cluster`] in one cache.
     WholeNamespaces,
+    /// Of pods those of these nodes; those of all nodes where they are many. A node's name is in the place of a
+    /// namespace.
+    Nodes,
 }
 
 impl Extent {
     /// The parts of the cache that it fills: those of two extents are not the same.
     fn numbers(self) -> impl Iterator<Item = Part> {
         let taken = match self {
-            Self::Cluster | Self::Namespaces => 0,
+            Self::Cluster | Self::Namespaces | Self::Nodes => 0,
             Self::WholeNamespaces => 1,
         };
         Part::all().skip(taken)
     }
 }
 
-/// What is known of one resource that is followed on demand; cheap to clone.
+/// The state of one resource that is followed on demand; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Demand(Arc<State>);
 
@@ -82,12 +86,12 @@ impl Demand {
         &self.0.resource
     }
 
-    /// What is followed at the moment.
+    /// The collections that are followed at the moment.
     pub(crate) fn collections(&self) -> Vec<Collection> {
         self.parts().collections().cloned().collect()
     }
 
-    /// The namespaces to be followed; the empty one stands for all.
+    /// The namespaces or nodes to be followed; the empty one stands for all.
     fn wanted(&self, parts: &Parts) -> BTreeSet<Text> {
         let needed = self.0.need.namespaces();
         let is_split = self.0.extent != Extent::Cluster && !parts.are_too_many(&needed);
@@ -106,6 +110,12 @@ impl Demand {
                 let namespace = Text::new(namespace);
                 !need.is_of(&namespace) || parts.have_listed(&namespace)
             }
+            (Extent::Nodes, "") => {
+                let node = Text::new(key.name());
+                !need.is_of(&node) || parts.have_listed(&node)
+            }
+            // The key of a pod does not say which node has it.
+            (Extent::Nodes, _) => need.namespaces().iter().all(|node| parts.have_listed(node)),
         }
     }
 
@@ -120,12 +130,23 @@ impl Demand {
         }
     }
 
-    /// What is followed for it of an informer that follows this.
+    /// The source that is followed on this demand for an informer with the source `whole`.
     pub(super) fn source(&self, whole: &Source) -> Source {
         let source = whole.within(&Text::default());
         match self.0.extent {
-            Extent::Cluster | Extent::Namespaces => source,
+            Extent::Cluster | Extent::Namespaces | Extent::Nodes => source,
             Extent::WholeNamespaces => source.without_selectors(),
+        }
+    }
+
+    /// The part of this source that one namespace or node needs.
+    fn part_of(&self, source: &Source, place: &Text) -> Source {
+        match self.0.extent {
+            Extent::Cluster | Extent::Namespaces | Extent::WholeNamespaces => source.within(place),
+            Extent::Nodes => {
+                let field_selector = Cow::Owned(on_node(&source.field_selector, place));
+                Source { field_selector, ..source.within(&Text::default()) }
+            }
         }
     }
 
@@ -181,7 +202,7 @@ impl<T: Object> Follower<T> {
         }
         for namespace in &wanted {
             let Some(number) = parts.free_number(namespace, self.demand.0.extent.numbers()) else { continue };
-            let source = self.source.within(namespace);
+            let source = self.demand.part_of(&self.source, namespace);
             let (store, follow) = self.part(number, &source);
             let collection = Collection::new(&source, follow);
             let task = tasks.spawn(reflector::run(source, store, self.client.clone()));
@@ -208,6 +229,12 @@ impl<T: Object> Follower<T> {
             Ok(()) | Err(_) => Ok(()),
         }
     }
+}
+
+/// The field selector of the pods that these fields leave of one node, or of all nodes for the empty one.
+fn on_node(fields: &str, node: &Text) -> String {
+    let of_node = if node.is_empty() { "spec.nodeName!=".to_owned() } else { format!("spec.nodeName={node}") };
+    if fields.is_empty() { of_node } else { format!("{fields},{of_node}") }
 }
 
 async fn reached(due: Option<Instant>) {

@@ -40,7 +40,7 @@ impl Feeder {
         Self { client, metrics, feeds: Arc::default(), broken }
     }
 
-    /// What the apiserver serves at the moment.
+    /// The resources that the apiserver serves at the moment.
     pub async fn discover(&self) -> Result<Discovery, ApiError> {
         Discovery::read(&self.client).await
     }
@@ -50,30 +50,36 @@ impl Feeder {
         self.client.came_back()
     }
 
-    /// Follows the metadata of all objects of a resource, until what this gives is dropped.
+    /// Follows the metadata of all objects of a resource, until the returned [`Running`] is dropped.
     pub fn follow_metadata<T: Versioned>(&self, resource: Resource, store: impl Store<T>) -> Running {
         self.follow_metadata_in_part(resource, "", store)
     }
 
-    /// As [`Self::follow_metadata`], but watches only what this field selector leaves; of the rest it is known what the
-    /// last list said.
+    /// As [`Self::follow_metadata`], but watches only the objects that this field selector leaves; the others are known
+    /// as of the last list.
     pub fn follow_metadata_in_part<T: Versioned>(
         &self,
         resource: Resource,
         watched: &'static str,
         store: impl Store<T>,
     ) -> Running {
-        let none = Cow::Borrowed("");
-        let source = Source {
-            health: Arc::new(Health::new(resource.to_string())),
-            resource,
-            namespace: Text::default(),
-            streams_list: false,
-            accept: Accept::Metadata,
-            field_selector: none.clone(),
-            label_selector: none,
-            watch_fields: Cow::Borrowed(watched),
-        };
+        self.follow(Source { watch_fields: Cow::Borrowed(watched), ..source(resource, "", Accept::Metadata) }, store)
+    }
+
+    /// Follows the objects of a resource that a field selector leaves, in one namespace (`""` for all) and in this
+    /// form, until the returned [`Running`] is dropped.
+    pub fn follow_in<T: Versioned>(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        accept: Accept,
+        fields: &'static str,
+        store: impl Store<T>,
+    ) -> Running {
+        self.follow(Source { field_selector: Cow::Borrowed(fields), ..source(resource, namespace, accept) }, store)
+    }
+
+    fn follow<T: Versioned>(&self, source: Source, store: impl Store<T>) -> Running {
         let progress = watch::Sender::default();
         let follow = source.follow_as(progress.subscribe(), Arc::new(|_| None));
         self.metrics.watch_informer(follow.clone());
@@ -89,7 +95,7 @@ impl Feeder {
         feeds
     }
 
-    /// What is followed at the moment.
+    /// The collections that are followed at the moment.
     pub(super) fn collections(&self) -> Vec<Collection> {
         self.feeds().clone()
     }
@@ -105,6 +111,21 @@ impl Feeder {
             })
             .collect();
         if failing.is_empty() { Ok(()) } else { Err(failing.join("; ")) }
+    }
+}
+
+/// All objects of a resource in one namespace, or with `""` in all.
+fn source(resource: Resource, namespace: &str, accept: Accept) -> Source {
+    let none = Cow::Borrowed("");
+    Source {
+        health: Arc::new(Health::new(resource.to_string())),
+        resource,
+        namespace: Text::new(namespace),
+        streams_list: false,
+        accept,
+        field_selector: none.clone(),
+        label_selector: none.clone(),
+        watch_fields: none,
     }
 }
 
@@ -132,7 +153,7 @@ impl Running {
     pub fn synced(&self) -> impl Future<Output = ()> + use<> {
         let mut progress = self.follow.progress.clone();
         async move {
-            // What ends before it was listed has nothing to wait for.
+            // A watch that ends before it was listed has nothing to wait for.
             let _ = progress.wait_for(|progress| progress.synced).await;
         }
     }
@@ -142,7 +163,7 @@ impl Running {
         Arc::clone(&self.follow.health)
     }
 
-    /// Tries at once what has failed and would be tried again later; what works goes on.
+    /// Tries at once a request that has failed and would be sent again later; a watch that works goes on.
     pub fn retry(&self) {
         if self.follow.health.failing().is_some() {
             self.follow.health.retry();

@@ -1,10 +1,10 @@
-//! The loop behind an informer: list, as a stream or in pages, watch, resume, and list again when the server has
-//! forgotten where we were.
+//! The loop behind an informer: list, watch, resume, and list again when the server has forgotten where we were.
 //!
 //! Upstream: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 
+mod list;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -23,7 +23,8 @@ use self::wire::{Bookmark, Event, Identity};
 use super::{Health, Source, Store};
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::runtime::api_error::{ApiError, Status};
-use crate::runtime::client::page::{Item, Page};
+use crate::runtime::client::list::{LIST_MAX, LIST_PATIENCE};
+use crate::runtime::client::page::Item;
 use crate::runtime::client::{Client, soon_after};
 use crate::runtime::clock::jitter;
 
@@ -34,17 +35,12 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
-/// How long a streamed list may bring no new object, nor its end.
-const LIST_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a streamed list may take: less than the watch that it is part of, which the server ends by itself.
-const LIST_MAX: Duration = Duration::from_secs(240);
 /// An apiserver takes no object of more than 3 MB; an aggregated one may have larger ones.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner, and without a word, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-const PAGE: usize = 500;
 
-/// What ended a list or a watch.
+/// Why a list or a watch ended.
 enum Stop {
     /// The server ended the watch, as it does after the time asked for; or somebody asked to reconnect.
     Ended,
@@ -52,6 +48,8 @@ enum Stop {
     Expired,
     /// The server does not stream lists.
     NoStreamingList,
+    /// The server does not send this list as one answer of protobuf, or not to its end.
+    NoListInOne,
     /// Anything else.
     Failed(String),
 }
@@ -67,7 +65,7 @@ pub(super) async fn run<T: Versioned>(source: Source, store: impl Store<T>, clie
     let mut came_back = reflector.client.came_back();
     let mut backoff = BACKOFF_FIRST;
     loop {
-        // What begins now fulfils every wish so far.
+        // A watch that begins now fulfils every wish so far.
         let _ = reflector.source.health.reconnect.notified().now_or_never();
         if reflector.list < reflector.source.health.wanted_list() {
             reflector.version = None;
@@ -121,7 +119,8 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
     fn failure(&mut self, stop: Stop) -> Option<String> {
         match stop {
-            Stop::Ended => None,
+            // That a list does not come as one answer, the client knows by now.
+            Stop::Ended | Stop::NoListInOne => None,
             Stop::Expired => {
                 self.version = None;
                 // Once, a new list helps. A server that forgets at once would be asked for one list after the other.
@@ -149,25 +148,6 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
 
     fn begin_list(&mut self) {
         (self.list, self.list_begun) = (self.source.health.begins_list(), Instant::now());
-    }
-
-    /// A whole list in pages.
-    async fn list(&mut self) -> Result<(), Stop> {
-        self.begin_list();
-        let limit = PAGE.to_string();
-        let (mut live, mut token) = (Vec::new(), String::new());
-        loop {
-            let path = self.source.path(&[("limit", &limit), ("continue", &token)]);
-            let body = self.client.page(&path, self.source.accept, &self.source.resource).await?;
-            self.source.health.hears();
-            let page = Page::read(&body).map_err(|error| Stop::Failed(error.to_string()))?;
-            live.extend(page.items.into_iter().filter_map(|item| self.decode(item).ok()));
-            token = page.metadata.token;
-            if token.is_empty() {
-                self.reset(live, page.metadata.resource_version);
-                return Ok(());
-            }
-        }
     }
 
     /// One watch, from where we are; before the first list it starts with a streamed one.
@@ -288,7 +268,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     fn changed(&mut self, kind: &str, object: Arc<T>, listing: &mut Option<Listed<T>>) {
         let version = object.resource_version();
         match (listing, kind) {
-            // What happens while the list is sent comes before its end, too.
+            // A change while the list is sent comes before the list's end, too.
             (Some(live), "DELETED") => drop(live.remove(object.key())),
             (Some(live), _) => drop(live.insert(object.key().clone(), object)),
             (None, "DELETED") => {

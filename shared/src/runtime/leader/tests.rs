@@ -407,8 +407,8 @@ struct Times {
     written: Vec<u128>,
 }
 
-/// What a leader does that acquires at once, when this is wrong with the apiserver from one millisecond to another;
-/// and when and why it leads no longer, if it does not lead for a minute.
+/// Runs a leader that acquires at once, and applies the fault to the apiserver from one millisecond to another.
+/// Gives the leader's requests and, if it loses the lead within a minute, the time and the reason.
 async fn lead_through(fault: Fault, from: u64, to: u64) -> (Times, Option<(u128, String)>) {
     let room = Room::new();
     let mut leader = room.elector_of(upstreams_times());

@@ -1,4 +1,4 @@
-//! What queues, informers and workers know anyway, read when somebody scrapes.
+//! Metrics that show the state of queues, informers and workers, which is read when somebody scrapes.
 //!
 //! Left out: history. A gauge shows the moment of the scrape.
 
@@ -88,7 +88,7 @@ impl Collector for State {
     }
 }
 
-/// What the informers of one resource tell together.
+/// The state of all informers of one resource together.
 struct Followed {
     synced: bool,
     decode_errors: u64,

@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub(super) failures: u32,
     pub(super) pause: Option<Pause>,
     pub(super) timer: Option<Due>,
+    /// The change that the timer was set for, unless a sync has begun since.
+    pub(super) unseen: Option<Trigger>,
 }
 
 pub(super) struct Processing {
@@ -81,7 +83,7 @@ impl Wish {
 
 impl Entry {
     pub(super) fn is_idle(&self, now: Instant) -> bool {
-        let Self { queued, processing, dirty: _, failures, pause, timer } = self;
+        let Self { queued, processing, dirty: _, failures, pause, timer, unseen: _ } = self;
         let may_work = pause.is_none_or(|pause| pause.is_over(now));
         queued.is_none() && processing.is_none() && *failures == 0 && timer.is_none() && may_work
     }

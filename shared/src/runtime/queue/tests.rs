@@ -472,3 +472,49 @@ async fn a_key_says_what_it_waits_for_and_what_led_to_its_sync() {
     assert_eq!(queue.standing(&key("a")), Standing { failures: 1, next_try, ..Standing::default() });
     assert_eq!(queue.summary(), Summary { failing: 1, ..Summary::default() });
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_comes_while_its_key_waits_is_what_led_to_the_next_sync() {
+    const RESOURCE: &Resource = &PODS;
+    let trigger = |version| Trigger { resource: RESOURCE, object: key("pod"), version: ResourceVersion(version) };
+    let queue = started(Queue::new("test", Backoff::default(), None));
+    let (rest, delay) = (Duration::from_millis(100), Duration::from_secs(1));
+
+    queue.add_for(&key("a"), Cause::Event, trigger(1));
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    queue.finish(&key("a"), Finish::Rest(rest));
+    queue.add_for(&key("a"), Cause::Event, trigger(2));
+    queue.add_for(&key("a"), Cause::Event, trigger(3));
+    pass(101).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    assert_eq!(queue.trigger(&key("a")), Some(trigger(2)), "it came during the rest");
+
+    queue.add_for(&key("a"), Cause::Event, trigger(4));
+    queue.finish(&key("a"), Finish::Rest(rest));
+    pass(101).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    assert_eq!(queue.trigger(&key("a")), Some(trigger(4)), "it came during the sync");
+    queue.finish(&key("a"), Finish::Done);
+
+    queue.add_after_for(&key("a"), delay, "others", trigger(5));
+    queue.add_for(&key("a"), Cause::Event, trigger(6));
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    assert_eq!(queue.trigger(&key("a")), Some(trigger(6)), "it did not wait");
+    queue.finish(&key("a"), Finish::Done);
+    pass(1001).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    assert_eq!(queue.trigger(&key("a")), None, "the sync before has seen the change");
+    queue.finish(&key("a"), Finish::Done);
+
+    queue.add_after_for(&key("a"), delay, "others", trigger(7));
+    pass(1001).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    assert_eq!(queue.trigger(&key("a")), Some(trigger(7)), "the delay was for this change");
+
+    queue.finish(&key("a"), Finish::Rest(rest));
+    queue.add_after_for(&key("a"), delay, "others", trigger(8));
+    queue.add_for(&key("a"), Cause::Event, trigger(9));
+    pass(101).await;
+    assert_eq!(poll(&queue).as_deref(), Some("a"));
+    assert_eq!(queue.trigger(&key("a")), Some(trigger(9)), "it shortened the wait");
+}

@@ -201,6 +201,12 @@ impl Setup {
         self.watch_on_demand(informer, &[(need, Extent::Cluster), (whole, Extent::WholeNamespaces)]);
     }
 
+    /// As [`Self::watch_while`], of pods only those of the nodes that need it ([`Informer::need_by_name`]); of all nodes
+    /// where these are many. The key of a node waits for that node only.
+    pub fn watch_on_nodes<T: Object>(&mut self, informer: Informer<T>, need: &Need) {
+        self.watch_on_demand(informer, &[(need, Extent::Nodes)]);
+    }
+
     fn watch_on_demand<T: Object>(&mut self, informer: Informer<T>, wanted: &[(&Need, Extent)]) {
         let resource = informer.health().resource.clone();
         let demands: Vec<_> =

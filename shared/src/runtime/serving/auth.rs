@@ -27,6 +27,8 @@ use super::{JSON, ServingError, TEXT};
 use crate::api::explain::Subject;
 use crate::api::json;
 use crate::runtime::client::{Accept, Client, Limit};
+use crate::runtime::control::AccessStatus;
+use crate::runtime::control::review::{ACCESS_REVIEWS, Review};
 
 /// `CacheTTL`, `AllowCacheTTL` and `DenyCacheTTL`.
 const KEPT: Duration = Duration::from_secs(10);
@@ -38,7 +40,6 @@ const REVIEWS: Limit = Limit { qps: 5.0, burst: 10 };
 const REVIEWS_AT_ONCE: usize = 4;
 
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
-const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// Why a visitor gets something else than what was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -118,19 +119,6 @@ struct TokenStatus {
     authenticated: bool,
     user: User,
     error: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct AccessStatus {
-    allowed: bool,
-    reason: String,
-    evaluation_error: String,
-}
-
-#[derive(Deserialize)]
-struct Review<S> {
-    status: S,
 }
 
 /// The action that a client asks permission for.

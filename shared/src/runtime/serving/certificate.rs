@@ -39,7 +39,7 @@ pub enum CertificateError {
         certificate: PathBuf,
         /// `--tls-private-key-file`.
         key: PathBuf,
-        /// What is wrong with them.
+        /// The fault in them.
         cause: String,
     },
     /// None could be made.

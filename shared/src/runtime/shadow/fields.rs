@@ -1,7 +1,8 @@
 //! Where an object differs from what a write wants, field by field.
 //!
 //! Items of lists are told apart by what names them: conditions by `type`, containers by `name`, owners by `uid`, all
-//! others by their place. Left out: defaults, which the server would add to a whole object.
+//! others by their place. Left out: defaults, which the server would add to a whole object; and what a Secret holds,
+//! which is not for all who may see what a shadow would write.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,9 @@ const VALUE_BYTES_MAX: usize = 1024;
 
 /// The fields that name a list's items: the first of these that all items have.
 const NAMES: [&str; 3] = ["type", "name", "uid"];
+/// The resource whose values are not shown, and what is shown in their place.
+const SECRETS: &str = "secrets";
+const HIDDEN: &str = "(not shown)";
 /// How a strategic merge patch removes items of a list that are no objects.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 /// Preconditions, and what is the server's own.
@@ -42,7 +46,21 @@ pub(super) fn differences(write: &Write, live: &Value) -> Vec<FieldDifference> {
             found.value(String::new(), Some(&has), Some(&wants), Form::Whole);
         }
     }
+    if write.target.resource == SECRETS {
+        for difference in &mut found.0 {
+            hide(difference);
+        }
+    }
     found.0
+}
+
+/// Hides what differs, unless it is in the metadata. Whether there is a value stays to be seen.
+fn hide(FieldDifference { path, has, wants }: &mut FieldDifference) {
+    if !path.starts_with("metadata.") {
+        for value in [has, wants].into_iter().filter(|value| !value.is_null()) {
+            *value = HIDDEN.into();
+        }
+    }
 }
 
 /// The part of an object that a PUT to this subresource writes.
@@ -216,6 +234,39 @@ mod tests {
         let turned = json!({ "status": { "conditions": [{ "type": "B", "status": "True" }, { "type": "A", "status": "True" }] } });
         let whole = r#"status.conditions: [{"status":"True","type":"A"},{"status":"True","type":"B"}] -> [{"status":"True","type":"B"},{"status":"True","type":"A"}]"#;
         check(&Method::PATCH, "application/merge-patch+json", PATH, &live, &turned, &[whole]);
+    }
+
+    #[test]
+    fn what_a_secret_holds_is_not_shown() {
+        let live = json!({ "metadata": { "uid": "u" }, "data": { "a": "c2VjcmV0", "b": "c2VjcmV0" } });
+        let body = json!({ "metadata": { "annotations": { "mine": "yes" } }, "data": { "a": "b3RoZXI=", "c": "bmV3", "b": null } });
+        let expected = [
+            r#"data.a: "(not shown)" -> "(not shown)""#,
+            r#"data.b: "(not shown)" -> null"#,
+            r#"data.c: null -> "(not shown)""#,
+            r#"metadata.annotations.mine: null -> "yes""#,
+        ];
+        let path = "/api/v1/namespaces/ns/secrets/a";
+        check(&Method::PATCH, "application/merge-patch+json", path, &live, &body, &expected);
+        let whole = json!({ "metadata": { "uid": "u" }, "stringData": { "a": "secret" } });
+        let expected = [r#"data: "(not shown)" -> null"#, r#"stringData: null -> "(not shown)""#];
+        check(&Method::PUT, "application/json", path, &live, &whole, &expected);
+    }
+
+    #[test]
+    fn an_apply_changes_the_fields_that_it_names() {
+        let live = json!({ "metadata": { "name": "a", "uid": "u", "labels": { "a": "1" } },
+            "rules": [{ "verbs": ["get"] }, { "verbs": ["list"] }] });
+        let body = json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": { "name": "a", "uid": "u" }, "rules": [{ "verbs": ["get", "watch"] }] });
+        check(
+            &Method::PATCH,
+            "application/apply-patch+yaml",
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/a?fieldManager=m&force=true",
+            &live,
+            &body,
+            &[r#"rules[0].verbs: ["get"] -> ["get","watch"]"#, r#"rules[1]: {"verbs":["list"]} -> null"#],
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Who has written a status, as the `managedFields` of a second watch tell: that of the metadata of a key's kind.
+//! The writers of a status, as the `managedFields` of a second watch tell: that of the metadata of a key's kind.
 //!
-//! The caches have no `managedFields`, and only a shadow asks. Left out: deletions, of which nobody's name is kept, and
-//! what else others write: many controllers of one program write it under one name.
+//! The caches have no `managedFields`, and only a shadow asks. Left out: deletions, which leave no writer's name, and
+//! other writes under the same name: many controllers of one program write under one name.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -12,13 +12,13 @@ use crate::api::object::{Key, Meta, NoAnnotations, Object, ResourceVersion, Uid,
 use crate::api::time::Time;
 use crate::runtime::cache::Change;
 
-/// One state of an object's metadata, as far as it says who wrote what.
+/// One state of an object's metadata, as far as it tells the writers.
 #[derive(Deserialize)]
 #[serde(from = "Served")]
 pub(super) struct Written {
     metadata: Meta,
     status: Option<Entry>,
-    /// What else was written by whom.
+    /// The entries of all other writes.
     others: Vec<Entry>,
 }
 
@@ -34,7 +34,8 @@ struct Served {
     metadata: ServedMeta,
 }
 
-/// What `Written` needs of the metadata. `Meta` flattened into it would hide from a list in protobuf which fields are read.
+/// The metadata that `Written` needs. A `Meta` flattened into it would hide the fields that are read from a list in
+/// protobuf.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ServedMeta {

@@ -7,7 +7,7 @@ use super::wishes::REST;
 use super::*;
 use crate::api::json as body_of;
 use crate::api::object::Meta;
-use crate::api::resource::Resource;
+use crate::api::resource::{CONFIG_MAPS, Resource, SECRETS};
 use crate::runtime::cache::Cache;
 use crate::runtime::control::{Control, DeleteOptions, Patch, Preconditions};
 use crate::runtime::decisions::{Decisions, Reason, Reasoned};
@@ -20,8 +20,6 @@ use crate::testing::apiserver::Server;
 use crate::testing::object;
 use crate::testing::running::{Running, test};
 
-const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "configmaps");
-const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
 const KEY: &str = "default/web";
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -301,7 +299,7 @@ fn a_status_that_somebody_else_writes_is_compared_with_when_it_was_decided() {
         let listed: Vec<_> = writes.listed.iter().map(|write| (&*write.key, &*write.manager)).collect();
         assert_eq!(listed, [(KEY, MANAGER)]);
 
-        // What is not the status is written by somebody else.
+        // Somebody else writes to the object, but not to its status.
         server.change("configmaps", KEY, |object| {
             let entry = json!({ "manager": "kubectl", "time": "2026-01-01T12:00:59Z" });
             object["metadata"]["managedFields"].as_array_mut().unwrap().push(entry);

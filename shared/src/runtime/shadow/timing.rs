@@ -1,7 +1,8 @@
-//! Who was first: what others wrote to the status of a key's object, and when it was decided here; a value, told the time.
+//! The order of writes and decisions: others write to the status of a key's object, and a status is decided here. This
+//! is a value that is told the time.
 //!
-//! Of each key what happened since it last was at rest is kept, and then judged. Left out: what the writes said, which is
-//! compared at rest, and how any of it is seen.
+//! The writes and decisions of a key are kept since it last was at rest, and then judged. Left out: the content of the
+//! writes, which is compared at rest, and how any of it is seen.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -13,22 +14,22 @@ use super::wishes::{REST, RESTLESS, Subject};
 use crate::api::intern::Text;
 use crate::api::object::ResourceVersion;
 
-/// Of so many keys it is kept at a time what happens to them; what happens to more of them meanwhile is not judged.
+/// The number of keys whose writes and decisions are kept at a time; those of more keys meanwhile are not judged.
 const KEYS_MAX: usize = 10_000;
 /// So many writes and versions of one key are kept.
 const OF_KEY_MAX: usize = 16;
 /// So many undecided writes are listed, the latest ones.
 const LISTED_MAX: usize = 100;
 
-/// How a write of somebody else stands to what was decided here.
+/// The relation of somebody else's write to the decisions here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Judgement {
     /// A status was decided here, and this was seen later.
     DecidedBefore,
     /// This was seen, and a sync whose cache had not seen it still decided a status.
     DecidedAfter,
-    /// A sync that something else led to, around the same time, found nothing left to write: what it would have decided
-    /// otherwise is not known.
+    /// A sync that something else led to, around the same time, found nothing left to write: its decision without that
+    /// write is not known.
     Overtaken,
     /// Nothing but such writes led to a sync, and none decided a status.
     Undecided,
@@ -57,7 +58,7 @@ pub(super) struct StatusWrite {
     pub(super) time: Timestamp,
 }
 
-/// What led to a sync.
+/// The cause of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lead {
     /// The key's own object in this version.
@@ -171,7 +172,7 @@ impl Timings {
             let Some((_, subject)) = self.due.pop_front() else { return };
             let Some(period) = self.keys.get(&subject) else { continue };
             if !period.is_over(now) || period.decided.is_some() && period.unmatched.is_empty() {
-                // What is decided and not written may be written at any time.
+                // A decision that is not written yet may be written at any time.
                 self.due.push_back((now + REST, subject));
                 continue;
             }
@@ -230,7 +231,7 @@ mod tests {
         }
     }
 
-    /// What is counted a minute later, and the times that were told, in seconds.
+    /// Checks the counts a minute after the last event, and the delays that were told, in seconds.
     #[track_caller]
     fn check(happens: &[(u64, Happens)], counts: [u64; 4], told: &[u64]) {
         let (mut timings, start, subject) = (Timings::default(), Instant::now(), ("test", Key::new("ns", "a")));

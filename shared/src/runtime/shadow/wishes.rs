@@ -63,8 +63,8 @@ enum Standing {
 /// The result of a sync.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Synced {
-    /// What is not wanted any more, and after what time; none where only a look has shown it, for it may be so for
-    /// long.
+    /// The writes that are not wanted any more, and the time after which they were not. There is no time where only a
+    /// look has shown it, for it may have been so for long.
     pub(super) fulfilled: Vec<(Target, Option<Duration>)>,
     /// The differences, and since when.
     pub(super) resting: Vec<(Target, Timestamp)>,

@@ -1,16 +1,18 @@
 //! One refused write, as RBAC and people call it.
 //!
-//! Left out: query parameters, which no write here has, and names that a path has to escape: they are shown as they are
-//! sent.
+//! Left out: query parameters, which name only the manager of an apply, and names that a path has to escape: they are
+//! shown as they are sent.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method};
 use serde_json::Value;
 
-/// What reviews who may see a page; it stores nothing. `selfsubject…` are kubectl's.
+use crate::runtime::control::review::ACCESS_REVIEWS;
+
+/// The resources that review who may do something; they store nothing. `selfsubject…` are kubectl's.
 const REVIEWS: [&str; 4] = [
     "/apis/authentication.k8s.io/v1/tokenreviews",
-    "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+    ACCESS_REVIEWS,
     "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
     "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
 ];
@@ -20,7 +22,7 @@ pub(super) fn is_write(method: &Method, path: &str) -> bool {
     *method != Method::GET && !(*method == Method::POST && REVIEWS.contains(&path))
 }
 
-/// What would be written, without what: two syncs that want the same of one object have the same target.
+/// A write without its content: two syncs that want the same of one object have the same target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Target {
     /// `create`, `update`, `patch`, `delete` or `deletecollection`.
@@ -112,7 +114,9 @@ fn verb(method: &Method, name: &str) -> &'static str {
 fn form(method: &Method, content_type: Option<&HeaderValue>) -> Form {
     match (method.as_str(), content_type.and_then(|kind| kind.to_str().ok()).unwrap_or_default()) {
         ("PUT", _) => Form::Whole,
-        ("PATCH", "application/merge-patch+json") => Form::Merge,
+        // Of an apply, too, each field in it replaces the object's, and other fields stay: controllers apply the same
+        // fields each time.
+        ("PATCH", "application/merge-patch+json" | "application/apply-patch+yaml") => Form::Merge,
         ("PATCH", "application/strategic-merge-patch+json") => Form::StrategicMerge,
         ("PATCH", _) => Form::Json,
         _ => Form::None,
@@ -169,6 +173,9 @@ mod tests {
         check(&Method::PUT, "/api/v1/namespaces/ns/finalize", "{}", "update namespaces/finalize ns", namespace);
         check(&Method::PUT, namespace, "{}", "update namespaces ns", namespace);
         check(&Method::PATCH, "/api/v1/nodes/n/status", "{}", "patch nodes/status n", "/api/v1/nodes/n");
+        let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/a";
+        let applied = format!("{role}?fieldManager=m&force=true");
+        check(&Method::PATCH, &applied, "{}", "patch clusterroles.rbac.authorization.k8s.io a", role);
     }
 
     #[test]

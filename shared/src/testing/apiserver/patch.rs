@@ -1,7 +1,8 @@
-//! The three kinds of patches, as far as controllers use them.
+//! The four kinds of patches, as far as controllers use them.
 //!
-//! Left out: the merge keys of a strategic merge patch beyond those of metadata and conditions, and operations of a JSON
-//! patch on lists. Both are refused, so that no test passes by a patch that was not applied.
+//! Left out: the merge keys of a strategic merge patch beyond those of metadata, conditions and an account's Secrets, and
+//! operations of a JSON patch on lists. Both are refused, so that no test passes by a patch that was not applied.
+//! Server-side apply knows no owners of fields, and replaces every list.
 
 use serde_json::{Map, Value};
 
@@ -53,6 +54,7 @@ fn merge_list(name: &str, known: &mut Value, items: &[Value]) -> Result<(), Stri
     let merge_key = match name {
         "ownerReferences" => "uid",
         "conditions" => "type",
+        "secrets" => "name",
         "finalizers" => "",
         _ => {
             *known = Value::Array(items.to_vec());
@@ -70,6 +72,15 @@ fn merge_list(name: &str, known: &mut Value, items: &[Value]) -> Result<(), Stri
             (_, None) => known.push(item.clone()),
         }
     }
+    Ok(())
+}
+
+/// Server-side apply with force, by a manager that applies the same fields each time.
+pub(super) fn apply(target: &mut Value, configuration: &Value, manager: Option<&String>) -> Result<(), String> {
+    if manager.is_none_or(String::is_empty) {
+        return Err("fieldManager: Required value: is required for apply patch".to_owned());
+    }
+    merge(target, configuration);
     Ok(())
 }
 

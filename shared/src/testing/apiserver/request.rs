@@ -14,6 +14,9 @@ use crate::api::labels::Labels;
 use crate::api::resource::Resource;
 use crate::api::selector::query;
 
+/// The subresource of a pod that is created to delete it.
+pub(super) const EVICTION: &str = "eviction";
+
 /// One request.
 pub(super) struct Call {
     pub(super) verb: &'static str,
@@ -79,7 +82,7 @@ impl Call {
             .collect();
         let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         Some(Self {
-            verb: verb(head.method.as_str(), name, &query)?,
+            verb: verb(head.method.as_str(), (name, subresource), &query)?,
             filter: Filter::read(namespace, &query),
             resource,
             subresource: subresource.to_owned(),
@@ -103,7 +106,9 @@ impl Call {
 
     /// Whether it changes something, Events and Leases aside.
     pub(super) fn is_write(&self) -> bool {
-        !matches!(self.verb, "get" | "list" | "watch") && !matches!(&*self.resource.plural, "events" | "leases")
+        let plural = &*self.resource.plural;
+        !matches!(self.verb, "get" | "list" | "watch")
+            && !matches!(plural, "events" | "leases" | "subjectaccessreviews")
     }
 
     /// The form of an object in the answer.
@@ -132,12 +137,13 @@ pub(super) fn metadata_only(object: &Value) -> Value {
     json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object["metadata"] })
 }
 
-fn verb(method: &str, name: &str, query: &BTreeMap<String, String>) -> Option<&'static str> {
+fn verb(method: &str, (name, subresource): (&str, &str), query: &BTreeMap<String, String>) -> Option<&'static str> {
     Some(match (method, name) {
         ("GET", "") if query.contains_key("watch") => "watch",
         ("GET", "") => "list",
         ("GET", _) => "get",
         ("POST", "") => "create",
+        ("POST", _) if subresource == EVICTION => "create",
         ("PUT", _) => "update",
         ("PATCH", _) => "patch",
         ("DELETE", "") => "deletecollection",

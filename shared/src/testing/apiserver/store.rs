@@ -29,7 +29,7 @@ impl Refusal {
         Self { code, body }
     }
 
-    fn with_cause(mut self, reason: &str) -> Self {
+    pub(super) fn with_cause(mut self, reason: &str) -> Self {
         self.body["details"]["causes"] = json!([{ "reason": reason }]);
         self
     }
@@ -171,7 +171,7 @@ impl Store {
         Ok(self.commit(id.clone(), new))
     }
 
-    /// Whatever a test does to an object.
+    /// Changes an object as a test wants, without the checks of an update.
     pub(super) fn change(&mut self, id: &Id, change: impl FnOnce(&mut Value)) -> Result<Value, Refusal> {
         let old = self.get(id)?;
         let mut new = old.clone();
@@ -235,8 +235,8 @@ impl Store {
     }
 }
 
-/// What an update leaves of what was sent: the server's fields stay the server's, and a status is written with the
-/// metadata beside it.
+/// The object after an update: the server's fields stay the server's, and a status is written with the metadata beside
+/// it.
 fn updated(old: &Value, sent: &Value, subresource: &str) -> Value {
     let mut new = sent.clone();
     match subresource {

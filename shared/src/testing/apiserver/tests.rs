@@ -1,9 +1,11 @@
 use super::*;
 use crate::api::json as to_json;
-use crate::api::object::Object;
+use crate::api::object::{Key, Object};
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, PatchType};
-use crate::runtime::control::{DeleteOptions, Propagation, Written};
+use crate::runtime::consistency::{Consistency, Watched};
+use crate::runtime::control::{Control, DeleteOptions, Propagation, Written};
+use crate::runtime::decisions::Decisions;
 use crate::testing::{object, pod, uid};
 
 fn client(server: &Server) -> Client {
@@ -58,6 +60,24 @@ async fn a_patch_has_its_preconditions_and_a_subresource_its_own_fields() {
 }
 
 #[tokio::test]
+async fn an_apply_names_its_manager_and_brings_nothing_back() {
+    let server = Server::new();
+    server.add(&pod("a").label("app", "web"));
+    let client = client(&server);
+    let configuration = json!({ "metadata": { "uid": uid("a"), "labels": { "tier": "front" } } });
+    assert_eq!(patch(&client, "", PatchType::Apply, configuration.clone()).await.unwrap_err(), "Invalid");
+    let path = PODS.object_path("default", "a", "") + "?fieldManager=m&force=true";
+    let body = to_json(&configuration);
+    let apply = async || client.patch::<Written>(&path, Accept::Metadata, PatchType::Apply, body.clone()).await;
+    apply().await.unwrap();
+    let labels = &server.get("pods", "default/a").unwrap()["metadata"]["labels"];
+    assert_eq!(*labels, json!({ "app": "web", "tier": "front" }));
+    server.delete("pods", "default/a");
+    assert!(apply().await.unwrap_err().is_conflict());
+    assert!(server.get("pods", "default/a").is_none());
+}
+
+#[tokio::test]
 async fn a_deleted_object_stays_for_its_finalizers_and_a_pod_for_its_kubelet() {
     let server = Server::new();
     let client = client(&server);
@@ -75,6 +95,32 @@ async fn a_deleted_object_stays_for_its_finalizers_and_a_pod_for_its_kubelet() {
     delete(&client, &config_maps, &options).await.unwrap();
     let kept = server.get("configmaps", "default/a").unwrap();
     assert_eq!(kept["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+}
+
+#[tokio::test]
+async fn an_eviction_deletes_a_pod_if_its_budget_and_its_uid_allow_it() {
+    let server = Server::new();
+    for name in ["a", "b"] {
+        server.add(&pod(name).label("app", name));
+    }
+    let budget = object("policy/v1", "PodDisruptionBudget", "of-b").set(&["status", "disruptionsAllowed"], 0);
+    server.add(&budget.set(&["spec", "selector", "matchLabels", "app"], "b"));
+    let client = client(&server);
+    let consistency = Arc::new(Consistency::new(client.clone(), Watched::default()));
+    let control = Control::new(client, consistency, Decisions::default());
+    let owner = Key::new("default", "web");
+    let evict = async |name: &str, of: &str| control.for_name(&owner).evict(&Key::new("default", name), uid(of)).await;
+    assert!(evict("a", "other").await.unwrap_err().is_conflict());
+    assert!(evict("c", "c").await.unwrap_err().is_not_found());
+    let refused = evict("b", "b").await.unwrap_err();
+    assert!(refused.is_too_many_requests() && refused.has_cause("DisruptionBudget"), "{refused}");
+    evict("a", "a").await.unwrap();
+    let is_going = |key: &str| !server.get("pods", key).unwrap()["metadata"]["deletionTimestamp"].is_null();
+    assert!(is_going("default/a") && !is_going("default/b"));
+    server.change("pods", "default/b", |pod| pod["status"]["phase"] = "Pending".into());
+    evict("b", "b").await.unwrap();
+    assert!(is_going("default/b"), "one that does not run is in no budget");
+    assert_eq!(server.count("create pods/eviction default/b"), 2);
 }
 
 #[tokio::test]

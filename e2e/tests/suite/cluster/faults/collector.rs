@@ -70,7 +70,7 @@ fn deletions_that_a_broken_watch_has_missed_are_made_up_for() -> Result<()> {
             pair(scene, name).await?;
         }
         seen(scene, "first").await?;
-        // What it knew is forgotten when it comes back, so it lists everything anew.
+        // The version that it knew is refused when it comes back, so it lists everything anew.
         let expired = Rule::new(Action::reply(StatusCode::GONE)).method(Method::GET).path(SECRETS);
         behind.proxy.add(expired.when(|seen| seen.query.contains("resourceVersion=")));
         behind.proxy.freeze_watches(SECRETS);

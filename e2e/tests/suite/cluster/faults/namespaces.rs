@@ -69,8 +69,14 @@ fn a_namespace_goes_whatever_becomes_of_requests_and_of_who_sends_them() -> Resu
         killed.delete_namespace().await?;
         hindered.namespace_gone().await?;
         gate.reached().await;
-        let lost = behind.lost(&format!("{object}/**"));
-        ensure!(lost == 3, "{lost} answers got lost");
+        // The namespace is gone before the proxy has noted that the last answer got lost.
+        scene
+            .wait_until("three answers got lost", DEADLINE, async || {
+                let lost = behind.lost(&format!("{object}/**"));
+                ensure!(lost == 3, "{lost} answers got lost");
+                Ok(())
+            })
+            .await?;
         behind.kill_and_restart()?;
         killed.namespace_gone().await?;
         let left: ConfigMap = scene.fetch("anything").await?;

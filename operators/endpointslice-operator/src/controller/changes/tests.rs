@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shared::api::intern::Text;
-use shared::api::object::Object;
+use shared::api::object::{Key, Object};
 use shared::runtime::worker::Requeue;
 use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
 

@@ -1,4 +1,4 @@
-//! What a process remembers of a Job between two syncs. Upstream: `TestUIDTrackingExpectations`,
+//! A process's memory of a Job between two syncs. Upstream: `TestUIDTrackingExpectations`,
 //! `pkg/controller/job/tracking_utils_test.go`, and `TestImmediateJobRecreation`, `test/integration/job/job_test.go`.
 
 use std::collections::BTreeSet;

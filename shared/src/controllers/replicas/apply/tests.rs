@@ -77,7 +77,8 @@ impl Room {
 
 fn observed(owner: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed<Set> {
     let pods = pods.iter().map(ObjectBuilder::build).collect();
-    Observed { owner: owner.build(), pods, related: Vec::new(), outstanding: None }
+    let (rejections, ended) = Default::default();
+    Observed { owner: owner.build(), pods, related: Vec::new(), outstanding: None, rejections, ended }
 }
 
 fn web(replicas: i32) -> ObjectBuilder {

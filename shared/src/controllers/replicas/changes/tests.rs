@@ -50,7 +50,7 @@ fn check_updated(caches: &Caches<Set>, old: &ObjectBuilder, new: &ObjectBuilder,
 fn a_pods_owner_sees_its_creation() {
     let (caches, web, _) = web_and_db();
     check_added(&caches, &pod("a").owned_by(&*web), "web sees a creation, sync web");
-    // What selects it makes no difference.
+    // A selector that matches the pod makes no difference.
     check_added(&caches, &pod("a").owned_by(&*web).label("app", "db"), "web sees a creation, sync web");
 }
 

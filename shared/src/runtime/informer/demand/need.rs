@@ -1,4 +1,4 @@
-//! In which namespaces objects are that need a resource.
+//! In which namespaces objects are that need a resource, or of which names they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::api::object::Object;
 use crate::runtime::cache::Change;
 
 /// How many objects of each namespace need a resource; all clones are one. Objects that have no namespace are counted
-/// under the empty one.
+/// under the empty one, or where each needs something else (a node its pods) under their names.
 #[derive(Clone, Default)]
 pub struct Need(Arc<watch::Sender<BTreeMap<Text, usize>>>);
 
 impl Need {
-    /// Counts one object more, until what this gives is dropped.
+    /// Counts one object more of this namespace, or of this name, until the returned [`Needed`] is dropped.
     #[must_use]
     pub fn hold(&self, namespace: &str) -> Needed {
         let namespace = Text::new(namespace);
@@ -25,16 +25,25 @@ impl Need {
 
     /// Keeps the count of the objects of one informer that `needs` picks.
     pub(crate) fn note<T: Object>(&self, change: &Change<'_, T>, needs: impl Fn(&T) -> bool) {
+        self.note_under(change.latest().meta().namespace(), change, needs);
+    }
+
+    /// As [`Self::note`], each object under its name.
+    pub(crate) fn note_by_name<T: Object>(&self, change: &Change<'_, T>, needs: impl Fn(&T) -> bool) {
+        self.note_under(change.latest().meta().name(), change, needs);
+    }
+
+    fn note_under<T: Object>(&self, place: &str, change: &Change<'_, T>, needs: impl Fn(&T) -> bool) {
         let (before, after) = match change {
             Change::Added(new) => (None, Some(*new)),
             Change::Updated { old, new } => (Some(*old), Some(*new)),
             Change::Deleted(last) => (Some(*last), None),
         };
         let counts = |object: Option<&Arc<T>>| object.is_some_and(|object| needs(object));
-        let namespace = Text::new(change.latest().meta().namespace());
+        let place = Text::new(place);
         match (counts(before), counts(after)) {
-            (false, true) => self.add(&namespace),
-            (true, false) => self.remove(&namespace),
+            (false, true) => self.add(&place),
+            (true, false) => self.remove(&place),
             (true, true) | (false, false) => {}
         }
     }

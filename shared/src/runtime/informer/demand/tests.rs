@@ -1,4 +1,5 @@
-//! What is followed when, and which keys wait for it, on the scripted apiserver and in paused time.
+//! Resources are followed while something needs them, and keys wait for them, on the scripted apiserver and in paused
+//! time.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -27,7 +28,7 @@ crate::view!(Pod, PODS);
 
 const LINGER: Duration = Duration::from_mins(5);
 
-/// What is followed of pods, and what came of it.
+/// An informer of pods that follows on demand, and the changes that it told.
 struct Following {
     server: Server,
     cache: Arc<Cache<Pod>>,
@@ -214,6 +215,56 @@ fn namespaces_that_come_and_go_one_after_the_other_wait_for_none_before_them() {
     });
 }
 
+#[test]
+fn the_pods_of_single_nodes_are_followed_and_of_many_nodes_all_that_have_one() {
+    test(async {
+        let (scene, mut asked) = (Scene::new(Extent::Nodes), 0);
+        for (name, node) in [("2", "other"), ("3", ""), ("4", "third")] {
+            scene.server.add(&pod_at(&format!("a/{name}")).node(node));
+        }
+        let waits = |key: &Key| scene.consistency.behind(key).is_some();
+        let refused = scene.server.on("list", "pods").answer(500, "InternalError", "no").once();
+        let other = scene.need.hold("other");
+        assert_eq!(scene.asked(&mut asked).await, ["list pods"]);
+        assert_eq!(refused.count(), 1);
+        let _third = scene.need.hold("third");
+        let third = Key::new("", "third");
+        let listed = scene.consistency.behind(&third).expect("nothing is listed");
+        timeout(Duration::from_mins(1), listed.caught_up()).await.expect("it is listed in time");
+        assert!(waits(&Key::new("", "other")) && !waits(&third) && !waits(&Key::new("", "node")));
+        assert!(scene.waits("a"), "a pod's key does not say on which node it is");
+        scene.ready("a").await;
+        assert_eq!(scene.pods(), ["a/2", "a/4"]);
+
+        let many: Vec<Needed> = (0..16).map(|n| scene.need.hold(&format!("n{n}"))).collect();
+        scene.ready("a").await;
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(scene.pods(), ["a/1", "a/2", "a/4", "b/1", "b/2"], "no node has the other one");
+        assert_eq!(scene.demand.collections().len(), 1, "one watch has taken over from the others");
+        drop((many, other));
+        sleep(LINGER + Duration::from_secs(1)).await;
+        assert_eq!(scene.pods(), ["a/4"], "nobody follows the others any more");
+    });
+}
+
+#[test]
+fn nodes_are_counted_by_their_names() {
+    let need = Need::default();
+    let pod: Arc<Pod> = pod_at("a/1").build();
+    need.note_by_name(&Change::Added(&pod), |_| true);
+    assert!(need.is_of(&Text::new("1")) && !need.is_of(&Text::new("a")));
+    need.note_by_name(&Change::Deleted(&pod), |_| true);
+    assert!(!need.is_there());
+}
+
+#[test]
+fn a_node_narrows_the_fields_that_are_followed_anyway() {
+    let row = |fields: &str, node: &str, expected: &str| assert_eq!(on_node(fields, &Text::new(node)), expected);
+    row("", "a", "spec.nodeName=a");
+    row("", "", "spec.nodeName!=");
+    row("status.phase!=Failed", "a", "status.phase!=Failed,spec.nodeName=a");
+}
+
 /// Pods with the label `job`, and in the namespaces of `whole` all.
 struct Both {
     following: Following,
@@ -237,7 +288,7 @@ impl Both {
         Self { following, need, whole }
     }
 
-    /// What has changed since the last look, once all is quiet; and what the cache has.
+    /// The changes since the last look, once all is quiet, and the pods in the cache.
     async fn seen(&self) -> (String, String) {
         sleep(Duration::from_millis(10)).await;
         let mut changes = self.changes();

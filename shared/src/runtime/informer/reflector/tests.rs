@@ -1,4 +1,4 @@
-//! What the reflector makes of what a server sends: lines of a watch, in any pieces, with any faults.
+//! The reflector against everything that a server may send: lines of a watch, in any pieces, with any faults.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -382,8 +382,10 @@ crate::view!(Phased, PODS);
 
 type Answer = Response<loopback::Body>;
 
-/// A reflector of pods that lists in pages, which come from this.
-async fn paged(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> Reflector<Phased, PartStore<Phased>> {
+/// A reflector of pods, whose lists come from this.
+async fn listing(
+    answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static,
+) -> Reflector<Phased, PartStore<Phased>> {
     let address = loopback::serve(move |request| {
         let accept = request.headers()[http::header::ACCEPT].to_str().unwrap();
         answer(accept, request.uri().query().unwrap_or_default())
@@ -405,26 +407,52 @@ fn page(token: &str, items: &[Value]) -> Value {
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
 
+/// The names of the pods in the cache.
+fn names(reflector: &Reflector<Phased, PartStore<Phased>>) -> Vec<String> {
+    let mut names: Vec<String> =
+        reflector.store.cached.cache.all().iter().map(|pod| pod.metadata.key.to_string()).collect();
+    names.sort();
+    names
+}
+
 #[tokio::test]
-async fn pods_are_listed_in_pages_of_protobuf_and_one_that_cannot_be_read_stops_nobody() {
-    let first = protobuf::list(&page("t", &[phased("a", Some("Running")), phased("b", None)])).unwrap();
-    let last = protobuf::list(&page("", &[phased("c", Some("Running"))])).unwrap();
-    let mut reflector = paged(move |accept, query| match (accept, query) {
-        (PROTOBUF, "limit=500") => loopback::answer(200, first.clone()),
-        (PROTOBUF, "limit=500&continue=t") => loopback::answer(200, last.clone()),
-        _ => loopback::answer(400, "no such page"),
+async fn pods_are_listed_as_one_answer_of_protobuf_and_one_that_cannot_be_read_stops_nobody() {
+    let all = [phased("a", Some("Running")), phased("b", None), phased("c", Some("Running"))];
+    let all = protobuf::list(&page("", &all)).unwrap();
+    let mut reflector = listing(move |accept, query| match (accept, query) {
+        (PROTOBUF, "") => loopback::answer(200, all.clone()),
+        _ => loopback::answer(400, "no such list"),
     })
     .await;
     assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
-    let cache = &reflector.store.cached.cache;
-    let mut names: Vec<String> = cache.all().iter().map(|pod| pod.metadata.key.to_string()).collect();
-    names.sort();
-    assert_eq!(
-        (names, cache.progress().resource_version),
-        (vec!["ns/a".to_owned(), "ns/c".to_owned()], ResourceVersion(9))
-    );
+    assert_eq!(names(&reflector), ["ns/a", "ns/c"]);
+    assert_eq!(reflector.store.cached.cache.progress().resource_version, ResourceVersion(9));
     let unreadable = reflector.source.health.unreadable();
     assert!(unreadable[&Key::new("ns", "b")].contains("missing field `phase`"), "{unreadable:?}");
+}
+
+#[tokio::test]
+async fn a_list_that_does_not_come_whole_is_asked_for_in_pages() {
+    let pods = ["a", "b"].map(|name| phased(name, Some("Running")));
+    let whole = protobuf::list(&page("", &pods)).unwrap();
+    let cut = whole.slice(..whole.len() - 3);
+    let of_its_own = protobuf::list(&page("t", &pods[..1])).unwrap();
+    for first in [Bytes::from(page("", &pods).to_string()), cut, of_its_own, Bytes::new()] {
+        let pages = [("t", &pods[..1]), ("", &pods[1..])].map(|(token, pods)| page(token, pods));
+        let [one, two] = pages.map(|page| protobuf::list(&page).unwrap());
+        let mut reflector = listing(move |accept, query| match (accept, query) {
+            (PROTOBUF, "") => loopback::answer(200, first.clone()),
+            (PROTOBUF, "limit=500") => loopback::answer(200, one.clone()),
+            (PROTOBUF, "limit=500&continue=t") => loopback::answer(200, two.clone()),
+            _ => loopback::answer(400, "no such page"),
+        })
+        .await;
+        let stop = reflector.step(&mut BACKOFF_FIRST.clone()).await;
+        assert!(matches!(stop, Stop::NoListInOne));
+        assert_eq!((reflector.failure(stop), names(&reflector).len()), (None, 0), "nothing is taken of half a list");
+        assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+        assert_eq!(names(&reflector), ["ns/a", "ns/b"]);
+    }
 }
 
 #[tokio::test]
@@ -432,13 +460,15 @@ async fn a_server_without_protobuf_is_listed_as_json() {
     let status = json!({ "code": 406, "reason": "NotAcceptable", "message": "only JSON" });
     for refuses in [true, false] {
         let status = protobuf::status(&status);
-        let mut reflector = paged(move |accept, _| match accept {
+        let mut reflector = listing(move |accept, _| match accept {
             PROTOBUF if refuses => loopback::answer(406, status.clone()),
             _ => loopback::answer(200, page("", &[phased("a", Some("Running"))]).to_string()),
         })
         .await;
+        let stop = reflector.step(&mut BACKOFF_FIRST.clone()).await;
+        assert_eq!(reflector.failure(stop), None);
         assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
-        assert_eq!(reflector.store.cached.cache.all().len(), 1, "refuses: {refuses}");
+        assert_eq!(names(&reflector), ["ns/a"], "refuses: {refuses}");
     }
 }
 
@@ -446,7 +476,7 @@ async fn a_server_without_protobuf_is_listed_as_json() {
 async fn a_refusal_is_read_in_the_form_that_was_asked_for() {
     let stop = async |code: u16| {
         let status = protobuf::status(&json!({ "code": code, "reason": "Odd", "message": "told in protobuf" }));
-        paged(move |_, _| loopback::answer(code, status.clone())).await.step(&mut BACKOFF_FIRST.clone()).await
+        listing(move |_, _| loopback::answer(code, status.clone())).await.step(&mut BACKOFF_FIRST.clone()).await
     };
     assert!(matches!(stop(410).await, Stop::Expired));
     assert!(matches!(stop(500).await, Stop::Failed(error) if error == "told in protobuf"));

@@ -1,4 +1,4 @@
-//! What the apiserver sends over a watch, as far as a reflector reads it.
+//! The lines that the apiserver sends over a watch, as far as a reflector reads them.
 //!
 //! An object's event is parsed in one pass. Left out: the objects themselves, which are the reader's.
 
@@ -13,7 +13,7 @@ use crate::api::object::ResourceVersion;
 
 /// One line of a watch.
 pub(super) enum Event<'a, T> {
-    /// What happened to an object, and the object.
+    /// A change of an object, and the object.
     Object {
         /// `ADDED`, `MODIFIED` or `DELETED`.
         kind: &'a str,
@@ -24,13 +24,13 @@ pub(super) enum Event<'a, T> {
     Other {
         /// Which of them.
         kind: &'a str,
-        /// What came with it.
+        /// The JSON that came with it.
         raw: &'a RawValue,
     },
 }
 
 impl<'a, T: Deserialize<'a>> Event<'a, T> {
-    /// Reads a line; an object that cannot be read is left raw, so only what is no event at all is an error.
+    /// Reads a line; an object that cannot be read is left raw, so only a line that is no event at all is an error.
     pub(super) fn read(line: &'a [u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(line).or_else(|_| {
             let Unread { kind, object } = serde_json::from_slice(line)?;

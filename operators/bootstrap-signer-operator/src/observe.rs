@@ -1,0 +1,51 @@
+//! Reads the cluster's information, and the bootstrap tokens.
+//!
+//! Left out: live reads. A patch names the state that it was decided on.
+
+use std::sync::Arc;
+
+use shared::api::bootstrap_token::{NAMESPACE, SELECTOR};
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
+use shared::runtime::informer::{Informer, InformerBuilder};
+
+use crate::objects::{BootstrapToken, ClusterInfo, PUBLIC};
+
+/// The observation of the cluster's information.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The ConfigMap.
+    pub cluster_info: Arc<ClusterInfo>,
+    /// All tokens, those too that sign nothing.
+    pub tokens: Vec<Arc<BootstrapToken>>,
+}
+
+/// The caches of this operator.
+pub struct Caches {
+    /// The one ConfigMap.
+    pub config_maps: Arc<Cache<ClusterInfo>>,
+    /// The bootstrap tokens, while there is something to sign.
+    pub secrets: Arc<Cache<BootstrapToken>>,
+}
+
+/// The informers that fill the caches.
+pub(crate) struct Informers {
+    pub(crate) config_maps: Informer<ClusterInfo>,
+    pub(crate) secrets: Informer<BootstrapToken>,
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let config_maps = InformerBuilder::new().namespace(PUBLIC).fields("metadata.name=cluster-info").build();
+        let secrets = InformerBuilder::new().namespace(NAMESPACE).fields(SELECTOR).build();
+        let caches = Self { config_maps: config_maps.cache(), secrets: secrets.cache() };
+        (caches, Informers { config_maps, secrets })
+    }
+
+    /// Reads the ConfigMap of this key, and what may sign it; none if it is gone.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        let cluster_info = self.config_maps.get(key)?;
+        Some(Observed { cluster_info, tokens: self.secrets.all() })
+    }
+}

@@ -1,0 +1,9 @@
+//! The certificatesigningrequest-approving-operator's process.
+
+use std::process::ExitCode;
+
+use certificatesigningrequest_approving_operator::controller::CertificateSigningRequestApprovingOperator;
+
+pub(crate) fn main() -> ExitCode {
+    shared::runtime::run::main::<CertificateSigningRequestApprovingOperator>()
+}

@@ -1,0 +1,148 @@
+//! Reads one request from the cache, and asks the apiserver what its requester may do.
+//!
+//! Left out: keeping the answers. A permission may be given or taken at any time, and nobody is told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde::Serialize;
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
+use shared::runtime::control::Control;
+use shared::runtime::informer::{Informer, InformerBuilder};
+
+use crate::objects::{CertificateSigningRequest, Requester, TO_KUBELET_CLIENT_SIGNER};
+use crate::plan::{Permission, Recognized, recognize};
+
+/// The observation of one request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Its last known state.
+    pub request: Arc<CertificateSigningRequest>,
+    /// The permissions that the apiserver was asked for, in this order, up to the first that is there.
+    pub reviews: Vec<Review>,
+}
+
+/// The answer about one permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Review {
+    /// The permission.
+    pub permission: Permission,
+    /// Whether the requester has it.
+    pub is_allowed: bool,
+}
+
+/// The cache of this operator.
+pub struct Caches {
+    /// The requests to the signer of kubelets' client certificates.
+    pub certificate_signing_requests: Arc<Cache<CertificateSigningRequest>>,
+}
+
+/// The informer that fills the cache.
+pub(crate) struct Informers {
+    pub(crate) certificate_signing_requests: Informer<CertificateSigningRequest>,
+}
+
+impl Caches {
+    /// An empty cache, and the informer that fills it.
+    pub(crate) fn new() -> (Self, Informers) {
+        let certificate_signing_requests = InformerBuilder::new().fields(TO_KUBELET_CLIENT_SIGNER).build();
+        let caches = Self { certificate_signing_requests: certificate_signing_requests.cache() };
+        (caches, Informers { certificate_signing_requests })
+    }
+
+    /// Reads the request of this key, without reviews; none if it is gone, or another signer's.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        self.certificate_signing_requests.get(key).map(|request| Observed { request, reviews: Vec::new() })
+    }
+}
+
+/// `spec` of a SubjectAccessReview.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec<'a> {
+    user: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    uid: &'a str,
+    groups: &'a [Text],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extra: &'a BTreeMap<String, Vec<String>>,
+    resource_attributes: Attributes,
+}
+
+#[derive(Serialize)]
+struct Attributes {
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    subresource: &'static str,
+    verb: &'static str,
+}
+
+impl<'a> Spec<'a> {
+    /// Upstream: `authorize`, `pkg/controller/certificates/approver/sarapprove.go`.
+    fn new(Requester { username, uid, groups, extra }: &'a Requester, permission: Permission) -> Self {
+        let resource_attributes = Attributes {
+            group: "certificates.k8s.io",
+            version: "*",
+            resource: "certificatesigningrequests",
+            subresource: permission.subresource(),
+            verb: "create",
+        };
+        Self { user: username, uid, groups, extra, resource_attributes }
+    }
+}
+
+/// The apiserver's answers: it is asked for one permission after the other, until the requester has one.
+pub(crate) async fn live_reviews(control: &Control, observed: &Observed) -> anyhow::Result<Vec<Review>> {
+    let mut reviews = Vec::new();
+    let Ok(Recognized { undecided, permissions }) = recognize(&observed.request) else { return Ok(reviews) };
+    for permission in permissions {
+        let spec = Spec::new(&undecided.requester, permission);
+        let status = control.review_access(&spec).await.context("review the access of the requester")?;
+        reviews.push(Review { permission, is_allowed: status.allowed });
+        if status.allowed {
+            break;
+        }
+    }
+    Ok(reviews)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_review_is_about_the_requester_as_the_apiserver_has_noted_it() {
+        let mut requester = Requester {
+            username: "system:bootstrap:abcdef".into(),
+            uid: String::new(),
+            groups: Box::new(["system:bootstrappers".into()]),
+            extra: BTreeMap::new(),
+        };
+        let attributes = |subresource: &str| {
+            json!({
+                "group": "certificates.k8s.io", "version": "*", "resource": "certificatesigningrequests",
+                "subresource": subresource, "verb": "create",
+            })
+        };
+        let spec = serde_json::to_value(Spec::new(&requester, Permission::NodeClient)).unwrap();
+        let expected = json!({
+            "user": "system:bootstrap:abcdef", "groups": ["system:bootstrappers"],
+            "resourceAttributes": attributes("nodeclient"),
+        });
+        assert_eq!(spec, expected);
+        requester.uid = "7d0f".to_owned();
+        requester.extra = BTreeMap::from([("example.com/a".to_owned(), vec!["b".to_owned(), "c".to_owned()])]);
+        let spec = serde_json::to_value(Spec::new(&requester, Permission::SelfNodeClient)).unwrap();
+        let expected = json!({
+            "user": "system:bootstrap:abcdef", "uid": "7d0f", "groups": ["system:bootstrappers"],
+            "extra": { "example.com/a": ["b", "c"] }, "resourceAttributes": attributes("selfnodeclient"),
+        });
+        assert_eq!(spec, expected);
+    }
+}

@@ -1,0 +1,178 @@
+//! Whether a request is approved: a value made from the request and from the answers about its requester, and nothing
+//! else.
+//!
+//! Left out: a denial. A request that is not approved waits for somebody else's decision, as upstream.
+//!
+//! Upstream: `handle`, `pkg/controller/certificates/approver/sarapprove.go`.
+
+mod recognizers;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::api::condition::TRUE;
+use shared::controllers::certificates::APPROVED;
+use shared::controllers::certificates::kubelet::Mismatch;
+use shared::runtime::control::Preconditions;
+use shared::runtime::decisions::{self, LiveRead, Reasoned};
+
+use crate::objects::Fault;
+use crate::observe::{Observed, Review};
+pub use recognizers::{Permission, Recognized, recognize};
+
+/// The reason of an approval. Upstream: `appendApprovalCondition`.
+const AUTO_APPROVED: &str = "AutoApproved";
+
+/// The decision about a request, with its reason.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Nothing is written.
+    Nothing(Reason),
+    /// Nothing is written, and the apiserver is asked again after a while.
+    AskAgain {
+        /// The permissions of which the requester has none.
+        tried: Vec<Permission>,
+    },
+    /// It is approved, if it is still in this state.
+    Approve {
+        /// The permission that the requester has.
+        permission: Permission,
+        /// All conditions that it has then.
+        conditions: Vec<Value>,
+        /// This request, in this state: a decision that somebody makes now stands.
+        preconditions: Preconditions,
+    },
+}
+
+/// Why a request is approved, or is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// It has its certificate.
+    Issued,
+    /// It is approved already.
+    Approved,
+    /// It is denied.
+    Denied,
+    /// Another signer is to sign it.
+    OtherSigner,
+    /// It cannot be read.
+    Unreadable {
+        /// Why not.
+        fault: Fault,
+    },
+    /// It asks for something else than a kubelet does.
+    NotKubelets {
+        /// The difference.
+        mismatch: Mismatch,
+    },
+    /// The requester has none of these permissions.
+    NotAllowed {
+        /// In the order in which they were asked for.
+        tried: Vec<Permission>,
+    },
+    /// The requester has this permission.
+    Allowed {
+        /// One of those that suffice.
+        permission: Permission,
+    },
+}
+
+/// The question that the caches leave open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Question {
+    /// Whether the requester has one of these permissions.
+    HasOneOf {
+        /// In the order in which they are asked for.
+        permissions: Vec<Permission>,
+    },
+}
+
+impl decisions::Reason for Reason {}
+impl decisions::Reason for Question {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Nothing(reason) => reason.clone(),
+            Self::AskAgain { tried } => Reason::NotAllowed { tried: tried.clone() },
+            Self::Approve { permission, conditions: _, preconditions: _ } => {
+                Reason::Allowed { permission: *permission }
+            }
+        }
+    }
+}
+
+/// Plans to ask the apiserver where the request is one that may be approved.
+pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Question>> {
+    let Recognized { undecided: _, permissions } = recognize(&observed.request).ok()?;
+    Some(LiveRead { step: "review the access of the requester", reason: Question::HasOneOf { permissions } })
+}
+
+/// Decides on one request.
+pub fn plan(observed: &Observed) -> Plan {
+    let Observed { request, reviews } = observed;
+    let undecided = match recognize(request) {
+        Ok(Recognized { undecided, permissions: _ }) => undecided,
+        Err(reason) => return Plan::Nothing(reason),
+    };
+    let allowed = reviews.iter().find(|review| review.is_allowed);
+    let Some(Review { permission, is_allowed: _ }) = allowed else {
+        return Plan::AskAgain { tried: reviews.iter().map(|review| review.permission).collect() };
+    };
+    let approval =
+        json!({ "type": APPROVED, "status": TRUE, "reason": AUTO_APPROVED, "message": permission.message() });
+    let (uid, version) = (request.metadata.uid, request.metadata.resource_version);
+    Plan::Approve {
+        permission: *permission,
+        conditions: undecided.conditions.iter().cloned().chain([approval]).collect(),
+        preconditions: Preconditions { uid, resource_version: Some(version) },
+    }
+}
+
+/// Writes permissions as upstream names them.
+struct Listed<'a>(&'a [Permission]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().copied().map(Permission::subresource).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
+        match self {
+            Self::Nothing(_) => write!(f, "nothing ({reason})"),
+            Self::AskAgain { .. } => write!(f, "ask again ({reason})"),
+            Self::Approve { .. } => write!(f, "approve ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Issued => f.write_str("has its certificate"),
+            Self::Approved => f.write_str("approved already"),
+            Self::Denied => f.write_str("denied"),
+            Self::OtherSigner => f.write_str("for another signer"),
+            Self::Unreadable { fault } => write!(f, "cannot be read: {fault}"),
+            Self::NotKubelets { mismatch } => write!(f, "not as a kubelet's: {mismatch}"),
+            Self::NotAllowed { tried } => {
+                write!(f, "recognized as {}, but subject access review was not approved", Listed(tried))
+            }
+            Self::Allowed { permission } => write!(f, "the requester may create {}", permission.subresource()),
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::HasOneOf { permissions } = self;
+        write!(f, "recognized as {}", Listed(permissions))
+    }
+}

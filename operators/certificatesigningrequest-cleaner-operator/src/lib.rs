@@ -1,0 +1,14 @@
+//! Deletes CertificateSigningRequests that nobody needs any more: decided ones after an hour, all others after a day.
+//!
+//! Reading order: [`objects`] (what is read of a request) → [`controller`] (one sync; its `changes` say what leads to
+//! it) → [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because nothing is written of a request but its
+//! deletion.
+//!
+//! Upstream: `pkg/controller/certificates/cleaner`.
+
+pub mod apply;
+pub mod controller;
+pub mod flags;
+pub mod objects;
+pub mod observe;
+pub mod plan;

@@ -1,0 +1,43 @@
+//! Reads one request from the cache.
+//!
+//! Left out: reading it anew before it is deleted. The delete names the state that it was decided on.
+
+use std::sync::Arc;
+
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
+use shared::runtime::informer::{Informer, InformerBuilder};
+
+use crate::objects::CertificateSigningRequest;
+
+/// The observation of one request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Its last known state.
+    pub request: Arc<CertificateSigningRequest>,
+}
+
+/// The cache of this operator.
+pub struct Caches {
+    /// All requests.
+    pub certificate_signing_requests: Arc<Cache<CertificateSigningRequest>>,
+}
+
+/// The informer that fills the cache.
+pub(crate) struct Informers {
+    pub(crate) certificate_signing_requests: Informer<CertificateSigningRequest>,
+}
+
+impl Caches {
+    /// An empty cache, and the informer that fills it.
+    pub(crate) fn new() -> (Self, Informers) {
+        let certificate_signing_requests = InformerBuilder::new().build();
+        let caches = Self { certificate_signing_requests: certificate_signing_requests.cache() };
+        (caches, Informers { certificate_signing_requests })
+    }
+
+    /// Reads the request of this key; none if it is gone.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        self.certificate_signing_requests.get(key).map(|request| Observed { request })
+    }
+}

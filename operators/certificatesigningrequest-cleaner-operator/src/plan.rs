@@ -1,0 +1,186 @@
+//! How long a request stays: a value made from the ages of its conditions and the end of its certificate, and nothing
+//! else.
+//!
+//! Left out: the status of a condition, which upstream does not read either.
+//!
+//! Upstream: `handle`, `pkg/controller/certificates/cleaner/cleaner.go`.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use shared::api::time::Time;
+use shared::controllers::certificates::{APPROVED, DENIED, FAILED};
+use shared::runtime::control::Preconditions;
+use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::flags::GoDuration;
+
+use crate::objects::{Certificate, CertificateSigningRequest, Condition};
+use crate::observe::Observed;
+
+/// How long a request stays after its certificate was approved and issued. Upstream: `approvedExpiration`.
+const ISSUED_SECONDS: i64 = 3600;
+/// How long a request stays that was denied, or that failed. Upstream: `deniedExpiration`.
+const DENIED_SECONDS: i64 = 3600;
+/// How long a request waits for a decision, or for its certificate. Upstream: `pendingExpiration`.
+const PENDING_SECONDS: i64 = 24 * 3600;
+
+/// The decision about a request, with its reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing is written.
+    Keep(Reason),
+    /// It is looked at again.
+    Wait {
+        /// After this time.
+        left: Duration,
+        /// When its time is over.
+        end: End,
+    },
+    /// It is deleted, if it is still in this state.
+    Delete {
+        /// Since when its time is over.
+        end: End,
+        /// This request, in this state: one that somebody decides on now stays.
+        preconditions: Preconditions,
+    },
+}
+
+/// The end of a request's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// When it is.
+    pub at: Time,
+    /// The state that lasts no longer.
+    pub state: State,
+}
+
+/// A state of a request that ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// Nobody has decided on it. Upstream: `isPendingPastDeadline`.
+    Pending,
+    /// It is approved, and has no certificate. Upstream: `isApprovedUnissuedPastDeadline`.
+    Unissued,
+    /// It is approved, and has its certificate. Upstream: `isIssuedPastDeadline`.
+    Issued,
+    /// It is approved, and its certificate is still good. Upstream: `isIssuedExpired`.
+    Unexpired,
+    /// It is denied. Upstream: `isDeniedPastDeadline`.
+    Denied,
+    /// Its signer could not sign it. Upstream: `isFailedPastDeadline`.
+    Failed,
+}
+
+/// Why a request is kept or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// It is being deleted already.
+    BeingDeleted,
+    /// Its conditions are of other types, or nobody knows when they were written.
+    NoEnd,
+    /// Its time is not over.
+    NotOver(End),
+    /// Its time is over.
+    Over(End),
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Keep(reason) => *reason,
+            Self::Wait { left: _, end } => Reason::NotOver(*end),
+            Self::Delete { end, preconditions: _ } => Reason::Over(*end),
+        }
+    }
+}
+
+impl End {
+    /// The end of what lasts for so long from then on; none if nobody knows from when on.
+    fn after(since: Option<Time>, seconds: i64, state: State) -> Option<Self> {
+        since.map(|since| Self { at: Time::from_second(since.second().saturating_add(seconds)), state })
+    }
+}
+
+/// The ends that follow from one condition.
+fn ends_of(condition: &Condition, certificate: Certificate) -> [Option<End>; 2] {
+    let since = condition.last_update_time;
+    match (condition.type_.as_str(), certificate) {
+        (APPROVED, Certificate::Missing) => [End::after(since, PENDING_SECONDS, State::Unissued), None],
+        (APPROVED, Certificate::Unreadable) => [End::after(since, ISSUED_SECONDS, State::Issued), None],
+        (APPROVED, Certificate::Until(at)) => {
+            [End::after(since, ISSUED_SECONDS, State::Issued), Some(End { at, state: State::Unexpired })]
+        }
+        (DENIED, _) => [End::after(since, DENIED_SECONDS, State::Denied), None],
+        (FAILED, _) => [End::after(since, DENIED_SECONDS, State::Failed), None],
+        (_, _) => [None, None],
+    }
+}
+
+/// When a request's time is over, which is the first end of all; none if it has no end.
+pub fn end(request: &CertificateSigningRequest) -> Option<End> {
+    let CertificateSigningRequest { metadata, conditions, certificate } = request;
+    let pending =
+        if conditions.is_empty() { End::after(metadata.creation, PENDING_SECONDS, State::Pending) } else { None };
+    let decided = conditions.iter().flat_map(|condition| ends_of(condition, *certificate)).flatten();
+    pending.into_iter().chain(decided).min_by_key(|end| end.at)
+}
+
+/// Decides on one request.
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let Observed { request } = observed;
+    if request.metadata.is_being_deleted() {
+        return Plan::Keep(Reason::BeingDeleted);
+    }
+    let Some(end) = end(request) else { return Plan::Keep(Reason::NoEnd) };
+    match end.at.remaining(0, now) {
+        Some(left) => Plan::Wait { left, end },
+        None => Plan::Delete {
+            end,
+            preconditions: Preconditions {
+                uid: request.metadata.uid,
+                resource_version: Some(request.metadata.resource_version),
+            },
+        },
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
+        match self {
+            Self::Keep(_) => write!(f, "keep ({reason})"),
+            Self::Wait { left, end: _ } => write!(f, "wait {} ({reason})", GoDuration(*left)),
+            Self::Delete { .. } => write!(f, "delete ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "nobody has decided on it",
+            Self::Unissued => "approved, without a certificate",
+            Self::Issued => "approved, with its certificate",
+            Self::Unexpired => "approved, with a certificate that has not expired",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeingDeleted => f.write_str("being deleted"),
+            Self::NoEnd => f.write_str("no condition that ends"),
+            Self::NotOver(End { at, state }) => write!(f, "{state}, which may last until {at}"),
+            Self::Over(End { at, state }) => write!(f, "{state}, which could last until {at}"),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The certificatesigningrequest-signing-operator's process.
+
+use std::process::ExitCode;
+
+use certificatesigningrequest_signing_operator::controller::CertificateSigningRequestSigningOperator;
+
+pub(crate) fn main() -> ExitCode {
+    shared::runtime::run::main::<CertificateSigningRequestSigningOperator>()
+}

@@ -1,0 +1,156 @@
+//! The view of a CertificateSigningRequest: what it asks for, from its approval until it has its certificate.
+//!
+//! Of all other requests nothing is kept but the metadata and that there is nothing to sign.
+//! Left out: the requester. Its rights were looked at when the request was approved.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::api::condition::TRUE;
+use shared::api::intern::Text;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
+use shared::controllers::certificates::{APPROVED, DENIED, FAILED};
+
+/// A signer of this operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Signer {
+    /// Of kubelets' serving certificates.
+    KubeletServing,
+    /// Of kubelets' client certificates.
+    KubeletClient,
+    /// Of other client certificates that the apiserver accepts.
+    KubeApiserverClient,
+    /// Of anything.
+    LegacyUnknown,
+}
+
+impl Signer {
+    /// All of them, in upstream's order.
+    pub const ALL: [Self; 4] =
+        [Self::KubeletServing, Self::KubeletClient, Self::KubeApiserverClient, Self::LegacyUnknown];
+
+    /// The name. Upstream: staging/src/k8s.io/api/certificates/v1/types.go and v1beta1/defaults.go.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::KubeletServing => "kubernetes.io/kubelet-serving",
+            Self::KubeletClient => "kubernetes.io/kube-apiserver-client-kubelet",
+            Self::KubeApiserverClient => "kubernetes.io/kube-apiserver-client",
+            Self::LegacyUnknown => "kubernetes.io/legacy-unknown",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|signer| signer.name() == name)
+    }
+}
+
+impl fmt::Display for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A request.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawRequest")]
+pub struct CertificateSigningRequest {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// How far it has come.
+    pub state: State,
+}
+
+/// How far a request has come.
+#[derive(Debug, PartialEq)]
+pub enum State {
+    /// It has its certificate.
+    Issued,
+    /// Nobody has approved it.
+    NotApproved,
+    /// Somebody has denied it.
+    Denied,
+    /// It could not be signed.
+    Failed,
+    /// Another signer is to sign it.
+    OtherSigner,
+    /// It is to be signed.
+    Approved(Box<Approved>),
+}
+
+/// A request that is to be signed.
+#[derive(Debug, PartialEq)]
+pub struct Approved {
+    /// The signer that is to sign it.
+    pub signer: Signer,
+    /// The request proper: PEM, in base64.
+    pub request: Box<str>,
+    /// The usages of the certificate.
+    pub usages: Box<[Text]>,
+    /// How long the certificate is to be valid, if anybody has said so.
+    pub expiration_seconds: Option<i32>,
+    /// The conditions that it has, as they were served.
+    pub conditions: Box<[Value]>,
+}
+
+shared::view!(CertificateSigningRequest, CERTIFICATE_SIGNING_REQUESTS);
+
+#[derive(Deserialize)]
+struct RawRequest {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: RawSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: RawStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec {
+    #[serde(deserialize_with = "null_as_default")]
+    request: String,
+    #[serde(deserialize_with = "null_as_default")]
+    signer_name: Text,
+    #[serde(deserialize_with = "null_as_default")]
+    usages: Box<[Text]>,
+    expiration_seconds: Option<i32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Box<[Value]>,
+    #[serde(deserialize_with = "null_as_default")]
+    certificate: String,
+}
+
+/// Upstream: `IsCertificateRequestApproved` and `HasTrueCondition`,
+/// `pkg/controller/certificates/certificate_controller_utils.go`.
+impl From<RawRequest> for CertificateSigningRequest {
+    fn from(RawRequest { metadata, spec, status }: RawRequest) -> Self {
+        let RawSpec { request, signer_name, usages, expiration_seconds } = spec;
+        let RawStatus { conditions, certificate } = status;
+        let is = |type_: &str| conditions.iter().any(|condition| condition["type"] == *type_);
+        let is_true = |status: &Value| status.as_str().is_none_or(|status| status.is_empty() || status == TRUE);
+        let has_failed =
+            conditions.iter().any(|condition| condition["type"] == *FAILED && is_true(&condition["status"]));
+        let state = if !certificate.is_empty() {
+            State::Issued
+        } else if is(DENIED) {
+            State::Denied
+        } else if !is(APPROVED) {
+            State::NotApproved
+        } else if has_failed {
+            State::Failed
+        } else if let Some(signer) = Signer::of(&signer_name) {
+            let request = request.into();
+            State::Approved(Box::new(Approved { signer, request, usages, expiration_seconds, conditions }))
+        } else {
+            State::OtherSigner
+        };
+        Self { metadata, state }
+    }
+}

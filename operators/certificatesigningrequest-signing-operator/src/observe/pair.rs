@@ -1,0 +1,257 @@
+//! A CA's certificate and the key that belongs to it.
+//!
+//! The key is read by ring, which finds it out if it is not the certificate's. The texts and bytes that it is read from
+//! are wiped. Of the certificate only the facts are kept that certificates below it get.
+//! Left out: chains. The file of the certificate holds one, as upstream. And whether it says that it is a CA's: nobody
+//! asks that upstream.
+//!
+//! Upstream: `setCA`, `pkg/controller/certificates/signer/ca_provider.go`; `ParsePrivateKeyPEM`,
+//! staging/src/k8s.io/client-go/util/keyutil/key.go.
+
+mod pem;
+
+use std::fmt;
+
+use anyhow::anyhow;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256, RsaKeyPair,
+};
+use shared::api::time::Time;
+use x509_parser::asn1_rs::{Any, Tag};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::ParsedExtension;
+use x509_parser::oid_registry::{OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_PKCS1_RSAENCRYPTION};
+use x509_parser::prelude::FromDer;
+use x509_parser::x509::SubjectPublicKeyInfo;
+use zeroize::Zeroizing;
+
+const CERTIFICATE: &str = "CERTIFICATE";
+/// PKCS#1.
+const RSA_PRIVATE_KEY: &str = "RSA PRIVATE KEY";
+/// SEC 1.
+const EC_PRIVATE_KEY: &str = "EC PRIVATE KEY";
+/// PKCS#8.
+const PRIVATE_KEY: &str = "PRIVATE KEY";
+
+/// A CA's certificate and its key.
+pub struct Pair {
+    /// The facts of the certificate.
+    pub issuer: Issuer,
+    key: PrivateKey,
+}
+
+/// The facts of a CA's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issuer {
+    /// Its name, in DER.
+    pub name: Box<[u8]>,
+    /// The identifier of its key, if its certificate has one.
+    pub key_id: Option<Box<[u8]>>,
+    /// Its own end.
+    pub not_after: Time,
+    /// How it signs.
+    pub algorithm: Algorithm,
+    public_key: Box<[u8]>,
+}
+
+/// How a CA signs: by its key, as Go chooses.
+///
+/// Upstream: `signingParamsForKey`, Go's crypto/x509.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// RSA by PKCS#1 1.5, with SHA-256.
+    RsaSha256,
+    /// ECDSA on P-256, with SHA-256.
+    EcdsaSha256,
+    /// ECDSA on P-384, with SHA-384.
+    EcdsaSha384,
+}
+
+enum PrivateKey {
+    Rsa(RsaKeyPair),
+    Ecdsa(EcdsaKeyPair),
+}
+
+/// Why two files are no pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PairError {
+    /// The certificate cannot be used.
+    Certificate(String),
+    /// The key cannot be used.
+    Key(String),
+    /// Each can be read, and they don't belong together.
+    Mismatch,
+}
+
+/// The certificates of two pairs say whether they are the same.
+impl PartialEq for Pair {
+    fn eq(&self, other: &Self) -> bool {
+        self.issuer == other.issuer
+    }
+}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pair").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+impl Pair {
+    /// Reads a certificate and its key, both as PEM.
+    pub fn read(certificate: &[u8], key: &[u8]) -> Result<Self, PairError> {
+        let wrong = |cause: &str| PairError::Certificate(cause.to_owned());
+        let blocks = pem::blocks(certificate).into_iter().filter(|block| block.label == CERTIFICATE);
+        let blocks: Vec<pem::Block<'_>> = blocks.collect();
+        let [block] = &blocks[..] else {
+            return Err(PairError::Certificate(format!("expected 1 certificate, found {}", blocks.len())));
+        };
+        let (rest, certificate) =
+            X509Certificate::from_der(&block.der).map_err(|error| PairError::Certificate(error.to_string()))?;
+        if !rest.is_empty() {
+            return Err(wrong("there is more than a certificate in the block"));
+        }
+        let public = certificate.public_key();
+        let algorithm = algorithm(public).ok_or_else(|| wrong("its key is none of RSA, P-256 and P-384"))?;
+        let key_id = certificate.extensions().iter().find_map(|extension| {
+            let ParsedExtension::SubjectKeyIdentifier(id) = extension.parsed_extension() else { return None };
+            Some(id.0.into())
+        });
+        let issuer = Issuer {
+            name: certificate.subject().as_raw().into(),
+            key_id,
+            not_after: Time::from_second(certificate.validity().not_after.timestamp()),
+            algorithm,
+            public_key: Box::from(&*public.subject_public_key.data),
+        };
+        let key = PrivateKey::read(key, &issuer)?;
+        Ok(Self { issuer, key })
+    }
+
+    /// Signs a certificate.
+    pub(crate) fn sign(&self, to_be_signed: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let random = SystemRandom::new();
+        match &self.key {
+            PrivateKey::Rsa(pair) => {
+                let mut signature = vec![0; pair.public().modulus_len()];
+                pair.sign(&RSA_PKCS1_SHA256, &random, to_be_signed, &mut signature)
+                    .map_err(|_| anyhow!("the RSA key does not sign"))?;
+                Ok(signature)
+            }
+            PrivateKey::Ecdsa(pair) => {
+                let signature = pair.sign(&random, to_be_signed).map_err(|_| anyhow!("the ECDSA key does not sign"))?;
+                Ok(signature.as_ref().to_vec())
+            }
+        }
+    }
+}
+
+/// How the owner of this public key signs; none if that is not known here.
+fn algorithm(public: &SubjectPublicKeyInfo<'_>) -> Option<Algorithm> {
+    let kind = &public.algorithm.algorithm;
+    if *kind == OID_PKCS1_RSAENCRYPTION {
+        return Some(Algorithm::RsaSha256);
+    }
+    let curve = public.algorithm.parameters.as_ref().filter(|_| *kind == OID_KEY_TYPE_EC_PUBLIC_KEY)?.as_oid().ok()?;
+    if curve == OID_EC_P256 {
+        Some(Algorithm::EcdsaSha256)
+    } else if curve == OID_NIST_EC_P384 {
+        Some(Algorithm::EcdsaSha384)
+    } else {
+        None
+    }
+}
+
+impl PrivateKey {
+    /// The first key in the text; other blocks, such as `EC PARAMETERS`, may stand before it.
+    fn read(text: &[u8], issuer: &Issuer) -> Result<Self, PairError> {
+        let mut refused = None;
+        for block in pem::blocks(text) {
+            let found = match block.label {
+                RSA_PRIVATE_KEY => Some(Found::Rsa(&block.der)),
+                EC_PRIVATE_KEY => scalar(&block.der).map(Found::Ecdsa),
+                PRIVATE_KEY => of_pkcs8(&block.der),
+                _ => None,
+            };
+            match found.map(|found| found.of(issuer)) {
+                Some(Ok(key)) => return Ok(key),
+                Some(Err(error)) => refused = Some(error),
+                None => {}
+            }
+        }
+        let none = || PairError::Key("data does not contain a valid RSA or ECDSA private key".to_owned());
+        Err(refused.unwrap_or_else(none))
+    }
+}
+
+/// A private key in a block.
+enum Found<'a> {
+    /// `RSAPrivateKey`, in DER.
+    Rsa(&'a [u8]),
+    /// The secret number.
+    Ecdsa(&'a [u8]),
+}
+
+impl Found<'_> {
+    fn of(self, issuer: &Issuer) -> Result<PrivateKey, PairError> {
+        match (self, issuer.algorithm) {
+            (Self::Rsa(der), Algorithm::RsaSha256) => {
+                let pair = RsaKeyPair::from_der(der).map_err(|error| {
+                    PairError::Key(format!("it is no RSA key of 2048 to 4096 bits that can be used: {error}"))
+                })?;
+                let is_its = pair.public().as_ref() == &*issuer.public_key;
+                if is_its { Ok(PrivateKey::Rsa(pair)) } else { Err(PairError::Mismatch) }
+            }
+            (Self::Ecdsa(scalar), Algorithm::EcdsaSha256 | Algorithm::EcdsaSha384) => {
+                let is_p256 = issuer.algorithm == Algorithm::EcdsaSha256;
+                let (signing, length) =
+                    if is_p256 { (&ECDSA_P256_SHA256_ASN1_SIGNING, 32) } else { (&ECDSA_P384_SHA384_ASN1_SIGNING, 48) };
+                let scalar = padded(scalar, length).ok_or(PairError::Mismatch)?;
+                let random = SystemRandom::new();
+                let pair = EcdsaKeyPair::from_private_key_and_public_key(signing, &scalar, &issuer.public_key, &random);
+                pair.map(PrivateKey::Ecdsa).map_err(|_| PairError::Mismatch)
+            }
+            (Self::Rsa(_), Algorithm::EcdsaSha256 | Algorithm::EcdsaSha384)
+            | (Self::Ecdsa(_), Algorithm::RsaSha256) => Err(PairError::Mismatch),
+        }
+    }
+}
+
+/// A number of this length, whatever zeros stood before it.
+fn padded(number: &[u8], length: usize) -> Option<Zeroizing<Vec<u8>>> {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    let number = number.get(zeros..)?;
+    let mut padded = Zeroizing::new(vec![0; length.checked_sub(number.len())?]);
+    padded.reserve_exact(number.len());
+    padded.extend_from_slice(number);
+    Some(padded)
+}
+
+/// The content of a value of this tag, and the bytes after it.
+fn content(der: &[u8], tag: Tag) -> Option<(&[u8], &[u8])> {
+    let (rest, value) = Any::from_der(der).ok()?;
+    (value.tag() == tag).then_some((value.data, rest))
+}
+
+/// The secret number of an `ECPrivateKey` (SEC 1): a version, and then the number.
+fn scalar(der: &[u8]) -> Option<&[u8]> {
+    let (fields, _) = content(der, Tag::Sequence)?;
+    let (_, rest) = content(fields, Tag::Integer)?;
+    content(rest, Tag::OctetString).map(|(scalar, _)| scalar)
+}
+
+/// The key in a `PrivateKeyInfo` (PKCS#8): a version, an algorithm, and then the key.
+fn of_pkcs8(der: &[u8]) -> Option<Found<'_>> {
+    let (fields, _) = content(der, Tag::Sequence)?;
+    let (_, rest) = content(fields, Tag::Integer)?;
+    let (algorithm, rest) = content(rest, Tag::Sequence)?;
+    let (kind, _) = content(algorithm, Tag::Oid)?;
+    let (key, _) = content(rest, Tag::OctetString)?;
+    if kind == OID_PKCS1_RSAENCRYPTION.as_bytes() {
+        Some(Found::Rsa(key))
+    } else if kind == OID_KEY_TYPE_EC_PUBLIC_KEY.as_bytes() {
+        scalar(key).map(Found::Ecdsa)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,78 @@
+//! The operator as a process, and one sync on one screen.
+//!
+//! Left out: which change enqueues which roles, which is in `changes`.
+
+mod changes;
+
+use std::sync::Arc;
+
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::Key;
+use shared::runtime::clock::Clock;
+use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::queue::Backoff;
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
+
+use crate::apply::{Outcome, Writer};
+use crate::flags::Flags;
+use crate::objects::CLUSTER_ROLES;
+use crate::observe::{Caches, Informers};
+use crate::plan::plan;
+
+/// Upstream's.
+const WORKERS: usize = 5;
+
+/// The operator as a process.
+pub struct ClusterRoleAggregationOperator;
+
+impl Operator for ClusterRoleAggregationOperator {
+    const NAMES: Names = Names {
+        operator: "clusterrole-aggregation-operator",
+        controller: "clusterrole-aggregation-controller",
+        event_source: "clusterrole-aggregation-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(_: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("ClusterRoleAggregator", Backoff::default());
+        let control = setup.control(&queue);
+        let (caches, Informers { mut cluster_roles }) = Caches::new();
+        let caches = Arc::new(caches);
+        cluster_roles.on_change(setup.effects(&queue).of(&caches, Caches::cluster_role_changed));
+        setup.watch(cluster_roles);
+        let controller = ClusterRoleAggregationController {
+            caches,
+            writer: Writer { control },
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.work(Arc::new(controller), &queue, WORKERS);
+    }
+}
+
+/// Syncs roles.
+struct ClusterRoleAggregationController {
+    caches: Arc<Caches>,
+    writer: Writer,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for ClusterRoleAggregationController {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let plan = plan(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        error.map_or(Ok(Requeue::Done), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&CLUSTER_ROLES)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        self.caches.observe(key).iter().map(|observed| stage(&plan(observed))).collect()
+    }
+}

@@ -1,0 +1,9 @@
+//! The clusterrole-aggregation-operator's process.
+
+use std::process::ExitCode;
+
+use clusterrole_aggregation_operator::controller::ClusterRoleAggregationOperator;
+
+pub(crate) fn main() -> ExitCode {
+    shared::runtime::run::main::<ClusterRoleAggregationOperator>()
+}

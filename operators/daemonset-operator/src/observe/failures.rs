@@ -1,0 +1,108 @@
+//! The memory of pods that have failed: a node whose kubelet refuses a pod again and again gets the next one later and
+//! later.
+//!
+//! It is lost with this process, as upstream's: the next one begins with the shortest wait. Left out: deciding; a plan
+//! says how long the next wait is.
+//!
+//! Upstream: `failedPodsBackoff`, `pkg/controller/daemon/daemon_controller.go`, and `Backoff`,
+//! `staging/src/k8s.io/client-go/util/flowcontrol/backoff.go`.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use shared::api::intern::Text;
+use shared::api::object::{Key, Uid};
+
+use crate::objects::DaemonSet;
+
+/// The first wait.
+const FIRST: SignedDuration = SignedDuration::from_secs(1);
+/// The longest one.
+const LONGEST: SignedDuration = SignedDuration::from_mins(15);
+/// After so long without a failure the next one is a first one.
+const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
+
+/// The wait after a failed pod was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When the pod was deleted.
+    pub since: Timestamp,
+    /// How long the next one that fails stays.
+    pub wait: SignedDuration,
+}
+
+impl Pause {
+    /// The wait after another failure now; `before` is the one before, if it is remembered.
+    pub fn next(before: Option<Self>, now: Timestamp) -> Self {
+        let wait = before.map_or(FIRST, |before| before.wait.saturating_mul(2).min(LONGEST));
+        Self { since: now, wait }
+    }
+
+    /// When it is over; none if it is.
+    pub fn until(self, now: Timestamp) -> Option<Timestamp> {
+        let end = self.since.saturating_add(self.wait).unwrap_or(Timestamp::MAX);
+        (now < end).then_some(end)
+    }
+
+    fn is_remembered(self, now: Timestamp) -> bool {
+        now.duration_since(self.since) <= FORGOTTEN
+    }
+}
+
+/// The failures of each DaemonSet.
+#[derive(Debug, Default)]
+pub struct Failures {
+    by_key: Mutex<BTreeMap<Key, OfSet>>,
+}
+
+#[derive(Debug)]
+struct OfSet {
+    set: Uid,
+    /// Another template is another matter.
+    generation: i64,
+    by_node: BTreeMap<Text, Pause>,
+}
+
+impl OfSet {
+    fn is_of(&self, set: &DaemonSet) -> bool {
+        (self.set, self.generation) == (set.metadata.uid, set.status.observed_generation)
+    }
+}
+
+impl Failures {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, OfSet>> {
+        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those of a DaemonSet that count still, by node.
+    pub fn of(&self, set: &DaemonSet, now: Timestamp) -> BTreeMap<Text, Pause> {
+        let by_key = self.lock();
+        let known = by_key.get(&set.metadata.key).filter(|known| known.is_of(set));
+        let pauses = known.into_iter().flat_map(|known| &known.by_node).filter(|(_, pause)| pause.is_remembered(now));
+        pauses.map(|(node, pause)| (node.clone(), *pause)).collect()
+    }
+
+    /// A failed pod of this node is about to be deleted.
+    pub fn remember(&self, set: &DaemonSet, node: &Text, pause: Pause) {
+        let mut by_key = self.lock();
+        let new =
+            || OfSet { set: set.metadata.uid, generation: set.status.observed_generation, by_node: BTreeMap::new() };
+        let known = by_key.entry(set.metadata.key.clone()).or_insert_with(new);
+        if !known.is_of(set) {
+            *known = new();
+        }
+        known.by_node.retain(|_, known| known.is_remembered(pause.since));
+        known.by_node.insert(node.clone(), pause);
+    }
+
+    /// The DaemonSet is gone.
+    pub fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    /// Forgets everything: a restored etcd has other pods.
+    pub fn start_over(&self) {
+        self.lock().clear();
+    }
+}

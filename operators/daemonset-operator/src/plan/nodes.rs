@@ -1,0 +1,153 @@
+//! Whether a DaemonSet is for a node, its pods node by node, and the DaemonSets that a changed node concerns.
+//!
+//! Left out: room on the node, its ports, other pods and its health. The first three are the scheduler's, and the last
+//! one is a taint that daemons tolerate.
+//!
+//! Upstream: `pkg/controller/daemon/daemon_controller.go`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use shared::api::list::list;
+use shared::api::object::Key;
+use shared::runtime::decisions::{self, Reasoned};
+
+use super::reason::Misfit;
+use crate::objects::DaemonSet;
+use crate::objects::node::{Node, TaintEffect};
+use crate::objects::pod::Pod;
+use crate::observe::{Observed, ObservedNode};
+
+/// Whether a DaemonSet is for a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Eligibility {
+    /// It has a pod there.
+    Runs,
+    /// It gets none there, but one that is there stays.
+    Stays(Misfit),
+    /// It has none there.
+    Leaves(Misfit),
+}
+
+/// Decides whether a DaemonSet is for a node.
+///
+/// Upstream: `NodeShouldRunDaemonPod` and `predicates`.
+pub fn eligibility(set: &DaemonSet, node: &Node) -> Eligibility {
+    let placement = &set.spec.placement;
+    if placement.names_another(node) {
+        return Eligibility::Leaves(Misfit::AnotherNode);
+    }
+    if !placement.selects(node) {
+        return Eligibility::Leaves(Misfit::NodeSelector);
+    }
+    if !placement.has_affinity(node) {
+        return Eligibility::Leaves(Misfit::NodeAffinity);
+    }
+    let mut misfit = None;
+    for taint in node.taints.iter().filter(|taint| !placement.tolerates(taint)) {
+        match taint.effect {
+            TaintEffect::NoExecute => return Eligibility::Leaves(Misfit::Taint(taint.clone())),
+            TaintEffect::NoSchedule => misfit = misfit.or(Some(taint)),
+        }
+    }
+    misfit.map_or(Eligibility::Runs, |taint| Eligibility::Stays(Misfit::Taint(taint.clone())))
+}
+
+/// The pods of a DaemonSet by node, each node's in the order in which they are kept: bound ones first, then the older.
+/// Those are left out that have ended and are being deleted, and those of which nobody can say the node.
+///
+/// Upstream: `getNodesToDaemonPods` and `podByCreationTimestampAndPhase`.
+pub fn by_node(observed: &Observed) -> BTreeMap<&str, Vec<&Arc<Pod>>> {
+    let mut by_node: BTreeMap<&str, Vec<&Arc<Pod>>> = BTreeMap::new();
+    for pod in observed.pods.iter().filter(|pod| !pod.is_past()) {
+        if let Some(node) = pod.node() {
+            by_node.entry(node).or_default().push(pod);
+        }
+    }
+    for pods in by_node.values_mut() {
+        pods.sort_by(|a, b| {
+            let rank = |pod: &Pod| (!pod.is_bound(), pod.metadata.creation);
+            rank(a).cmp(&rank(b)).then_with(|| a.metadata.name().cmp(b.metadata.name()))
+        });
+    }
+    by_node
+}
+
+/// The node of this name.
+pub(super) fn node_of<'a>(observed: &'a Observed, name: &str) -> Option<&'a Node> {
+    let at = observed.nodes.binary_search_by(|node| node.metadata.name().cmp(name)).ok()?;
+    Some(&observed.nodes[at])
+}
+
+/// The decision about a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePlan {
+    /// The DaemonSets that have to be synced.
+    pub sync: Vec<Key>,
+    /// Why.
+    pub reason: NodeReason,
+}
+
+/// Why DaemonSets are synced for a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum NodeReason {
+    /// Some lack a pod there, have one that they should not have, or have one and count misscheduled ones.
+    Concerned {
+        /// How many.
+        concerned: usize,
+        /// How many there are.
+        sets: usize,
+    },
+}
+
+/// Decides which DaemonSets have to be synced because a node is new or has changed.
+///
+/// Upstream: `syncNodeUpdate`.
+pub fn plan_node(observed: &ObservedNode) -> NodePlan {
+    let ObservedNode { node, sets } = observed;
+    let is_concerned = |(set, has_pod): &&(Arc<DaemonSet>, bool)| {
+        let is_amiss = match eligibility(set, node) {
+            Eligibility::Runs => !has_pod,
+            Eligibility::Stays(_) => false,
+            Eligibility::Leaves(_) => *has_pod,
+        };
+        is_amiss || (*has_pod && set.status.number_misscheduled > 0)
+    };
+    let sync: Vec<Key> = sets.iter().filter(is_concerned).map(|(set, _)| set.metadata.key.clone()).collect();
+    let reason = NodeReason::Concerned { concerned: sync.len(), sets: sets.len() };
+    NodePlan { sync, reason }
+}
+
+/// The DaemonSets that have to be synced because a node is gone: those that were for it, and those with a pod there.
+pub fn bereft(observed: &ObservedNode) -> Vec<Key> {
+    let ObservedNode { node, sets } = observed;
+    let is_bereft = |(set, has_pod): &&(Arc<DaemonSet>, bool)| *has_pod || eligibility(set, node) == Eligibility::Runs;
+    sets.iter().filter(is_bereft).map(|(set, _)| set.metadata.key.clone()).collect()
+}
+
+impl Reasoned for NodePlan {
+    fn reason(&self) -> impl decisions::Reason {
+        self.reason
+    }
+}
+
+impl decisions::Reason for NodeReason {}
+
+/// `sync kube-system/proxy (1 of 2 DaemonSets are concerned)`.
+impl fmt::Display for NodePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sync, reason } = self;
+        let shown = if sync.is_empty() { "nothing".to_owned() } else { format!("sync {}", list(sync, Key::to_string)) };
+        write!(f, "{shown} ({reason})")
+    }
+}
+
+impl fmt::Display for NodeReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Concerned { concerned, sets } = self;
+        write!(f, "{concerned} of {sets} DaemonSets are concerned")
+    }
+}

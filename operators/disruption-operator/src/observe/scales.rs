@@ -1,0 +1,161 @@
+//! How many pods the owners of a budget's pods ask for, read live: one request for each owner, two for a ReplicaSet of
+//! a Deployment, and one more for each group version of other kinds.
+//!
+//! Owners are not followed: they are needed only when pods change, and then a live read is newer than any cache.
+//! Left out: owners of owners but for Deployments, as upstream.
+
+use std::collections::BTreeMap;
+
+use shared::api::intern::Text;
+use shared::api::object::{ControllerRef, Key, Uid};
+use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
+use shared::api::url::is_segment;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::control::Control;
+use shared::runtime::discovery::GroupVersion;
+
+use super::Observed;
+use crate::objects::owner::{ReplicaSet, SCALE, SCALE_VERSIONS, STATEFUL_SETS, Scale};
+use crate::plan::Failure;
+
+/// The answers to the question how many pods the owners ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scales {
+    /// Nothing was asked.
+    Unread,
+    /// The answers, by the uid that the pods name.
+    Read(BTreeMap<Uid, OwnerScale>),
+    /// One owner did not answer, or has no scale.
+    Failed(Failure),
+}
+
+/// How many pods one owner asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerScale {
+    /// The owner that counts: for a ReplicaSet of a Deployment, the Deployment.
+    pub uid: Uid,
+    /// For how many.
+    pub replicas: i32,
+}
+
+/// The same, with the scale of every owner, up to the first that has none.
+pub(crate) async fn live_scales(control: &Control, observed: Observed) -> Observed {
+    let scales = match read_scales(control, &observed).await {
+        Ok(scales) => Scales::Read(scales),
+        Err(failure) => Scales::Failed(failure),
+    };
+    Observed { scales, ..observed }
+}
+
+/// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`.
+async fn read_scales(control: &Control, observed: &Observed) -> Result<BTreeMap<Uid, OwnerScale>, Failure> {
+    let mut finder = Finder { control, namespace: observed.budget.metadata.namespace(), served: BTreeMap::new() };
+    let mut scales: BTreeMap<Uid, OwnerScale> = BTreeMap::new();
+    for pod in &observed.pods {
+        let Some(owner) = pod.metadata.controller.as_ref().filter(|owner| !scales.contains_key(&owner.uid)) else {
+            continue;
+        };
+        let none = || Failure::lasting(format!("found no controllers for pod {:?}", pod.metadata.name()));
+        scales.insert(owner.uid, finder.find(owner).await?.ok_or_else(none)?);
+    }
+    Ok(scales)
+}
+
+/// Finds the scale of owners in one namespace.
+struct Finder<'a> {
+    control: &'a Control,
+    namespace: &'a str,
+    /// The resources of the group versions that were asked for.
+    served: BTreeMap<Text, GroupVersion>,
+}
+
+impl Finder<'_> {
+    /// The scale of an owner; none if it is gone.
+    ///
+    /// Upstream: `finders`, `pkg/controller/disruption/disruption.go`. There four kinds are followed, and the fifth
+    /// finder asks live for an object that their caches do not have.
+    async fn find(&mut self, owner: &ControllerRef) -> Result<Option<OwnerScale>, Failure> {
+        match (group_of(&owner.api_version)?, owner.kind.as_str()) {
+            ("apps" | "extensions", "ReplicaSet") => self.of_replica_set(owner).await,
+            ("", "ReplicationController") => self.scale(&REPLICATION_CONTROLLERS, &owner.name, owner.uid).await,
+            ("apps", "StatefulSet") => self.scale(&STATEFUL_SETS, &owner.name, owner.uid).await,
+            _ => self.of_other(owner).await,
+        }
+    }
+
+    /// Upstream: `getPodDeployment` and `getPodReplicaSet`, `pkg/controller/disruption/disruption.go`.
+    async fn of_replica_set(&self, owner: &ControllerRef) -> Result<Option<OwnerScale>, Failure> {
+        let Some(key) = self.key(&owner.name) else { return Ok(None) };
+        let found: Option<ReplicaSet> = existing(self.control.get(&REPLICA_SETS, &key).await)?;
+        let Some(set) = found.filter(|set| set.metadata.uid == owner.uid) else { return Ok(None) };
+        if let Some(parent) = &set.metadata.controller
+            && parent.kind == "Deployment"
+            && matches!(group_of(&parent.api_version)?, "apps" | "extensions")
+            && let Some(scale) = self.scale(&DEPLOYMENTS, &parent.name, parent.uid).await?
+        {
+            return Ok(Some(scale));
+        }
+        Ok(Some(OwnerScale { uid: owner.uid, replicas: set.spec.replicas }))
+    }
+
+    /// Upstream: `getScaleController`, `pkg/controller/disruption/disruption.go`.
+    async fn of_other(&mut self, owner: &ControllerRef) -> Result<Option<OwnerScale>, Failure> {
+        let ControllerRef { api_version, kind, name, uid } = owner;
+        let served = self.served(api_version).await?;
+        let Some(resource) = served.resource_of(kind) else {
+            let message = format!("no matches for kind {:?} in version {:?}", kind.as_str(), api_version.as_str());
+            return Err(Failure::lasting(message));
+        };
+        let has_scale = served
+            .subresource(&resource, SCALE)
+            .is_some_and(|(version, kind)| kind == "Scale" && SCALE_VERSIONS.contains(&version.as_str()));
+        if !has_scale {
+            return Err(Failure::lasting(format!("{resource} does not implement the scale subresource")));
+        }
+        // A pod's owner of no namespace is not looked for outside of the pod's.
+        if !resource.namespaced {
+            return Ok(None);
+        }
+        self.scale(&resource, name, *uid).await
+    }
+
+    async fn served(&mut self, api_version: &Text) -> Result<GroupVersion, Failure> {
+        if let Some(known) = self.served.get(api_version) {
+            return Ok(known.clone());
+        }
+        let served = self.control.group_version(api_version).await.map_err(|error| Failure::passing(&error))?;
+        self.served.insert(api_version.clone(), served.clone());
+        Ok(served)
+    }
+
+    /// The scale of the object of this name, if it has this uid.
+    async fn scale(&self, resource: &Resource, name: &str, uid: Uid) -> Result<Option<OwnerScale>, Failure> {
+        let Some(key) = self.key(name) else { return Ok(None) };
+        let found: Option<Scale> = existing(self.control.get_subresource(resource, &key, SCALE).await)?;
+        let own = found.filter(|scale| scale.metadata.uid == uid);
+        Ok(own.map(|scale| OwnerScale { uid, replicas: scale.spec.replicas }))
+    }
+
+    /// None if no object can be called so.
+    fn key(&self, name: &str) -> Option<Key> {
+        is_segment(name).then(|| Key::new(self.namespace, name))
+    }
+}
+
+/// The object that was read; none if it does not exist.
+fn existing<T>(read: Result<T, ApiError>) -> Result<Option<T>, Failure> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(Failure::passing(&error)),
+    }
+}
+
+/// Upstream: `ParseGroupVersion`, `staging/src/k8s.io/apimachinery/pkg/runtime/schema/group_version.go`.
+fn group_of(api_version: &str) -> Result<&str, Failure> {
+    match api_version.split('/').collect::<Vec<_>>()[..] {
+        [_] => Ok(""),
+        [group, _] => Ok(group),
+        _ => Err(Failure::lasting(format!("unexpected GroupVersion string: {api_version}"))),
+    }
+}

@@ -1,0 +1,78 @@
+//! The events about a budget and its pods, in upstream's words.
+//!
+//! Left out: when each is told, which the plan says, and for pods of several budgets the changes of pods.
+
+use shared::api::intern::Text;
+use shared::api::object::Kind;
+use shared::api::selector::{InvalidSelector, LabelSelector, LabelSelectorRequirement};
+use shared::runtime::events::EventType;
+
+use super::{Failure, PlannedEvent};
+use crate::objects::{Pod, PodDisruptionBudget, events};
+use crate::observe::Observed;
+
+fn about_budget(observed: &Observed, kind: EventType, reason: &'static str, message: String) -> PlannedEvent {
+    PlannedEvent { about: observed.budget.reference(), kind, reason, message }
+}
+
+pub(super) fn pods_failed(observed: &Observed, invalid: &InvalidSelector) -> PlannedEvent {
+    about_budget(observed, EventType::Warning, events::NO_PODS, format!("Failed to get pods: {invalid}"))
+}
+
+pub(super) fn no_pods(observed: &Observed) -> PlannedEvent {
+    about_budget(observed, EventType::Normal, events::NO_PODS, "No matching pods found".to_owned())
+}
+
+pub(super) fn count_failed(observed: &Observed, failure: &Failure) -> PlannedEvent {
+    let message = format!("Failed to calculate the number of expected pods: {}", failure.message);
+    about_budget(observed, EventType::Warning, events::CALCULATE_EXPECTED_POD_COUNT_FAILED, message)
+}
+
+pub(super) fn unmanaged(observed: &Observed) -> PlannedEvent {
+    let selector = as_go_prints_it(observed.budget.selector.as_ref());
+    let message = format!(
+        "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, the \
+         status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for \
+         these pods please set \".spec.minAvailable\" field of the PDB to an integer value."
+    );
+    about_budget(observed, EventType::Warning, events::UNMANAGED_PODS, message)
+}
+
+/// Upstream's words name the namespace twice, and the budget not at all.
+pub(super) fn not_deleted(observed: &Observed, pod: &Pod) -> PlannedEvent {
+    let namespace = observed.budget.metadata.namespace();
+    let message = format!("Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't");
+    PlannedEvent { about: pod.reference(), kind: EventType::Warning, reason: events::NOT_DELETED, message }
+}
+
+/// Of a pod that several budgets select; none if it is one at most.
+///
+/// Upstream: `getPdbForPod`, `pkg/controller/disruption/disruption.go`.
+pub fn several_budgets<'a>(
+    pod: &Pod,
+    budgets: impl IntoIterator<Item = &'a PodDisruptionBudget>,
+) -> Option<PlannedEvent> {
+    let mut names = budgets.into_iter().map(|budget| budget.metadata.name());
+    let (first, _second) = (names.next()?, names.next()?);
+    let (namespace, name) = (pod.metadata.namespace(), pod.metadata.name());
+    let message =
+        format!("Pod {namespace:?}/{name:?} matches multiple PodDisruptionBudgets.  Chose {first:?} arbitrarily.");
+    let reason = events::MULTIPLE_POD_DISRUPTION_BUDGETS;
+    Some(PlannedEvent { about: pod.reference(), kind: EventType::Warning, reason, message })
+}
+
+/// Upstream: `String`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/generated.pb.go`.
+fn as_go_prints_it(selector: Option<&LabelSelector>) -> String {
+    let Some(LabelSelector { match_labels, match_expressions }) = selector else { return "nil".to_owned() };
+    let labels: Vec<String> = match_labels.iter().map(|(key, value)| format!("{key}: {value},")).collect();
+    let requirement = |LabelSelectorRequirement { key, operator, values }: &LabelSelectorRequirement| {
+        let values: Vec<&str> = values.iter().map(Text::as_str).collect();
+        format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{}],}},", values.join(" "))
+    };
+    let expressions: Vec<String> = match_expressions.iter().map(requirement).collect();
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
+        labels.concat(),
+        expressions.concat()
+    )
+}

@@ -1,0 +1,121 @@
+//! The view of Endpoints: all fields that this operator writes, in the form it writes them.
+//!
+//! Left out: annotations that decide nothing.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer, Serialize};
+use shared::api::intern::Text;
+use shared::api::object::{Meta, null_as_default};
+
+use super::{ENDPOINTS, Target, annotations};
+
+/// The addresses of a Service, whose name and namespace they have.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct Endpoints {
+    /// Their metadata; of the annotations, those that count.
+    pub metadata: Meta<Marks>,
+    /// The addresses, by their ports.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub subsets: Vec<Subset>,
+}
+
+shared::view!(Endpoints, ENDPOINTS, Marks);
+
+/// The metadata alone.
+#[derive(Debug, Deserialize)]
+pub struct EndpointsMetadata {
+    /// The metadata; of the annotations, those that count.
+    pub metadata: Meta<Marks>,
+}
+
+shared::view!(EndpointsMetadata, ENDPOINTS, Marks);
+
+/// The annotations that count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Whether addresses are missing, in words.
+    pub over_capacity: Option<Text>,
+    /// Whether they are the lock of an election.
+    pub is_lock: bool,
+}
+
+impl<'de> Deserialize<'de> for Marks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Marks;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("annotations")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Marks, A::Error> {
+                let mut marks = Marks::default();
+                while let Some(Str(key)) = map.next_key()? {
+                    match &*key {
+                        annotations::OVER_CAPACITY => marks.over_capacity = Some(map.next_value()?),
+                        other => {
+                            marks.is_lock |= other == annotations::LEADER;
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(marks)
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+#[derive(Deserialize)]
+struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Addresses of the same ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Subset {
+    /// The ready ones.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    pub addresses: Vec<Address>,
+    /// The others.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    pub not_ready_addresses: Vec<Address>,
+    /// The ports of each.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    pub ports: Vec<Port>,
+}
+
+/// One address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Address {
+    /// The IP.
+    pub ip: Text,
+    /// Its name within its Service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<Text>,
+    /// The node of its pod.
+    #[serde(rename = "nodeName", skip_serializing_if = "Option::is_none")]
+    pub node: Option<Text>,
+    /// Its pod.
+    #[serde(rename = "targetRef", skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+}
+
+/// One port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Port {
+    /// Its name, `""` if it has none.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub name: Text,
+    /// Its number.
+    pub port: i32,
+    /// `TCP`, `UDP` or `SCTP`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub protocol: Text,
+    /// The application protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_protocol: Option<Text>,
+}

@@ -1,0 +1,26 @@
+//! A change of the day since when uses are noted leads to a round.
+//!
+//! Left out: tokens, which wait for the next round, and a ConfigMap that is gone: without it nothing is done.
+
+use shared::api::object::Key;
+use shared::runtime::cache::Change;
+use shared::runtime::effect::Effect;
+use shared::runtime::queue::Cause;
+
+use crate::objects::{Tracking, tracking_key};
+
+/// The key of a round.
+pub(super) fn round_key() -> Key {
+    Key::new("", "round")
+}
+
+/// The effects of a change of a ConfigMap of that name, which may be in another namespace than the apiserver's.
+pub(super) fn tracking_changed(change: Change<'_, Tracking>) -> Vec<Effect> {
+    let (before, after) = match change {
+        Change::Added(new) => (None, new.since),
+        Change::Updated { old, new } => (old.since, new.since),
+        Change::Deleted(_) => (None, None),
+    };
+    let is_news = before != after && change.latest().metadata.key == tracking_key();
+    is_news.then(|| Effect::Enqueue(round_key(), Cause::Event)).into_iter().collect()
+}

@@ -1,0 +1,41 @@
+//! Which Nodes are synced when one changes: a new one without CIDRs, and when one has gone those that wait.
+//!
+//! Left out: heartbeats, and all other changes that leave the CIDRs as they are; and the blocks that a change takes or
+//! lets go, which are [`crate::observe::pool`]'s.
+
+use shared::runtime::cache::Change;
+use shared::runtime::effect::Effect;
+use shared::runtime::queue::Cause;
+
+use crate::objects::Node;
+use crate::observe::{Caches, Place};
+
+impl Caches {
+    /// Upstream: `NewCIDRRangeAllocator`, `pkg/controller/nodeipam/ipam/range_allocator.go`, whose handlers enqueue a
+    /// Node at each of its changes but its deletion.
+    pub fn node_changed(&self, change: Change<'_, Node>) -> Vec<Effect> {
+        let node = match change {
+            Change::Added(new) => new,
+            Change::Updated { old, new } if old.spec != new.spec => new,
+            Change::Updated { .. } => return Vec::new(),
+            Change::Deleted(_) => return self.wake_waiting(),
+        };
+        let key = &node.metadata.key;
+        self.needs_sync(node).then(|| Effect::Enqueue(key.clone(), Cause::Event)).into_iter().collect()
+    }
+
+    /// A Node that has CIDRs is synced only to tell that they are not as they should be.
+    fn needs_sync(&self, node: &Node) -> bool {
+        if node.pod_cidrs().is_empty() {
+            return !node.metadata.is_being_deleted();
+        }
+        self.pool.places(node.pod_cidrs()).iter().any(|place| *place != Place::Own)
+    }
+
+    /// As many Nodes as there is something free for.
+    fn wake_waiting(&self) -> Vec<Effect> {
+        let free = usize::try_from(self.pool.free()).unwrap_or(usize::MAX);
+        let waiting = self.waiting().take(free);
+        waiting.map(|node| Effect::Enqueue(node.metadata.key.clone(), Cause::Event)).collect()
+    }
+}

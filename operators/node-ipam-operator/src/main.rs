@@ -1,0 +1,9 @@
+//! The node-ipam-operator's process.
+
+use std::process::ExitCode;
+
+use node_ipam_operator::controller::NodeIpamOperator;
+
+pub(crate) fn main() -> ExitCode {
+    shared::runtime::run::main::<NodeIpamOperator>()
+}

@@ -1,0 +1,153 @@
+//! Which CIDRs a Node gets: a value made from the Node and from the taken blocks of each range, and nothing else.
+//!
+//! Left out: other CIDRs for a Node that has some. The apiserver lets nobody change them.
+//!
+//! Upstream: `AllocateOrOccupyCIDR`, `pkg/controller/nodeipam/ipam/range_allocator.go`.
+
+pub mod cidr_set;
+
+use std::fmt;
+
+use serde::Serialize;
+use shared::api::object::Uid;
+use shared::runtime::decisions::{self, Reasoned};
+
+use self::cidr_set::CidrSet;
+use crate::objects::cidr::Cidr;
+use crate::objects::{PodCidr, joined};
+use crate::observe::{Observed, Place};
+
+/// The decision about a Node, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing is written.
+    Keep(Reason),
+    /// It is given CIDRs.
+    Assign {
+        /// One of each range, in the order of the ranges.
+        cidrs: Vec<Cidr>,
+        /// This very Node.
+        uid: Uid,
+        /// Why.
+        reason: Reason,
+    },
+    /// It gets nothing, because a range is full.
+    Wait {
+        /// The place of that range among all.
+        index: usize,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Why a Node is given CIDRs, or is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Reason {
+    /// `--allocate-node-cidrs` is false.
+    Off,
+    /// It has CIDRs.
+    Has {
+        /// These.
+        cidrs: Vec<PodCidr>,
+    },
+    /// It has a CIDR of which another Node, or the range of Services, has addresses too.
+    Shared {
+        /// This one.
+        cidr: PodCidr,
+    },
+    /// It has a CIDR that is in no range.
+    Outside {
+        /// This one.
+        cidr: PodCidr,
+    },
+    /// It has none, and is being deleted.
+    BeingDeleted,
+    /// It has none.
+    Missing {
+        /// How many blocks are free: in the range that has the fewest.
+        free: u64,
+    },
+    /// It has none, and was given these before: that may have been stored.
+    Given,
+    /// It has none, and a range is full.
+    Full {
+        /// This one.
+        cluster_cidr: Cidr,
+    },
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Keep(reason) | Self::Assign { reason, .. } | Self::Wait { reason, .. } => reason,
+        }
+    }
+}
+
+/// Decides for one Node.
+pub fn plan(observed: &Observed) -> Plan {
+    let Observed { node, places, sets, given } = observed;
+    if !node.pod_cidrs().is_empty() {
+        return Plan::Keep(standing(node.pod_cidrs(), places));
+    }
+    if node.metadata.is_being_deleted() {
+        return Plan::Keep(Reason::BeingDeleted);
+    }
+    let uid = node.metadata.uid;
+    if let Some(cidrs) = given {
+        return Plan::Assign { cidrs: cidrs.clone(), uid, reason: Reason::Given };
+    }
+    match next_free(sets) {
+        Ok(cidrs) => {
+            let free = sets.iter().map(CidrSet::free).min().unwrap_or_default();
+            Plan::Assign { cidrs, uid, reason: Reason::Missing { free } }
+        }
+        Err((index, cluster_cidr)) => Plan::Wait { index, reason: Reason::Full { cluster_cidr } },
+    }
+}
+
+/// One free block of each range, or the first range that is full, with its place.
+fn next_free(sets: &[CidrSet]) -> Result<Vec<Cidr>, (usize, Cidr)> {
+    let next = |(index, set): (usize, &CidrSet)| set.next_free().ok_or_else(|| (index, set.cluster_cidr()));
+    sets.iter().enumerate().map(next).collect()
+}
+
+/// The reason to keep the CIDRs that a Node has, which tells of the first that is not as it should be.
+fn standing(cidrs: &[PodCidr], places: &[Place]) -> Reason {
+    let first_in = |wanted: Place| {
+        let found = cidrs.iter().zip(places).find(|(_, place)| **place == wanted);
+        found.map(|(cidr, _)| cidr.clone())
+    };
+    if let Some(cidr) = first_in(Place::Outside) {
+        return Reason::Outside { cidr };
+    }
+    first_in(Place::Shared).map_or_else(|| Reason::Has { cidrs: cidrs.to_vec() }, |cidr| Reason::Shared { cidr })
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keep(reason) => write!(f, "keep ({reason})"),
+            Self::Assign { cidrs, uid: _, reason } => write!(f, "assign {} ({reason})", joined(cidrs)),
+            Self::Wait { index: _, reason } => write!(f, "wait ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("--allocate-node-cidrs is false"),
+            Self::Has { cidrs } => write!(f, "has {}", joined(cidrs)),
+            Self::Shared { cidr } => write!(f, "has {cidr}, which another Node or --service-cluster-ip-range has too"),
+            Self::Outside { cidr } => write!(f, "has {cidr}, which is not in --cluster-cidr"),
+            Self::BeingDeleted => f.write_str("is being deleted"),
+            Self::Missing { free } => write!(f, "has none, free: {free}"),
+            Self::Given => f.write_str("has none, and was given these before"),
+            Self::Full { cluster_cidr } => write!(f, "has none, and {cluster_cidr} has no free one"),
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The views of nodes, of their Leases and of their pods: what tells whether a node is well, and what says so.
+//!
+//! Left out: the times in Leases and conditions as times. They are of the node's own clock, which may be wrong, so they
+//! are only compared with their former values.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::api::condition::{FALSE, TRUE, UNKNOWN};
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::{LEASES, NODES, PODS};
+use shared::api::time::Time;
+
+/// The namespace of the Leases that kubelets renew.
+pub const NODE_LEASES: &str = "kube-node-lease";
+
+/// The condition that says whether a node is well, or a pod.
+pub const READY: &str = "Ready";
+const MEMORY_PRESSURE: &str = "MemoryPressure";
+const DISK_PRESSURE: &str = "DiskPressure";
+const PID_PRESSURE: &str = "PIDPressure";
+const NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
+/// The conditions that a kubelet keeps. That of the network is kept by somebody else.
+pub const OF_KUBELET: [&str; 4] = [READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE];
+
+/// The reason in the conditions of a node whose kubelet has stopped.
+pub const STATUS_UNKNOWN: &str = "NodeStatusUnknown";
+/// The reason in the conditions of a node whose kubelet has never started.
+pub const NEVER_UPDATED: &str = "NodeStatusNeverUpdated";
+
+/// The key of the taints of a node whose kubelet says that it is not well.
+pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// The key of the taints of a node that is not heard of.
+pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// Which taint goes with which status of which condition.
+///
+/// Upstream: `nodeConditionToTaintKeyStatusMap`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
+const TAINT_OF: [(&str, &str, &str); 6] = [
+    (READY, FALSE, NOT_READY),
+    (READY, UNKNOWN, UNREACHABLE),
+    (MEMORY_PRESSURE, TRUE, "node.kubernetes.io/memory-pressure"),
+    (DISK_PRESSURE, TRUE, "node.kubernetes.io/disk-pressure"),
+    (NETWORK_UNAVAILABLE, TRUE, "node.kubernetes.io/network-unavailable"),
+    (PID_PRESSURE, TRUE, "node.kubernetes.io/pid-pressure"),
+];
+
+/// Each label that says the same as an older one, which is kept for those who still read it.
+///
+/// Upstream: `labelReconcileInfo`.
+const OLDER_LABELS: [(&str, &str); 2] =
+    [("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch", "beta.kubernetes.io/arch")];
+
+/// A node with this label does not count among those of its zone.
+const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
+
+/// A node.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawNode")]
+pub struct Node {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Whether a person has cordoned it.
+    pub unschedulable: bool,
+    /// All its taints.
+    pub taints: Vec<Taint>,
+    /// Those of its conditions that matter.
+    pub conditions: Vec<Condition>,
+}
+
+shared::view!(Node, NODES);
+
+/// A taint that a node has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taint {
+    /// Its key.
+    pub key: Text,
+    /// Its effect.
+    pub effect: Text,
+    /// As it was served: a list of taints is written whole, and must lose nothing.
+    pub whole: Value,
+}
+
+/// A taint that this operator puts on nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OwnTaint {
+    /// Its key.
+    pub key: &'static str,
+    /// Its effect.
+    pub effect: TaintEffect,
+}
+
+/// The effect of a taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaintEffect {
+    /// No new pods.
+    NoSchedule,
+    /// Pods have to leave.
+    NoExecute,
+}
+
+/// A condition of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Its type.
+    pub type_: Text,
+    /// Its status.
+    pub status: Text,
+    /// Why.
+    pub reason: Text,
+    /// When its kubelet has written it, by its own clock.
+    pub heartbeat: Option<Time>,
+    /// When its status has changed.
+    pub transition: Option<Time>,
+}
+
+impl Condition {
+    /// Whether it says that the kubelet is not heard of, which no kubelet writes.
+    pub fn is_by_us(&self) -> bool {
+        self.status == *UNKNOWN && [STATUS_UNKNOWN, NEVER_UPDATED].iter().any(|reason| self.reason == **reason)
+    }
+}
+
+/// The status of the condition [`READY`] of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Ready {
+    /// Nobody has written it.
+    Missing,
+    /// The kubelet is well.
+    True,
+    /// The kubelet is not well.
+    False,
+    /// Nobody knows.
+    Unknown,
+    /// No status that there is.
+    Odd,
+}
+
+/// The Lease of a node.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawLease")]
+pub struct Lease {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// When the kubelet has renewed it, by its own clock.
+    pub renewed: Option<Timestamp>,
+}
+
+shared::view!(Lease, LEASES);
+
+/// A pod.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawPod")]
+pub struct Pod {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Whether it has a condition [`READY`] that is not False.
+    pub may_be_ready: bool,
+}
+
+shared::view!(Pod, PODS);
+
+impl Node {
+    /// Its condition of this type.
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.type_ == *type_)
+    }
+
+    /// Whether it is well.
+    pub fn ready(&self) -> Ready {
+        match self.condition(READY).map(|ready| ready.status.as_str()) {
+            None => Ready::Missing,
+            Some(TRUE) => Ready::True,
+            Some(FALSE) => Ready::False,
+            Some(UNKNOWN) => Ready::Unknown,
+            Some(_) => Ready::Odd,
+        }
+    }
+
+    /// Whether its kubelet was there and is not any more, as its conditions say.
+    pub fn is_lost(&self) -> bool {
+        self.condition(READY).is_some_and(|ready| ready.status == *UNKNOWN && ready.reason == *STATUS_UNKNOWN)
+    }
+
+    /// Whether it has this taint.
+    pub fn has(&self, taint: OwnTaint) -> bool {
+        self.taints.iter().any(|has| taint.is(has))
+    }
+
+    /// The taints by which no new pods come, as its conditions and its spec ask for.
+    ///
+    /// Upstream: `doNoScheduleTaintingPass`.
+    pub fn asked_for(&self) -> Vec<OwnTaint> {
+        let holds = |type_: &str, status: &str| self.condition(type_).is_some_and(|is| is.status == *status);
+        let by_conditions = TAINT_OF.iter().filter(|(type_, status, _)| holds(type_, status)).map(|(.., key)| *key);
+        let cordoned = self.unschedulable.then_some(UNSCHEDULABLE);
+        by_conditions.chain(cordoned).map(|key| OwnTaint { key, effect: TaintEffect::NoSchedule }).collect()
+    }
+
+    /// The taints of that kind that it has.
+    pub fn kept_from_pods(&self) -> Vec<OwnTaint> {
+        let keys = TAINT_OF.iter().map(|(.., key)| *key).chain([UNSCHEDULABLE]);
+        let taints = keys.map(|key| OwnTaint { key, effect: TaintEffect::NoSchedule });
+        taints.filter(|taint| self.has(*taint)).collect()
+    }
+
+    /// The older labels that are missing or say something else.
+    ///
+    /// Upstream: `reconcileNodeLabels`.
+    pub fn stale_labels(&self) -> Vec<(&'static str, Text)> {
+        let labels = &self.metadata.labels;
+        let stale = OLDER_LABELS.iter().filter_map(|(label, older)| {
+            let value = labels.get(label)?;
+            (labels.get(older) != Some(value)).then(|| (*older, Text::new(value)))
+        });
+        stale.collect()
+    }
+
+    /// Whether it counts among the nodes of its zone.
+    ///
+    /// Upstream: `isNodeExcludedFromDisruptionChecks`.
+    pub fn counts(&self) -> bool {
+        self.metadata.labels.get(EXCLUDED).is_none()
+    }
+
+    /// The zone that it is in; `""` without one.
+    ///
+    /// Upstream: `GetZoneKey`, `staging/src/k8s.io/component-helpers/node/topology/helpers.go`.
+    pub fn zone(&self) -> Text {
+        let labels = &self.metadata.labels;
+        let region = either(labels, "failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region");
+        let zone = either(labels, "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone");
+        if region.is_empty() && zone.is_empty() { Text::default() } else { Text::new(&format!("{region}:\0:{zone}")) }
+    }
+}
+
+fn either<'a>(labels: &'a Labels, older: &str, newer: &str) -> &'a str {
+    labels.get(older).or_else(|| labels.get(newer)).unwrap_or_default()
+}
+
+impl TaintEffect {
+    /// As the API writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::NoExecute => "NoExecute",
+        }
+    }
+}
+
+impl OwnTaint {
+    /// The taint of this key by which pods have to leave.
+    pub const fn no_execute(key: &'static str) -> Self {
+        Self { key, effect: TaintEffect::NoExecute }
+    }
+
+    /// Whether a taint of a node is this one, whatever its value.
+    ///
+    /// Upstream: `MatchTaint`, `staging/src/k8s.io/api/core/v1/taint.go`.
+    pub fn is(self, taint: &Taint) -> bool {
+        taint.key == *self.key && taint.effect == *self.effect.as_str()
+    }
+}
+
+/// As `kubectl` prints it.
+impl fmt::Display for OwnTaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, effect } = self;
+        write!(f, "{key}:{}", effect.as_str())
+    }
+}
+
+impl fmt::Display for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "without a status",
+            Self::True => "ready",
+            Self::False => "not ready",
+            Self::Unknown => "unknown",
+            Self::Odd => "of an odd status",
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct RawNode {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: RawNodeSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: RawNodeStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawNodeSpec {
+    #[serde(deserialize_with = "null_as_default")]
+    unschedulable: bool,
+    #[serde(deserialize_with = "null_as_default")]
+    taints: Vec<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawNodeStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<RawCondition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawCondition {
+    #[serde(rename = "type")]
+    type_: Text,
+    status: Text,
+    reason: Text,
+    last_heartbeat_time: Option<Time>,
+    last_transition_time: Option<Time>,
+}
+
+impl From<RawNode> for Node {
+    fn from(RawNode { metadata, spec, status }: RawNode) -> Self {
+        let taint = |whole: Value| {
+            let text = |field: &str| Text::new(whole.get(field).and_then(Value::as_str).unwrap_or_default());
+            Taint { key: text("key"), effect: text("effect"), whole }
+        };
+        let is_read = |type_: &Text| TAINT_OF.iter().any(|(read, ..)| *type_ == **read);
+        let conditions = status.conditions.into_iter().filter(|condition| is_read(&condition.type_));
+        let condition = |raw: RawCondition| {
+            let RawCondition { type_, status, reason, last_heartbeat_time, last_transition_time } = raw;
+            Condition { type_, status, reason, heartbeat: last_heartbeat_time, transition: last_transition_time }
+        };
+        Self {
+            metadata,
+            unschedulable: spec.unschedulable,
+            taints: spec.taints.into_iter().map(taint).collect(),
+            conditions: conditions.map(condition).collect(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawLease {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: RawLeaseSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawLeaseSpec {
+    renew_time: Option<Timestamp>,
+}
+
+impl From<RawLease> for Lease {
+    fn from(RawLease { metadata, spec }: RawLease) -> Self {
+        Self { metadata, renewed: spec.renew_time }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawPod {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: RawPodStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawPodStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<RawPodCondition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawPodCondition {
+    #[serde(rename = "type")]
+    type_: Text,
+    status: Text,
+}
+
+impl From<RawPod> for Pod {
+    fn from(RawPod { metadata, status }: RawPod) -> Self {
+        let ready = status.conditions.iter().find(|condition| condition.type_ == *READY);
+        Self { metadata, may_be_ready: ready.is_some_and(|ready| ready.status != *FALSE) }
+    }
+}

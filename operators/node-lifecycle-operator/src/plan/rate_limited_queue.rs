@@ -1,0 +1,76 @@
+//! How many nodes of a zone are tainted in a time: a bucket of one token, which fills at a rate.
+//!
+//! Left out: the queue itself. Each node's memory says since when it waits.
+//!
+//! Upstream: `pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go`.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A bucket of one token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limiter {
+    rate: f64,
+    /// When there is a token.
+    full_at: Timestamp,
+}
+
+impl Limiter {
+    /// A full bucket that is filled so often a second; never if that is no positive number.
+    pub fn new(rate: f64, now: Timestamp) -> Self {
+        Self { rate, full_at: now }
+    }
+
+    /// How often a second it is filled.
+    pub fn rate(self) -> f64 {
+        self.rate
+    }
+
+    /// Takes the token, if there is one.
+    pub fn try_accept(&mut self, now: Timestamp) -> bool {
+        self.full_at = self.full_after(now);
+        if !self.is_ever_filled() || now < self.full_at {
+            return false;
+        }
+        self.full_at = after(now, self.rate);
+        true
+    }
+
+    /// How long until there is a token; none if there never is.
+    pub fn wait(self, now: Timestamp) -> Option<Duration> {
+        let full_at = self.full_after(now);
+        self.is_ever_filled().then(|| Duration::try_from(full_at.duration_since(now)).unwrap_or_default())
+    }
+
+    /// After a clock was set back nobody waits longer than for one token.
+    fn full_after(self, now: Timestamp) -> Timestamp {
+        self.full_at.min(after(now, self.rate))
+    }
+
+    /// Another rate: the bucket is empty if it was.
+    ///
+    /// Upstream: `SwapLimiter`.
+    #[must_use]
+    pub fn swap(mut self, rate: f64, now: Timestamp) -> Self {
+        if self.rate.total_cmp(&rate).is_eq() {
+            return self;
+        }
+        let had_token = self.try_accept(now);
+        let mut new = Self::new(rate, now);
+        if !had_token {
+            new.try_accept(now);
+        }
+        new
+    }
+
+    fn is_ever_filled(self) -> bool {
+        self.rate > 0.0
+    }
+}
+
+/// One token's time later.
+fn after(now: Timestamp, rate: f64) -> Timestamp {
+    let filling = Duration::try_from_secs_f64(rate.recip()).ok().and_then(|time| SignedDuration::try_from(time).ok());
+    filling.and_then(|time| now.checked_add(time).ok()).unwrap_or(Timestamp::MAX)
+}

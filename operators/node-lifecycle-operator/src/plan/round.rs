@@ -1,0 +1,142 @@
+//! A look at all nodes: how the zones are, whose turn it is to be tainted, and which nodes have to be synced.
+//!
+//! Left out: writing. Each node's own sync does that.
+//!
+//! Upstream: `monitorNodeHealth` and `doNoExecuteTaintingPass`,
+//! `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use shared::api::intern::Text;
+use shared::api::list::list;
+use shared::api::object::Key;
+use shared::runtime::decisions::{self, Reasoned};
+
+use crate::observe::memory::{Known, Turn, Zones};
+use crate::observe::{Observed, ObservedRound};
+use crate::plan::disruption::{Zone, ZoneState, zones};
+use crate::plan::gap::{Look, gap};
+use crate::plan::reasons::RoundReason;
+use crate::plan::{Config, plan, waits_for_turn};
+
+/// The least time between two looks.
+///
+/// Upstream: `NodeEvictionPeriod`, `pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go`.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// The decision of a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundPlan {
+    /// The zones from now on.
+    pub zones: Zones,
+    /// The turns that change.
+    pub turns: Vec<(Key, Turn)>,
+    /// Each node gets its whole grace period again, from this moment on.
+    pub start_over: Option<Timestamp>,
+    /// The nodes that have to be synced.
+    pub sync: Vec<Key>,
+    /// How long until the next look.
+    pub next: Duration,
+    /// Why.
+    pub reason: RoundReason,
+}
+
+/// Decides about all nodes.
+pub fn plan_round(observed: &ObservedRound, config: &Config, now: Timestamp) -> RoundPlan {
+    let ObservedRound { nodes, zones: before, is_followed } = observed;
+    let look = Look { at: now, is_followed: *is_followed };
+    let gap = gap(before.looked, look, config);
+    let existing = nodes.iter().filter_map(|observed| observed.node.as_deref());
+    let (mut zones, is_all_disrupted) = zones(existing, &before.zones, config, now);
+    let has_recovered = before.is_all_disrupted && !is_all_disrupted;
+    let start_over = (gap.is_some() || has_recovered).then_some(now);
+    let mut looked_at: Vec<Observed> = nodes.clone();
+    for node in &mut looked_at {
+        node.is_all_disrupted = is_all_disrupted;
+        if let (Some(known), Some(now)) = (&mut node.known, start_over) {
+            known.heard = now;
+        }
+    }
+    let turns = take_turns(&mut looked_at, &mut zones, now);
+    let next = next_look(&looked_at, &zones, config, now);
+    let sync = looked_at.iter().filter(|node| plan(node, config, now).is_news()).map(|node| node.key.clone()).collect();
+    let disrupted = zones.values().filter(|zone| zone.state != ZoneState::Normal).count();
+    let nodes = nodes.len();
+    let reason = match gap {
+        Some(gap) => RoundReason::Gap { gap },
+        None if is_all_disrupted => RoundReason::AllDisrupted { nodes },
+        None if has_recovered => RoundReason::Recovered { nodes },
+        None => RoundReason::Watched { nodes, disrupted },
+    };
+    let zones = Zones { zones, is_all_disrupted, looked: Some(look) };
+    RoundPlan { zones, turns, start_over, sync, next, reason }
+}
+
+/// Queues the nodes that have to be tainted, and gives a turn to the first of each zone for as long as its rate allows.
+/// Gives the turns that have changed.
+fn take_turns(nodes: &mut [Observed], zones: &mut BTreeMap<Text, Zone>, now: Timestamp) -> Vec<(Key, Turn)> {
+    let before: Vec<Option<Turn>> = nodes.iter().map(turn).collect();
+    for node in &mut *nodes {
+        let waits = waits_for_turn(node);
+        let Some(known) = &mut node.known else { continue };
+        known.turn = match known.turn {
+            _ if !waits => Turn::None,
+            Turn::None => Turn::Waits { since: now },
+            turn @ (Turn::Waits { .. } | Turn::Now) => turn,
+        };
+    }
+    // By name where several wait since the same look.
+    let mut waiting: Vec<(Timestamp, usize)> = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
+        if let Some(Turn::Waits { since }) = turn(node) {
+            waiting.push((since, at));
+        }
+    }
+    waiting.sort_unstable_by_key(|(since, at)| (*since, nodes[*at].key.clone()));
+    for (_, at) in waiting {
+        let node = &mut nodes[at];
+        let Some(zone) = node.node.as_ref().map(|node| node.zone()) else { continue };
+        if let (Some(zone), Some(known)) = (zones.get_mut(&zone), &mut node.known)
+            && zone.limiter.try_accept(now)
+        {
+            known.turn = Turn::Now;
+        }
+    }
+    let changed = nodes.iter().zip(before).filter(|(node, before)| turn(node) != *before);
+    changed.filter_map(|(node, _)| Some((node.key.clone(), turn(node)?))).collect()
+}
+
+fn turn(node: &Observed) -> Option<Turn> {
+    node.known.map(|Known { uid: _, heard: _, is_registered: _, turn }| turn)
+}
+
+/// After the period, or as soon as a zone in which a node waits has a token.
+fn next_look(nodes: &[Observed], zones: &BTreeMap<Text, Zone>, config: &Config, now: Timestamp) -> Duration {
+    let waiting = nodes.iter().filter(|node| matches!(turn(node), Some(Turn::Waits { .. })));
+    let zones = waiting.filter_map(|node| zones.get(&node.node.as_ref()?.zone()));
+    let token = zones.filter_map(|zone| zone.limiter.wait(now)).min();
+    token.map_or(config.period, |token| token.max(SHORTEST).min(config.period))
+}
+
+impl Reasoned for RoundPlan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+impl fmt::Display for RoundPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { zones: _, turns: _, start_over, sync, next: _, reason } = self;
+        if start_over.is_some() {
+            f.write_str("wait anew, ")?;
+        }
+        if sync.is_empty() {
+            write!(f, "nothing ({reason})")
+        } else {
+            write!(f, "sync {} ({reason})", list(sync, Key::to_string))
+        }
+    }
+}

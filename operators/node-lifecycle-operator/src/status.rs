@@ -1,0 +1,61 @@
+//! The parts of nodes and pods that are written: conditions, taints and labels, as patches.
+//!
+//! Left out: conditions of other types, which the apiserver keeps as they are.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use shared::api::condition::{FALSE, UNKNOWN};
+use shared::api::intern::Text;
+use shared::api::time::Time;
+
+use crate::objects::{NEVER_UPDATED, Node, OwnTaint, READY, STATUS_UNKNOWN};
+
+const STOPPED: &str = "Kubelet stopped posting node status.";
+const NEVER: &str = "Kubelet never posted node status.";
+
+/// The strategic merge patch of `/status` by which these conditions of a node become Unknown.
+///
+/// Upstream: `tryUpdateNodeHealth`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
+pub fn silent_status(node: &Node, conditions: &[&str], now: Timestamp) -> Value {
+    let now = Time::of(now);
+    let unknown = |type_: &&str| {
+        let (reason, message) =
+            if node.condition(type_).is_some() { (STATUS_UNKNOWN, STOPPED) } else { (NEVER_UPDATED, NEVER) };
+        let mut condition = json!({
+            "type": type_, "status": UNKNOWN, "reason": reason, "message": message, "lastTransitionTime": now,
+        });
+        if let (NEVER_UPDATED, Some(created)) = (reason, node.metadata.creation) {
+            condition["lastHeartbeatTime"] = json!(created);
+        }
+        condition
+    };
+    json!({ "status": { "conditions": conditions.iter().map(unknown).collect::<Vec<Value>>() } })
+}
+
+/// The strategic merge patch of `/status` by which a pod is not ready.
+///
+/// Upstream: `MarkPodsNotReady`, `pkg/controller/util/node/controller_utils.go`.
+pub fn not_ready_status(now: Timestamp) -> Value {
+    let condition = json!({ "type": READY, "status": FALSE, "lastTransitionTime": Time::of(now) });
+    json!({ "status": { "conditions": [condition] } })
+}
+
+/// The merge patch of all taints of a node: those that stay are as they were.
+///
+/// Upstream: `AddOrUpdateTaintOnNode` and `RemoveTaintOffNode`, `pkg/controller/controller_utils.go`.
+pub fn taints_patch(node: &Node, add: &[OwnTaint], remove: &[OwnTaint], now: Timestamp) -> Value {
+    let stays = node.taints.iter().filter(|taint| !remove.iter().chain(add).any(|ours| ours.is(taint)));
+    let added = add
+        .iter()
+        .map(|taint| json!({ "key": taint.key, "effect": taint.effect.as_str(), "timeAdded": Time::of(now) }));
+    let taints: Vec<Value> = stays.map(|taint| taint.whole.clone()).chain(added).collect();
+    json!({ "spec": { "taints": taints } })
+}
+
+/// The strategic merge patch of labels.
+///
+/// Upstream: `AddOrUpdateLabelsOnNode`, `pkg/controller/controller_utils.go`.
+pub fn labels_patch(labels: &[(&'static str, Text)]) -> Value {
+    let labels = labels.iter().map(|(label, value)| ((*label).to_owned(), json!(value)));
+    json!({ "metadata": { "labels": labels.collect::<Map<String, Value>>() } })
+}

@@ -1,0 +1,101 @@
+//! Carries out a plan: records the events; and writes the status.
+//!
+//! Decides nothing. Left out: the limits themselves, which people write.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use shared::api::quantity::Quantity;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::control::{Control, Preconditions};
+use shared::runtime::events::Recorder;
+
+use crate::objects::{Amounts, QuotaStatus, RESOURCE_QUOTAS};
+use crate::observe::{Caches, Observed};
+use crate::plan::{Plan, PlannedEvent};
+
+/// Writes for quotas.
+pub(crate) struct Writer {
+    pub(crate) control: Control,
+    pub(crate) recorder: Recorder,
+    /// Where it is noted what was told.
+    pub(crate) caches: Arc<Caches>,
+}
+
+/// The result of executing a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The usage that was counted.
+    pub counted: Amounts,
+    /// Whether a kind was left out that cannot be counted.
+    pub is_partial: bool,
+    /// When to count again; none if only a change can make a difference.
+    pub recount: Option<Duration>,
+}
+
+impl Writer {
+    /// Executes the plan.
+    pub(crate) fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+        let Plan { notices, counted, unreadable, recount, kinds: _, untracked: _ } = plan;
+        for PlannedEvent { about, kind, reason, message } in notices {
+            self.recorder.event(&about, kind, reason, message);
+        }
+        let is_partial = !unreadable.is_empty();
+        self.caches.told.set(&observed.quota.metadata.key, unreadable.into_keys().collect());
+        Outcome { counted, is_partial, recount }
+    }
+
+    /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. Above all
+    /// there is one after each creation, which is charged there before the object is stored.
+    pub(crate) async fn write_status(&self, observed: &Observed, status: &QuotaStatus) -> Result<(), ApiError> {
+        let meta = &observed.quota.metadata;
+        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
+        let patch = StatusPatch::new(&observed.quota.status, status);
+        let control = self.control.for_key(&meta.key, meta.uid);
+        match control.patch_status(&RESOURCE_QUOTAS, &meta.key, preconditions, &patch).await {
+            // It is gone.
+            Err(error) if error.is_not_found() => Ok(()),
+            written => written.map(drop),
+        }
+    }
+}
+
+/// The status as a merge patch, in which `null` drops an entry.
+#[derive(Serialize)]
+struct StatusPatch<'a> {
+    hard: BTreeMap<&'a str, Option<Quantity>>,
+    used: BTreeMap<&'a str, Option<Quantity>>,
+}
+
+impl<'a> StatusPatch<'a> {
+    fn new(before: &'a QuotaStatus, status: &'a QuotaStatus) -> Self {
+        Self { hard: changed(&before.hard, &status.hard), used: changed(&before.used, &status.used) }
+    }
+}
+
+fn changed<'a>(before: &'a Amounts, after: &'a Amounts) -> BTreeMap<&'a str, Option<Quantity>> {
+    let mut changed: BTreeMap<&str, Option<Quantity>> = BTreeMap::new();
+    changed.extend(before.keys().map(|name| (name.as_str(), None)));
+    changed.extend(after.iter().map(|(name, amount)| (name.as_str(), Some(*amount))));
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::api::intern::Text;
+
+    use super::*;
+
+    #[test]
+    fn a_patch_has_what_is_there_and_drops_the_rest() {
+        let amounts = |pairs: &[(&str, &str)]| -> Amounts {
+            pairs.iter().map(|(name, amount)| (Text::new(name), amount.parse().unwrap())).collect()
+        };
+        let before = QuotaStatus { hard: amounts(&[("cpu", "1"), ("pods", "5")]), used: amounts(&[("cpu", "500m")]) };
+        let after = QuotaStatus { hard: amounts(&[("pods", "6")]), used: amounts(&[("pods", "0")]) };
+        let patch = serde_json::to_string(&StatusPatch::new(&before, &after)).unwrap();
+        assert_eq!(patch, r#"{"hard":{"cpu":null,"pods":"6"},"used":{"cpu":null,"pods":"0"}}"#);
+    }
+}

@@ -1,0 +1,114 @@
+//! Follows the kinds that some quota counts, each by itself and only while a quota does.
+//!
+//! It asks what is served only where a quota counts a kind that is not followed, or cannot be. Left out: waiting for
+//! lists. A quota waits for those of its own kinds.
+//!
+//! Upstream: `Sync`, `pkg/controller/resourcequota/resource_quota_controller.go`, and `SyncMonitors`,
+//! `resource_quota_monitor.go`, which follow every kind that is served.
+
+mod plan;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::api::resource::Resource;
+use shared::runtime::cache::Progress;
+use shared::runtime::client::soon_after;
+use shared::runtime::informer::Feeder;
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
+
+use crate::objects::Evaluator;
+use crate::observe::shelf::Waker;
+use crate::observe::{Caches, Wanted};
+use plan::{Found, find, targets};
+
+/// Upstream's: how often it is asked what is served, where that matters.
+const PERIOD: Duration = Duration::from_secs(30);
+
+/// All monitors.
+pub(super) struct Monitors {
+    feeder: Feeder,
+    caches: Arc<Caches>,
+    waker: Waker,
+    changed: Arc<Notify>,
+    ready: watch::Sender<Progress>,
+}
+
+impl Monitors {
+    /// None yet; what comes with it says when the first ones have begun.
+    pub(super) fn new(
+        feeder: Feeder,
+        caches: Arc<Caches>,
+        waker: Waker,
+        changed: Arc<Notify>,
+    ) -> (Self, watch::Receiver<Progress>) {
+        let (ready, is_ready) = watch::channel(Progress::default());
+        (Self { feeder, caches, waker, changed, ready }, is_ready)
+    }
+
+    /// Follows what is counted for as long as the future is polled.
+    pub(super) async fn run(self) {
+        let (mut quotas, mut came_back) = (self.caches.quotas.cache.subscribe(), self.feeder.came_back());
+        // Their informer runs for as long as the process.
+        let _ = quotas.wait_for(|progress| progress.synced).await;
+        loop {
+            self.follow(self.caches.quotas.wanted()).await;
+            self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
+            let is_needed = self.caches.feeds.is_needed();
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = sleep(PERIOD), if is_needed => {}
+                () = soon_after(&mut came_back), if is_needed => {}
+            }
+        }
+    }
+
+    async fn follow(&self, wanted: BTreeMap<Evaluator, Wanted>) {
+        let mut served: BTreeMap<Evaluator, Resource> = BTreeMap::new();
+        let mut unknown: Vec<&Evaluator> = Vec::new();
+        for evaluator in wanted.keys() {
+            match evaluator.resource().or_else(|| self.caches.feeds.resource_of(evaluator)) {
+                Some(resource) => {
+                    served.insert(evaluator.clone(), resource);
+                }
+                None => unknown.push(evaluator),
+            }
+        }
+        let mut unfound: BTreeMap<Evaluator, Option<String>> = BTreeMap::new();
+        for (evaluator, found) in self.find(&unknown).await {
+            match found {
+                Found::Served(resource) => {
+                    served.insert(evaluator, resource);
+                }
+                Found::Unserved => {
+                    unfound.insert(evaluator, None);
+                }
+                Found::Unknown(error) => {
+                    unfound.insert(evaluator, Some(error));
+                }
+            }
+        }
+        let targets = targets(&wanted, &served);
+        self.caches.feeds.adjust(&self.feeder, &self.waker, targets, unfound);
+    }
+
+    async fn find(&self, unknown: &[&Evaluator]) -> Vec<(Evaluator, Found)> {
+        if unknown.is_empty() {
+            return Vec::new();
+        }
+        let discovery = self.feeder.discover().await.map_err(|error| {
+            tracing::warn!(%error, "cannot discover what is served");
+            error.to_string()
+        });
+        let found = |evaluator: &&Evaluator| {
+            let found = match &discovery {
+                Ok(discovery) => find(evaluator, discovery),
+                Err(error) => Found::Unknown(error.clone()),
+            };
+            ((*evaluator).clone(), found)
+        };
+        unknown.iter().map(found).collect()
+    }
+}

@@ -1,0 +1,9 @@
+//! The resourcequota-operator's process.
+
+use std::process::ExitCode;
+
+use resourcequota_operator::controller::ResourceQuotaOperator;
+
+pub(crate) fn main() -> ExitCode {
+    shared::runtime::run::main::<ResourceQuotaOperator>()
+}

@@ -1,0 +1,147 @@
+//! Reads everything that one sync decides on: a quota, and the objects of each kind that it counts.
+//!
+//! Left out: live reads. A kind that is not known at the moment keeps its last usage.
+
+pub mod feeds;
+pub mod shelf;
+pub mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::runtime::cache::{Cache, IndexId, IndexValue};
+use shared::runtime::informer::{Informer, InformerBuilder};
+
+use crate::objects::{ClaimFacts, Evaluator, PodFacts, ResourceClaimFacts, ResourceQuota, ServiceFacts};
+use feeds::Feeds;
+use told::Told;
+
+/// All that one sync decides on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The quota.
+    pub quota: Arc<ResourceQuota>,
+    /// The kinds that its limits are about.
+    pub kinds: BTreeMap<Evaluator, Known>,
+    /// The kinds of which somebody was told already that they cannot be counted.
+    pub told: BTreeSet<Evaluator>,
+}
+
+/// The objects of one kind in the quota's namespace, as far as they are known.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Known {
+    /// These are all.
+    Listed(Objects),
+    /// They are about to be listed.
+    Unlisted,
+    /// They cannot be read, and this is why.
+    Unreadable(String),
+    /// The apiserver has no such kind that can be counted.
+    Unserved,
+}
+
+/// The objects of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Objects {
+    /// Pods.
+    Pods(Vec<PodFacts>),
+    /// Services.
+    Services(Vec<ServiceFacts>),
+    /// PersistentVolumeClaims.
+    Claims(Vec<ClaimFacts>),
+    /// ResourceClaims.
+    ResourceClaims(Vec<ResourceClaimFacts>),
+    /// So many of another kind.
+    Number(u64),
+}
+
+/// The caches of this operator, and its memory between syncs.
+pub struct Caches {
+    /// All quotas, and an index by namespace.
+    pub quotas: Quotas,
+    /// The objects that they count.
+    pub feeds: Feeds,
+    /// The kinds of which somebody was told that they cannot be counted.
+    pub told: Told,
+}
+
+/// All quotas; cheap to clone.
+#[derive(Clone)]
+pub struct Quotas {
+    /// By key.
+    pub cache: Arc<Cache<ResourceQuota>>,
+    by_namespace: IndexId,
+}
+
+impl Quotas {
+    /// Those of one namespace, or with `""` of all.
+    fn of(&self, namespace: &str) -> Vec<Arc<ResourceQuota>> {
+        if namespace.is_empty() {
+            return self.cache.all();
+        }
+        self.cache.by_index(self.by_namespace, &IndexValue::Text(Text::new(namespace)))
+    }
+
+    /// The keys of those in a namespace, or with `""` everywhere, that count this kind.
+    pub fn counting(&self, evaluator: &Evaluator, namespace: &str) -> Vec<Key> {
+        let mut quotas = self.of(namespace);
+        quotas.retain(|quota| quota.evaluators().contains(evaluator));
+        quotas.iter().map(|quota| quota.metadata.key.clone()).collect()
+    }
+
+    /// The kinds that are counted, and where.
+    pub fn wanted(&self) -> BTreeMap<Evaluator, Wanted> {
+        let mut wanted: BTreeMap<Evaluator, Wanted> = BTreeMap::new();
+        for quota in self.cache.all() {
+            let ended = quota.hard.keys().any(|name| Evaluator::counts_ended_pods(name));
+            for evaluator in quota.evaluators() {
+                let Wanted { namespaces, ended_pods } = wanted.entry(evaluator).or_default();
+                namespaces.insert(Text::new(quota.metadata.namespace()));
+                if ended {
+                    ended_pods.insert(Text::new(quota.metadata.namespace()));
+                }
+            }
+        }
+        wanted
+    }
+}
+
+/// Where a kind is counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The namespaces of the quotas.
+    pub namespaces: BTreeSet<Text>,
+    /// The namespaces where pods count that have ended.
+    pub ended_pods: BTreeSet<Text>,
+}
+
+impl Caches {
+    /// Empty caches, and the informer of quotas.
+    pub(crate) fn new() -> (Self, Informer<ResourceQuota>) {
+        let mut resource_quotas = InformerBuilder::<ResourceQuota>::new();
+        let by_namespace = resource_quotas.index_by_namespace();
+        let resource_quotas = resource_quotas.build();
+        let quotas = Quotas { cache: resource_quotas.cache(), by_namespace };
+        (Self { quotas, feeds: Feeds::default(), told: Told::default() }, resource_quotas)
+    }
+
+    /// Reads the quota of this key, and what it counts; none if it is gone.
+    pub fn observe(&self, key: &Key) -> Option<Observed> {
+        let quota = self.quotas.cache.get(key)?;
+        // A kind that only former limits were about counts for nothing any more.
+        let evaluators: BTreeSet<Evaluator> = quota.hard.keys().flat_map(|name| Evaluator::of(name)).collect();
+        let known = |evaluator: Evaluator| {
+            let known = self.feeds.known(&evaluator, key.namespace());
+            (evaluator, known)
+        };
+        let kinds = evaluators.into_iter().map(known).collect();
+        Some(Observed { kinds, told: self.told.of(key), quota })
+    }
+}
+
+/// Whether a change of a quota may change which kinds are counted.
+pub(crate) fn is_about_kinds(old: &ResourceQuota, new: &ResourceQuota) -> bool {
+    !old.hard.keys().eq(new.hard.keys()) || !old.status.hard.keys().eq(new.status.hard.keys())
+}

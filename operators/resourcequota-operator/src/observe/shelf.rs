@@ -1,0 +1,116 @@
+//! The facts of the objects that one feed follows, by key; and the quotas that a change of them wakes.
+//!
+//! An object that comes was charged by the apiserver before it was stored, as was one that grows: a quota is counted
+//! again a while later, in case a count in between has missed it. Left out: the objects themselves.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use shared::api::object::{Key, ResourceVersion};
+use shared::runtime::informer::Store;
+use shared::runtime::queue::{Cause, Queue};
+
+use super::Quotas;
+use crate::objects::{Countable, Evaluator};
+
+/// How long after an object was created its quotas are counted again.
+pub const CREATED_DELAY: Duration = Duration::from_secs(10);
+const CREATED: &str = "a count of what was created";
+
+/// Facts by key.
+pub(crate) struct Shelf<F>(Mutex<BTreeMap<Key, F>>);
+
+impl<F> Default for Shelf<F> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<F: Clone> Shelf<F> {
+    fn facts(&self) -> MutexGuard<'_, BTreeMap<Key, F>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The facts of the objects of a namespace, by name.
+    pub(crate) fn of(&self, namespace: &str) -> Vec<F> {
+        // `0` is the character after `/`.
+        let (from, to) = (format!("{namespace}/"), format!("{namespace}0"));
+        let facts = self.facts();
+        facts.range::<str, _>((Included(&*from), Excluded(&*to))).map(|(_, facts)| facts.clone()).collect()
+    }
+}
+
+/// The queue of quotas, and which of them a change concerns; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Waker {
+    pub(crate) quotas: Quotas,
+    pub(crate) queue: Queue,
+}
+
+impl Waker {
+    /// Has the quotas of a namespace, or with `""` of all, counted that count this kind.
+    pub(crate) fn wake(&self, evaluator: &Evaluator, namespace: &str) {
+        for key in self.quotas.counting(evaluator, namespace) {
+            self.queue.add(&key, Cause::Event);
+        }
+    }
+
+    fn wake_later(&self, evaluator: &Evaluator, namespace: &str) {
+        for key in self.quotas.counting(evaluator, namespace) {
+            self.queue.add_after(&key, CREATED_DELAY, CREATED);
+        }
+    }
+}
+
+/// Fills a shelf, and wakes quotas.
+pub(crate) struct ShelfStore<F> {
+    pub(crate) evaluator: Evaluator,
+    /// `""` for all.
+    pub(crate) namespace: String,
+    pub(crate) shelf: Arc<Shelf<F>>,
+    pub(crate) waker: Waker,
+}
+
+impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
+    /// Upstream: `controllerFor`, `pkg/controller/resourcequota/resource_quota_monitor.go`, and `DefaultUpdateFilter`,
+    /// `pkg/quota/v1/install/update_filter.go`.
+    fn apply(&self, object: Arc<T>) {
+        let (key, facts) = (object.key(), object.facts());
+        let old = self.shelf.facts().insert(key.clone(), facts.clone());
+        match old {
+            None => self.waker.wake_later(&self.evaluator, key.namespace()),
+            Some(old) if old != facts => self.waker.wake(&self.evaluator, key.namespace()),
+            Some(_) => {}
+        }
+    }
+
+    fn delete(&self, last: Arc<T>) {
+        self.remove(last.key());
+    }
+
+    fn delete_unread(&self, key: &Key) {
+        self.remove(key);
+    }
+
+    fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>) {
+        let mut facts = self.shelf.facts();
+        facts.retain(|key, _| unreadable.contains_key(key));
+        facts.extend(live.iter().map(|object| (object.key().clone(), object.facts())));
+    }
+
+    /// By now the list counts as listed.
+    fn listed(&self, _: ResourceVersion, _: u64) {
+        self.waker.wake(&self.evaluator, &self.namespace);
+    }
+}
+
+impl<F: Clone> ShelfStore<F> {
+    fn remove(&self, key: &Key) {
+        let known = self.shelf.facts().remove(key);
+        if known.is_some() {
+            self.waker.wake(&self.evaluator, key.namespace());
+        }
+    }
+}

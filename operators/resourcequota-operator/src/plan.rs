@@ -1,0 +1,143 @@
+//! Counts the usage of a quota, each kind by itself, from one observation and the time.
+//!
+//! Left out: the status that follows, which is [`crate::status`]'s.
+//!
+//! Upstream: `CalculateUsage`, `staging/src/k8s.io/apiserver/pkg/quota/v1/resources.go`.
+
+pub mod reason;
+pub mod scopes;
+pub mod usage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use shared::api::intern::Text;
+use shared::api::list::list;
+use shared::api::object::{Kind, ObjectReference};
+use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::runtime::events::EventType;
+use shared::runtime::flags::GoDuration;
+
+use crate::objects::{Amounts, Evaluator, USAGE_NOT_COUNTED, amounts};
+use crate::observe::{Known, Objects, Observed};
+use reason::{Reason, Unlisted};
+use usage::usage;
+
+/// One sync, decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The events.
+    pub notices: Vec<PlannedEvent>,
+    /// The usage that was counted.
+    pub counted: Amounts,
+    /// The kinds that cannot be counted, and why. Their usage stays as it is.
+    pub unreadable: BTreeMap<Evaluator, String>,
+    /// When the first of the pods that are being deleted will count no more.
+    pub recount: Option<Duration>,
+    /// How many kinds were counted.
+    pub kinds: usize,
+    /// The limits that no kind is counted for.
+    pub untracked: BTreeSet<Text>,
+}
+
+/// An event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedEvent {
+    /// The object that it is about.
+    pub about: ObjectReference,
+    /// Normal or Warning.
+    pub kind: EventType,
+    /// Its reason.
+    pub reason: &'static str,
+    /// The text for people.
+    pub message: String,
+}
+
+/// Plans a wait while a kind is about to be listed.
+pub fn plan_wait(observed: &Observed) -> Option<LiveRead<Unlisted>> {
+    let unlisted = observed.kinds.iter().filter(|(_, known)| matches!(known, Known::Unlisted));
+    let reason = Unlisted::of(unlisted.map(|(evaluator, _)| evaluator));
+    reason.map(|reason| LiveRead { step: "wait for the first list", reason })
+}
+
+/// Decides one sync.
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let quota = &*observed.quota;
+    let mut counted = Amounts::new();
+    let mut unreadable: BTreeMap<Evaluator, String> = BTreeMap::new();
+    let (mut kinds, mut untracked) = (0, quota.hard.keys().cloned().collect::<BTreeSet<Text>>());
+    for (evaluator, known) in &observed.kinds {
+        let names = quota.hard.keys().filter(|name| Evaluator::of(name).contains(evaluator));
+        let names: Vec<Text> = names.cloned().collect();
+        let objects = match known {
+            Known::Listed(objects) => objects,
+            Known::Unserved => continue,
+            Known::Unlisted => {
+                unreadable.insert(evaluator.clone(), "not listed yet".to_owned());
+                continue;
+            }
+            Known::Unreadable(error) => {
+                unreadable.insert(evaluator.clone(), error.clone());
+                continue;
+            }
+        };
+        let summed = usage(objects, &names, &quota.scopes, now).and_then(|usage| amounts::add(&mut counted, &usage));
+        match summed {
+            Ok(()) => kinds += 1,
+            Err(error) => {
+                unreadable.insert(evaluator.clone(), error.to_string());
+            }
+        }
+        untracked.retain(|name| !names.contains(name));
+    }
+    for evaluator in unreadable.keys() {
+        counted.retain(|name, _| !Evaluator::of(name).contains(evaluator));
+        untracked.retain(|name| !Evaluator::of(name).contains(evaluator));
+    }
+    let notices = notices(observed, &unreadable);
+    Plan { notices, counted, unreadable, recount: recount(observed, now), kinds, untracked }
+}
+
+/// Each kind is told of once.
+fn notices(observed: &Observed, unreadable: &BTreeMap<Evaluator, String>) -> Vec<PlannedEvent> {
+    let event = |(evaluator, error): (&Evaluator, &String)| PlannedEvent {
+        about: observed.quota.reference(),
+        kind: EventType::Warning,
+        reason: USAGE_NOT_COUNTED,
+        message: format!("Cannot count {evaluator}, whose usage stays as it was: {error}"),
+    };
+    unreadable.iter().filter(|(evaluator, _)| !observed.told.contains(*evaluator)).map(event).collect()
+}
+
+fn recount(observed: &Observed, now: Timestamp) -> Option<Duration> {
+    let Some(Known::Listed(Objects::Pods(pods))) = observed.kinds.get(&Evaluator::Pods) else { return None };
+    let ends = pods.iter().filter(|pod| pod.counts(now)).filter_map(|pod| pod.counts_until);
+    // At the end itself it still counts.
+    ends.filter_map(|end| end.remaining(1, now)).min()
+}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        Reason::of(self)
+    }
+}
+
+/// `use cpu 500m, pods 2 (1 kinds are counted)`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { notices, counted, unreadable: _, recount, kinds: _, untracked: _ } = self;
+        for notice in notices {
+            write!(f, "tell {}; ", notice.reason)?;
+        }
+        let counted: Vec<_> = counted.iter().collect();
+        let used = list(&counted, |(name, amount)| format!("{name} {amount}"));
+        let used = if used.is_empty() { "nothing".to_owned() } else { used };
+        write!(f, "use {used} ({})", Reason::of(self))?;
+        match recount {
+            Some(recount) => write!(f, "; again in {}", GoDuration(*recount)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The operator as a process, and one sync on one screen.
+//!
+//! Left out: which change enqueues which ServiceCIDRs, which is in `changes`.
+
+mod changes;
+
+use std::sync::Arc;
+
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::Key;
+use shared::api::resource::Resource;
+use shared::runtime::clock::Clock;
+use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::queue::Backoff;
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
+
+use crate::apply::{Outcome, Writer};
+use crate::flags::Flags;
+use crate::objects::SERVICE_CIDRS;
+use crate::observe::{Caches, Informers};
+use crate::plan::plan;
+use crate::status::next_condition;
+
+/// Upstream's.
+const WORKERS: usize = 5;
+
+/// The operator as a process.
+pub struct ServiceCidrOperator;
+
+impl Operator for ServiceCidrOperator {
+    const NAMES: Names = Names {
+        operator: "service-cidr-operator",
+        controller: "service-cidr-controller",
+        event_source: "service-cidr-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(_: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("ipaddresses", Backoff::default());
+        let control = setup.control(&queue);
+        let (caches, Informers { mut service_cidrs, mut ip_addresses }) = Caches::new();
+        let caches = Arc::new(caches);
+        let effects = setup.effects(&queue);
+        service_cidrs.on_change(effects.of(&caches, Caches::service_cidr_changed));
+        ip_addresses.on_change(effects.of(&caches, Caches::ip_address_changed));
+        let deletions = service_cidrs.need(|service_cidr| service_cidr.metadata.is_being_deleted());
+        setup.watch(service_cidrs);
+        setup.watch_while(ip_addresses, &deletions);
+        let controller = ServiceCidrController {
+            caches,
+            writer: Writer { control, recorder: setup.recorder() },
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.work(Arc::new(controller), &queue, WORKERS);
+    }
+}
+
+/// Syncs ServiceCIDRs.
+struct ServiceCidrController {
+    caches: Arc<Caches>,
+    writer: Writer,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for ServiceCidrController {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
+        let now = self.clock.now();
+        let plan = plan(&observed, now);
+        self.decisions.record(now, key, &plan);
+        let outcome = self.writer.apply(&observed, plan).await;
+        if let Some(condition) = next_condition(&observed, &outcome, self.clock.now()) {
+            self.writer.write_condition(&observed, condition).await?;
+        }
+        let Outcome { standing: _, next, error } = outcome;
+        match error {
+            Some(error) => Err(error),
+            None => Ok(Requeue::earliest([next.map(|delay| (delay, "the end of its grace period"))])),
+        }
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&SERVICE_CIDRS)
+    }
+
+    fn status_of(&self) -> Option<Resource> {
+        Some(SERVICE_CIDRS)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        self.caches.observe(key).iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
+    }
+}

@@ -1,0 +1,9 @@
+//! The service-cidr-operator's process.
+
+use std::process::ExitCode;
+
+use service_cidr_operator::controller::ServiceCidrOperator;
+
+pub(crate) fn main() -> ExitCode {
+    shared::runtime::run::main::<ServiceCidrOperator>()
+}

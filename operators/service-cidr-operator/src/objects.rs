@@ -1,0 +1,129 @@
+//! The views of a ServiceCIDR and of an IPAddress: ranges, the finalizer, the condition Ready, and single addresses.
+//!
+//! Left out: the Service of an address. A range stays for every address that is allocated.
+
+pub mod cidr;
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use shared::api::condition::Condition;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::Resource;
+
+use cidr::Cidr;
+
+/// `networking.k8s.io/v1` `ServiceCIDR`.
+pub const SERVICE_CIDRS: Resource = Resource::cluster_scoped("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs");
+
+/// `networking.k8s.io/v1` `IPAddress`.
+pub const IP_ADDRESSES: Resource = Resource::cluster_scoped("networking.k8s.io", "v1", "IPAddress", "ipaddresses");
+
+/// Keeps a ServiceCIDR that is being deleted. Upstream: `ServiceCIDRProtectionFinalizer`.
+pub const FINALIZER: &str = "networking.k8s.io/service-cidr-finalizer";
+
+/// The condition that says whether addresses are allocated from a ServiceCIDR. Upstream: `ServiceCIDRConditionReady`.
+pub const READY: &str = "Ready";
+
+/// The label selector of the IPAddresses that the apiserver allocates. Upstream: `LabelManagedBy`, `ControllerName`.
+pub const ALLOCATED: &str = "ipaddress.kubernetes.io/managed-by=ipallocator.k8s.io";
+
+/// The label of an IPAddress that names its family. Upstream: `LabelIPAddressFamily`.
+const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
+
+/// A ServiceCIDR.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawServiceCidr")]
+pub struct ServiceCidr {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Its ranges, at most one of each family, without those that cannot be read.
+    pub cidrs: Box<[Cidr]>,
+    /// Its condition [`READY`].
+    pub ready: Option<Condition>,
+}
+
+shared::view!(ServiceCidr, SERVICE_CIDRS);
+
+impl ServiceCidr {
+    /// Whether it has [`FINALIZER`].
+    pub fn has_finalizer(&self) -> bool {
+        self.metadata.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+    }
+
+    /// Whether one of its ranges has an address in common with one of the other's.
+    ///
+    /// Upstream: `OverlapsPrefix`, `pkg/api/servicecidr/servicecidr.go`.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.cidrs.iter().any(|cidr| other.cidrs.iter().any(|other| cidr.overlaps(other)))
+    }
+
+    /// Whether a Service may have this address from one of its ranges.
+    ///
+    /// Upstream: `ContainsAddress`, `pkg/api/servicecidr/servicecidr.go`.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.cidrs.iter().any(|cidr| cidr.contains(address))
+    }
+
+    /// Whether an IPAddress is in it and has the label of one of its families, as upstream asks for.
+    pub fn has_allocated(&self, address: &IpAddress) -> bool {
+        let family = address.metadata.labels.get(FAMILY);
+        address.address.is_some_and(|address| self.contains(address))
+            && self.cidrs.iter().any(|cidr| family == Some(cidr.family().as_str()))
+    }
+}
+
+/// An IPAddress.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawIpAddress")]
+pub struct IpAddress {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Its name, read as the address that it is.
+    pub address: Option<IpAddr>,
+}
+
+shared::view!(IpAddress, IP_ADDRESSES);
+
+#[derive(Deserialize)]
+struct RawServiceCidr {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: RawSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: RawStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawSpec {
+    #[serde(deserialize_with = "null_as_default")]
+    cidrs: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<Condition>,
+}
+
+impl From<RawServiceCidr> for ServiceCidr {
+    fn from(RawServiceCidr { metadata, spec, status }: RawServiceCidr) -> Self {
+        let cidrs = spec.cidrs.iter().filter_map(|cidr| Cidr::parse(cidr)).collect();
+        let ready = status.conditions.into_iter().find(|condition| condition.type_ == READY);
+        Self { metadata, cidrs, ready }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawIpAddress {
+    metadata: Meta,
+}
+
+impl From<RawIpAddress> for IpAddress {
+    fn from(RawIpAddress { metadata }: RawIpAddress) -> Self {
+        let address = metadata.name().parse().ok();
+        Self { metadata, address }
+    }
+}

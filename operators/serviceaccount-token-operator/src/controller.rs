@@ -1,0 +1,143 @@
+//! The operator as a process, and one sync on one screen.
+//!
+//! Left out: which change enqueues which token, which is in `changes`.
+
+mod changes;
+
+use std::sync::Arc;
+
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::Key;
+use shared::controllers::root_ca::RootCa;
+use shared::runtime::clock::Clock;
+use shared::runtime::decisions::{Decisions, first_stage, stage};
+use shared::runtime::queue::{Backoff, Cause, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
+
+use crate::apply::{Outcome, Writer};
+use crate::flags::Flags;
+use crate::objects::SECRETS;
+use crate::observe::key::{GivenKeyFile, open_to_others};
+use crate::observe::{Caches, Informers, live_account, live_listing};
+use crate::plan::reference::{plan_read, plan_unlisting};
+use crate::plan::{Plan, Reason, plan, plan_live_read};
+
+/// The operator as a process.
+pub struct ServiceAccountTokenOperator;
+
+impl Operator for ServiceAccountTokenOperator {
+    const NAMES: Names = Names {
+        operator: "serviceaccount-token-operator",
+        controller: "serviceaccount-token-controller",
+        event_source: "serviceaccount-token-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        // Upstream has two queues of this name: one of Secrets, one of accounts, whose keys lead to Secrets here.
+        let queue = setup.queue("serviceaccount_tokens_service", Backoff::default());
+        let control = setup.control(&queue);
+        let (caches, informers) = Caches::new();
+        let caches = Arc::new(caches);
+        let root_ca = RootCa::of_flags(&flags.root_ca_file, setup.flags());
+        let GivenKeyFile(key_file) = flags.service_account_private_key_file.clone();
+        match &key_file {
+            None => tracing::info!("Controller is disabled because there is no private key"),
+            Some(path) => {
+                if let Some(mode) = open_to_others(path) {
+                    let (path, mode) = (path.display(), format!("{mode:o}"));
+                    tracing::warn!(%path, mode, "others than its owner may read --service-account-private-key-file");
+                }
+                follow(setup, &queue, &caches, informers);
+                let (containing, tokens) = (Arc::clone(&caches), queue.clone());
+                root_ca.follow_flags(&flags.root_ca_file, setup, move || {
+                    for token in containing.root_ca_changed() {
+                        tokens.add(&token, Cause::Event);
+                    }
+                });
+            }
+        }
+        let controller = TokenController {
+            caches,
+            root_ca,
+            writer: Writer { control, key_file },
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.work(Arc::new(controller), &queue, flags.concurrent_serviceaccount_token_syncs);
+    }
+}
+
+/// Follows tokens, and while there is one, accounts.
+fn follow(setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>, informers: Informers) {
+    let Informers { mut secrets, mut service_accounts } = informers;
+    let noting = Arc::clone(caches);
+    secrets.on_change(move |change| noting.leftovers.note(&change));
+    let effects = setup.effects(queue);
+    secrets.on_change(effects.of(caches, Caches::secret_changed));
+    service_accounts.on_change(effects.of(caches, Caches::service_account_changed));
+    let need = secrets.need(|_| true);
+    setup.watch(secrets);
+    setup.watch_while(service_accounts, &need);
+}
+
+/// Syncs tokens.
+struct TokenController {
+    caches: Arc<Caches>,
+    root_ca: Arc<RootCa>,
+    writer: Writer,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for TokenController {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(observed) = self.caches.observe(key, self.root_ca.current().as_ref()) else {
+            return self.unlist(key).await;
+        };
+        let observed = match plan_live_read(&observed) {
+            None => observed,
+            Some(live_read) => {
+                self.decisions.record(self.clock.now(), key, &live_read);
+                live_account(&self.writer.control, observed).await?
+            }
+        };
+        let plan = plan(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        error.map_or(Ok(Requeue::Done), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&SECRETS)
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        if self.writer.key_file.is_none() {
+            return vec![stage(&Plan::Keep(Reason::Off))];
+        }
+        match self.caches.observe(key, self.root_ca.current().as_ref()) {
+            Some(observed) => vec![first_stage(plan_live_read(&observed), || plan(&observed))],
+            None => self.caches.leftovers.of(key).iter().map(|account| stage(&plan_read(&account.name))).collect(),
+        }
+    }
+}
+
+impl TokenController {
+    /// The token is gone, and goes from the list of its account.
+    async fn unlist(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let Some(account) = self.caches.leftovers.of(key) else { return Ok(Requeue::Done) };
+        self.decisions.record(self.clock.now(), key, &plan_read(&account.name));
+        let observed = live_listing(&self.writer.control, key, account).await?;
+        if self.caches.leftovers.of(key).is_none() {
+            // It has come again meanwhile, and is rightly listed.
+            return Ok(Requeue::Done);
+        }
+        let plan = plan_unlisting(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        self.writer.unlist(&observed, plan).await?;
+        self.caches.leftovers.done(key, &observed.account);
+        Ok(Requeue::Done)
+    }
+}

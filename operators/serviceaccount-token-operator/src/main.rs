@@ -1,0 +1,9 @@
+//! The serviceaccount-token-operator's process.
+
+use std::process::ExitCode;
+
+use serviceaccount_token_operator::controller::ServiceAccountTokenOperator;
+
+pub(crate) fn main() -> ExitCode {
+    shared::runtime::run::main::<ServiceAccountTokenOperator>()
+}

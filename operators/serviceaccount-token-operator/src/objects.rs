@@ -1,0 +1,159 @@
+//! The views: of a token's Secret what it still lacks, and of a ServiceAccount that it is there.
+//!
+//! Of a Secret's data nothing is kept but the CA, which is no secret and in memory once for all Secrets that have it.
+//! Of a token it is kept that there is one.
+//! Left out: Secrets of other types, which the apiserver does not send.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+use shared::api::intern::Text;
+use shared::api::object::{Key, Meta, Uid, null_as_default};
+use shared::api::resource::Resource;
+
+pub use shared::api::resource::SECRETS;
+
+/// `v1` `ServiceAccount`.
+pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts");
+
+/// The field selector of tokens; no other Secret is read. Upstream: `SecretTypeServiceAccountToken`.
+pub const TOKENS: &str = "type=kubernetes.io/service-account-token";
+
+/// The annotation with the uid of a token's account. Upstream: `ServiceAccountUIDKey`.
+pub const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
+
+/// The key of the token in a Secret's data. Upstream: `ServiceAccountTokenKey`.
+pub const TOKEN: &str = "token";
+/// The key of the account's namespace there. Upstream: `ServiceAccountNamespaceKey`.
+pub const NAMESPACE: &str = "namespace";
+/// The key of the apiserver's CA there. Upstream: `ServiceAccountRootCAKey`.
+pub const CA_CERT: &str = "ca.crt";
+
+/// A Secret that holds, or is to hold, a token.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawSecret")]
+pub struct Token {
+    /// Its metadata, and the account that it names.
+    pub metadata: Meta<AccountName>,
+    /// Nobody may change its data.
+    pub is_immutable: bool,
+    /// It has a token, whatever that is.
+    pub has_token: bool,
+    /// It has a namespace, whatever that is.
+    pub has_namespace: bool,
+    /// Its CA in base64, as the data of a Secret is written; none if it has none.
+    pub ca: Option<Text>,
+}
+
+shared::view!(Token, SECRETS, AccountName);
+
+/// The annotations of a token that name its account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct AccountName {
+    /// In the token's namespace; `""` for none.
+    #[serde(rename = "kubernetes.io/service-account.name")]
+    pub name: Text,
+    /// `""` for any account of that name.
+    #[serde(rename = "kubernetes.io/service-account.uid")]
+    pub uid: Text,
+}
+
+impl AccountName {
+    /// Whether it means the account of this name that has this uid.
+    pub fn means(&self, uid: Uid) -> bool {
+        self.uid.is_empty() || Uid::parse(&self.uid) == uid
+    }
+
+    /// The key of the account, if it is named in this namespace.
+    pub fn key_in(&self, namespace: &str) -> Key {
+        Key::new(namespace, &self.name)
+    }
+}
+
+/// A ServiceAccount.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct ServiceAccount {
+    /// All that is read of it while it is there.
+    pub metadata: Meta,
+}
+
+shared::view!(ServiceAccount, SERVICE_ACCOUNTS);
+
+/// A ServiceAccount with its list of Secrets, as it is read once a Secret is gone.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "RawListing")]
+pub struct Listing {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// The names of the Secrets that it lists.
+    pub secrets: Box<[Text]>,
+}
+
+shared::view!(Listing, SERVICE_ACCOUNTS);
+
+#[derive(Deserialize)]
+struct RawSecret {
+    metadata: Meta<AccountName>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    immutable: bool,
+    #[serde(default, deserialize_with = "null_as_default")]
+    data: RawData,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawData {
+    #[serde(deserialize_with = "null_as_default")]
+    token: Filled,
+    #[serde(deserialize_with = "null_as_default")]
+    namespace: Filled,
+    #[serde(rename = "ca.crt")]
+    ca: Option<Text>,
+}
+
+/// Whether a text is not empty; the text itself is not copied.
+#[derive(Default)]
+struct Filled(bool);
+
+impl<'de> Deserialize<'de> for Filled {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Filled;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("base64")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Filled, E> {
+                Ok(Filled(!text.is_empty()))
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+impl From<RawSecret> for Token {
+    fn from(RawSecret { metadata, immutable, data }: RawSecret) -> Self {
+        let RawData { token: Filled(has_token), namespace: Filled(has_namespace), ca } = data;
+        Self { metadata, is_immutable: immutable, has_token, has_namespace, ca }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawListing {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    secrets: Vec<RawReference>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawReference {
+    name: Text,
+}
+
+impl From<RawListing> for Listing {
+    fn from(RawListing { metadata, secrets }: RawListing) -> Self {
+        Self { metadata, secrets: secrets.into_iter().map(|RawReference { name }| name).collect() }
+    }
+}

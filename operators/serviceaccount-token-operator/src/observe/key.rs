@@ -1,0 +1,140 @@
+//! The key that signs tokens: read from its file for each of them.
+//!
+//! That is seldom, so the key is in memory for the time of one signature, and a file that was replaced counts at once.
+//! The file's text and what is decoded from it are wiped then. The copies that rustls and ring make for that time are
+//! not: neither of them wipes memory.
+//! Left out: keys on P-521, with which ring cannot sign, and encrypted ones, as upstream.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::{Engine, decoded_len_estimate};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use ring::digest::{SHA256, digest};
+use rustls::SignatureScheme;
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::Signer;
+use secrecy::zeroize::Zeroizing;
+
+use crate::plan::jwt::{Algorithm, Claims};
+
+/// How tokens are signed, in rustls' words and in those of a token.
+const ALGORITHMS: [(SignatureScheme, Algorithm); 3] = [
+    (SignatureScheme::RSA_PKCS1_SHA256, Algorithm::Rs256),
+    (SignatureScheme::ECDSA_NISTP256_SHA256, Algorithm::Es256),
+    (SignatureScheme::ECDSA_NISTP384_SHA384, Algorithm::Es384),
+];
+
+const PKCS1: &str = "RSA PRIVATE KEY";
+const SEC1: &str = "EC PRIVATE KEY";
+const PKCS8: &str = "PRIVATE KEY";
+
+/// The object identifier of the curve P-521, as a key on it says it.
+const P521: [u8; 7] = [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23];
+
+/// The permissions by which others than a file's owner read it.
+const READ_BY_OTHERS: u32 = 0o044;
+
+const NO_KEY: &str = "it holds no private key in PEM form";
+const ON_P521: &str = "its private key is on the curve P-521, with which this build cannot sign";
+const OTHER_KIND: &str = "its private key is neither RSA of 2048 to 4096 bits nor on the curve P-256 or P-384";
+
+/// `--service-account-private-key-file`; none if it was not given, or given as `""`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenKeyFile(pub Option<PathBuf>);
+
+/// Reads the flag; a key that cannot sign ends the process at its start, as upstream's does.
+pub(crate) fn key_file() -> impl TypedValueParser<Value = GivenKeyFile> {
+    OsStringValueParser::new().try_map(|path| {
+        if path.is_empty() {
+            return Ok::<_, String>(GivenKeyFile(None));
+        }
+        let path = PathBuf::from(path);
+        TokenKey::read(&path)?;
+        Ok(GivenKeyFile(Some(path)))
+    })
+}
+
+/// The permissions of a file that others than its owner may read.
+pub(crate) fn open_to_others(path: &Path) -> Option<u32> {
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & READ_BY_OTHERS != 0).then_some(mode)
+}
+
+/// A key that signs tokens.
+#[derive(Debug)]
+pub struct TokenKey {
+    id: String,
+    algorithm: Algorithm,
+    signer: Box<dyn Signer>,
+}
+
+impl TokenKey {
+    /// Reads the first private key of a file.
+    ///
+    /// Upstream: `PrivateKeyFromFile`, staging/src/k8s.io/client-go/util/keyutil/key.go; `JWTTokenGenerator`,
+    /// pkg/serviceaccount/jwt.go.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = Zeroizing::new(fs::read(path).map_err(|error| error.to_string())?);
+        let text = std::str::from_utf8(&text).map_err(|_| NO_KEY.to_owned())?;
+        let (label, der) = first_key(text).ok_or_else(|| NO_KEY.to_owned())?;
+        let der = der.as_slice();
+        Self::of_der(&match label {
+            PKCS1 => PrivateKeyDer::Pkcs1(der.into()),
+            SEC1 => PrivateKeyDer::Sec1(der.into()),
+            _ => PrivateKeyDer::Pkcs8(der.into()),
+        })
+    }
+
+    fn of_der(der: &PrivateKeyDer<'_>) -> Result<Self, String> {
+        let unfit = || {
+            let is_on_p521 = der.secret_der().windows(P521.len()).any(|part| part == P521);
+            if is_on_p521 { ON_P521.to_owned() } else { OTHER_KIND.to_owned() }
+        };
+        let key = any_supported_type(der).map_err(|_| unfit())?;
+        let chosen =
+            ALGORITHMS.into_iter().find_map(|(scheme, algorithm)| Some((key.choose_scheme(&[scheme])?, algorithm)));
+        let (signer, algorithm) = chosen.ok_or_else(unfit)?;
+        let public = key.public_key().ok_or_else(unfit)?;
+        Ok(Self { id: key_id(&public), algorithm, signer })
+    }
+
+    /// A signed token.
+    pub fn sign(&self, claims: &Claims<'_>) -> Result<String, String> {
+        let Self { id, algorithm, signer } = self;
+        let signing_input = claims.signing_input(*algorithm, id);
+        let signature = signer.sign(signing_input.as_bytes()).map_err(|error| error.to_string())?;
+        algorithm.token(&signing_input, &signature).ok_or_else(|| "the signature is none of its kind".to_owned())
+    }
+}
+
+/// The id by which the apiserver knows the public key that belongs to a private one.
+///
+/// Upstream: `keyIDFromPublicKey`, pkg/serviceaccount/jwt.go.
+fn key_id(public: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(digest(&SHA256, public))
+}
+
+/// The first private key in a PEM file: the label it has there, and itself. Its lines are only copied into memory that
+/// is wiped; a general reader of such files leaves them behind.
+fn first_key(text: &str) -> Option<(&str, Zeroizing<Vec<u8>>)> {
+    let mut lines = text.lines().map(str::trim_end);
+    loop {
+        let label = lines.by_ref().find_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"))?;
+        let end = format!("-----END {label}-----");
+        // Large enough from the beginning: a text that grows leaves its first part behind.
+        let mut encoded = Zeroizing::new(String::with_capacity(text.len()));
+        for line in lines.by_ref().take_while(|line| *line != end) {
+            encoded.push_str(line);
+        }
+        if [PKCS1, SEC1, PKCS8].contains(&label) {
+            let mut der = Zeroizing::new(vec![0_u8; decoded_len_estimate(encoded.len())]);
+            let length = STANDARD.decode_slice(encoded.as_bytes(), &mut der).ok()?;
+            der.truncate(length);
+            return Some((label, der));
+        }
+    }
+}

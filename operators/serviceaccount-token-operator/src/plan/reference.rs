@@ -1,0 +1,90 @@
+//! Whether a ServiceAccount loses a Secret from its list once that is gone.
+//!
+//! Left out: adding one. Kubernetes before 1.24 listed each token that it made; those that people make are in no list.
+//!
+//! Upstream: `removeSecretReference`, `pkg/controller/serviceaccount/tokens_controller.go`.
+
+use std::fmt;
+
+use serde::Serialize;
+use shared::api::intern::Text;
+use shared::api::object::Uid;
+use shared::runtime::decisions::{self, LiveRead, Reasoned};
+
+use crate::observe::ObservedReference;
+
+/// The decision about the list of an account, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unlisting {
+    /// Nothing is written.
+    Nothing(Reason),
+    /// The Secret is taken from the list of the account with this uid.
+    Remove(Uid),
+}
+
+/// Why a Secret leaves the list of an account, or does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Reason {
+    /// The Secret is gone; whether its account lists it is not known.
+    Gone {
+        /// The account's name.
+        account: Text,
+    },
+    /// The account is gone too, or is another one of its name.
+    NoAccount,
+    /// The account does not list it.
+    NotListed,
+    /// The account lists a Secret that is gone.
+    Listed,
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Unlisting {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Nothing(reason) => reason.clone(),
+            Self::Remove(_) => Reason::Listed,
+        }
+    }
+}
+
+/// Plans to read the account with its list, which no cache has.
+pub fn plan_read(account: &Text) -> LiveRead<Reason> {
+    LiveRead { step: "read its ServiceAccount's list", reason: Reason::Gone { account: account.clone() } }
+}
+
+/// Decides once the account was read.
+pub fn plan_unlisting(observed: &ObservedReference) -> Unlisting {
+    let ObservedReference { secret, account, listing } = observed;
+    let Some(listing) = listing.as_ref().filter(|listing| account.means(listing.metadata.uid)) else {
+        return Unlisting::Nothing(Reason::NoAccount);
+    };
+    if listing.secrets.iter().any(|listed| *listed == *secret.name()) {
+        Unlisting::Remove(listing.metadata.uid)
+    } else {
+        Unlisting::Nothing(Reason::NotListed)
+    }
+}
+
+impl fmt::Display for Unlisting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
+        match self {
+            Self::Nothing(_) => write!(f, "nothing ({reason})"),
+            Self::Remove(_) => write!(f, "remove it from the list ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone { account } => write!(f, "the token of ServiceAccount {account} is gone"),
+            Self::NoAccount => f.write_str("its ServiceAccount is gone too"),
+            Self::NotListed => f.write_str("its ServiceAccount does not list it"),
+            Self::Listed => f.write_str("its ServiceAccount lists it"),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The fate of a token's Secret, and of its name in its account's list: upstream's cases, and properties.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use serviceaccount_token_operator::objects::{ACCOUNT_UID, AccountName, Listing, Token};
+use serviceaccount_token_operator::observe::{Observed, ObservedReference};
+use serviceaccount_token_operator::plan::reference::{Unlisting, plan_unlisting};
+use serviceaccount_token_operator::plan::{Lacks, Plan, plan, plan_live_read};
+use shared::api::intern::Text;
+use shared::api::object::{Key, ResourceVersion};
+use shared::runtime::control::Preconditions;
+use shared::testing::{ObjectBuilder, object, uid};
+
+const NAME: &str = "token-secret-1";
+const CA: &str = "CA Data";
+
+/// A Secret of the account `default` with this data, whose values are written in plain text here.
+fn token(data: &[(&str, &str)]) -> ObjectBuilder {
+    let secret = object("v1", "Secret", NAME).set(&["type"], "kubernetes.io/service-account-token");
+    let secret = secret.annotation("kubernetes.io/service-account.name", "default");
+    let secret = secret.annotation(ACCOUNT_UID, &uid("default").to_string());
+    data.iter().fold(secret, |secret, &(key, value)| secret.set(&["data", key], STANDARD.encode(value)))
+}
+
+/// Upstream: `serviceAccountTokenSecret`.
+fn whole() -> ObjectBuilder {
+    token(&[("token", "ABC"), ("ca.crt", CA), ("namespace", "default")])
+}
+
+fn ca() -> Text {
+    Text::new(&STANDARD.encode(CA))
+}
+
+/// While its account is there.
+fn observed(token: &ObjectBuilder) -> Observed {
+    Observed { token: token.build(), account: Some(uid("default")), ca: Some(ca()) }
+}
+
+#[track_caller]
+fn check(observed: &Observed, expected: &str) {
+    assert_eq!(plan(observed).to_string(), expected);
+}
+
+/// Upstream: `TestTokenCreation`, each case for a Secret that was added and for one that was updated.
+#[test]
+fn a_secret_gets_what_it_lacks() {
+    // "added secret with serviceaccount", "updated secret with serviceaccount"
+    check(&observed(&whole()), "keep (it has all that it needs)");
+    // "… token secret without token data"
+    check(&observed(&token(&[("ca.crt", CA), ("namespace", "default")])), "fill in (no token)");
+    // "… token secret without ca data"
+    check(&observed(&token(&[("token", "ABC"), ("namespace", "default")])), "fill in (not this ca.crt)");
+    // "… token secret with mismatched ca data"
+    let other = token(&[("token", "ABC"), ("ca.crt", "mismatched"), ("namespace", "default")]);
+    check(&observed(&other), "fill in (not this ca.crt)");
+    // "… token secret without namespace data"
+    check(&observed(&token(&[("token", "ABC"), ("ca.crt", CA)])), "fill in (no namespace)");
+    // "… token secret with custom namespace data"
+    let custom = token(&[("token", "ABC"), ("ca.crt", CA), ("namespace", "custom")]);
+    check(&observed(&custom), "keep (it has all that it needs)");
+    for nothing in [json!({}), Value::Null, json!({ "token": "", "namespace": null, "ca.crt": null })] {
+        let empty = whole().set(&["data"], nothing);
+        check(&observed(&empty), "fill in (no token, no namespace, not this ca.crt)");
+    }
+}
+
+/// Upstream: `secretUpdateNeeded`.
+#[test]
+fn without_a_ca_none_is_missed() {
+    let without = |token: &ObjectBuilder| Observed { ca: None, ..observed(token) };
+    check(&without(&token(&[])), "fill in (no token, no namespace)");
+    check(&without(&token(&[("token", "ABC"), ("namespace", "default")])), "keep (it has all that it needs)");
+    check(&without(&whole()), "keep (it has all that it needs)");
+}
+
+/// Upstream: `TestTokenCreation`.
+#[test]
+fn without_its_account_a_secret_goes_once_the_account_was_looked_for() {
+    // "added secret without serviceaccount", "updated secret without serviceaccount", and "deleted serviceaccount with
+    // token secrets", where upstream does not look.
+    let lonely = Observed { account: None, ..observed(&whole()) };
+    let asked = plan_live_read(&lonely).map(|live_read| live_read.to_string());
+    assert_eq!(asked.as_deref(), Some("read its ServiceAccount (ServiceAccount default was not seen)"));
+    let Plan::Delete { reason, preconditions } = plan(&lonely) else { unreachable!("it has no account") };
+    assert_eq!(reason.to_string(), "ServiceAccount default is not there");
+    let this = Preconditions { uid: uid(NAME), resource_version: Some(ResourceVersion(1)) };
+    assert_eq!(preconditions, this);
+    assert_eq!(plan_live_read(&observed(&token(&[]))), None);
+}
+
+#[test]
+fn what_cannot_be_filled_in_or_need_not_go_is_left_alone() {
+    let lacking = token(&[]);
+    check(&observed(&lacking.clone().terminating()), "keep (being deleted)");
+    let immutable = observed(&lacking.set(&["immutable"], true));
+    check(&immutable, "keep (no token, no namespace, not this ca.crt, but it is immutable)");
+    check(&Observed { account: None, ..immutable }, "delete (ServiceAccount default is not there)");
+    let nameless = object("v1", "Secret", NAME).set(&["type"], "kubernetes.io/service-account-token");
+    let nameless = Observed { account: None, ..observed(&nameless) };
+    check(&nameless, "keep (it names no ServiceAccount)");
+    assert_eq!(plan_live_read(&nameless), None);
+}
+
+#[test]
+fn nothing_that_is_kept_of_a_secret_is_secret() {
+    let secret = token(&[("token", "a token that nobody may see"), ("password", "neither this"), ("ca.crt", CA)]);
+    let kept = format!("{:?} {:?}", observed(&secret), plan(&observed(&secret)));
+    for hidden in ["a token that nobody may see", "neither this"] {
+        assert!(!kept.contains(&STANDARD.encode(hidden)) && !kept.contains(hidden), "{kept}");
+    }
+}
+
+#[test]
+fn a_thousand_secrets_share_one_ca() {
+    let (one, other): (Arc<Token>, Arc<Token>) = (whole().build(), whole().namespace("b").build());
+    let (one, other) = (one.ca.clone().unwrap(), other.ca.clone().unwrap());
+    assert!(std::ptr::eq(one.as_str(), other.as_str()));
+}
+
+#[test]
+fn an_account_is_meant_by_its_name_and_by_its_uid_if_that_is_said() {
+    let means = |said: &str| AccountName { name: Text::new("default"), uid: Text::new(said) }.means(uid("default"));
+    assert!(means("") && means(&uid("default").to_string()));
+    assert!(!means(&uid("another").to_string()) && !means("12345"));
+}
+
+/// A token that is gone, of an account that lists these Secrets; none if the account is gone too.
+fn gone(account_uid: &str, listed: Option<&[&str]>) -> String {
+    let references = |names: &[&str]| names.iter().map(|name| json!({ "name": name })).collect::<Vec<Value>>();
+    let account = |names: &[&str]| object("v1", "ServiceAccount", "default").set(&["secrets"], references(names));
+    let listing: Option<Arc<Listing>> = listed.map(|names| account(names).build());
+    let observed = ObservedReference {
+        secret: Key::new("default", NAME),
+        account: AccountName { name: Text::new("default"), uid: Text::new(account_uid) },
+        listing: listing.map(|listing| Listing::clone(&listing)),
+    };
+    let unlisting = plan_unlisting(&observed);
+    let removes = matches!(unlisting, Unlisting::Remove(of) if of == uid("default"));
+    assert_eq!(removes, unlisting.to_string().starts_with("remove"));
+    unlisting.to_string()
+}
+
+/// Upstream: `TestTokenCreation`.
+#[test]
+fn a_secret_that_is_gone_leaves_its_accounts_list() {
+    // "deleted secret without serviceaccount"
+    assert_eq!(gone("", None), "nothing (its ServiceAccount is gone too)");
+    // "deleted secret with serviceaccount with reference"
+    let removed = "remove it from the list (its ServiceAccount lists it)";
+    assert_eq!(gone("", Some(&["other", NAME])), removed);
+    assert_eq!(gone(&uid("default").to_string(), Some(&[NAME])), removed);
+    // "deleted secret with serviceaccount without reference"
+    assert_eq!(gone("", Some(&["other"])), "nothing (its ServiceAccount does not list it)");
+    assert_eq!(gone("", Some(&[])), "nothing (its ServiceAccount does not list it)");
+    // Another account of this name lists what is its own.
+    assert_eq!(gone(&uid("former").to_string(), Some(&[NAME])), "nothing (its ServiceAccount is gone too)");
+}
+
+fn any_secret() -> impl Strategy<Value = ObjectBuilder> {
+    let text = || prop_oneof![Just(CA.to_owned()), Just(String::new()), "[a-z]{1,3}"];
+    let key = prop_oneof![Just("token"), Just("namespace"), Just("ca.crt"), Just("other")];
+    let data = proptest::collection::vec((key, text()), 0..5);
+    (data, any::<bool>(), any::<bool>()).prop_map(|(data, is_immutable, is_going)| {
+        let data: Vec<(&str, &str)> = data.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let secret = token(&data).set(&["immutable"], is_immutable);
+        if is_going { secret.terminating() } else { secret }
+    })
+}
+
+proptest! {
+    #[test]
+    fn after_filling_in_there_is_nothing_left_to_plan(secret in any_secret(), has_ca in any::<bool>()) {
+        let seen = Observed { ca: has_ca.then(ca), ..observed(&secret) };
+        if let Plan::Fill { lacks: Lacks { token, namespace, ca }, account, preconditions } = plan(&seen) {
+            prop_assert!(token || namespace || ca);
+            prop_assert_eq!((account, preconditions.uid), (uid("default"), uid(NAME)));
+            prop_assert!(has_ca || !ca);
+            let values = [(token, "token", "ABC"), (namespace, "namespace", "default"), (ca, "ca.crt", CA)];
+            let filled = values.into_iter().filter(|(lacks, _, _)| *lacks);
+            let fill = |secret: ObjectBuilder, key, value| secret.set(&["data", key], STANDARD.encode::<&str>(value));
+            let filled = filled.fold(secret, |secret, (_, key, value)| fill(secret, key, value));
+            let again = Observed { ca: seen.ca.clone(), ..observed(&filled) };
+            prop_assert_eq!(plan(&again).to_string(), "keep (it has all that it needs)");
+        }
+    }
+
+    #[test]
+    fn a_secret_whose_account_is_there_never_goes(secret in any_secret()) {
+        let goes = matches!(plan(&observed(&secret)), Plan::Delete { .. });
+        prop_assert!(!goes);
+    }
+}

@@ -1,0 +1,312 @@
+//! The view of a StatefulSet, and the exact texts that this operator writes.
+//!
+//! Reading order: [`StatefulSet`] → [`StatefulSetSpec`] → [`pod`] and [`claim`] (its pods and their claims). The
+//! templates of pods and claims are kept as the JSON they came in.
+//! Left out: conditions, of which this controller has none and removes those of others.
+
+pub mod claim;
+pub mod pod;
+pub mod revision;
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use shared::api::int_or_percent::IntOrPercent;
+use shared::api::intern::Text;
+use shared::api::labels::Labels;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::Resource;
+use shared::api::selector::{InvalidSelector, LabelSelector, Selector};
+use shared::api::template::PodTemplate;
+use shared::controllers::revisions::Annotations;
+pub use shared::controllers::revisions::REVISION_LABEL;
+
+/// `apps/v1` `StatefulSet`.
+pub const STATEFUL_SETS: Resource = Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets");
+/// `v1` `PersistentVolumeClaim`.
+pub const PERSISTENT_VOLUME_CLAIMS: Resource =
+    Resource::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+/// The label of a pod with its own name.
+pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
+/// The label of a pod with its ordinal.
+pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
+/// The annotation by which a StatefulSet asks that pods which keep it stuck are replaced. It is this operator's own:
+/// upstream leaves such pods to people.
+pub const REPLACE_STUCK_PODS: &str = "statefulset.operators.local/replace-stuck-pods";
+
+/// The view of a StatefulSet.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StatefulSet {
+    /// Its metadata, with all annotations: its revisions get them.
+    pub metadata: Meta<Annotations>,
+    /// The pods and volumes that are asked for.
+    pub spec: StatefulSetSpec,
+    /// The last written status.
+    #[serde(default)]
+    pub status: StatefulSetStatus,
+}
+
+shared::view!(StatefulSet, STATEFUL_SETS, Annotations);
+
+impl StatefulSet {
+    /// Whether it asks that pods which keep it stuck are replaced; any other value than `true` does not.
+    pub fn replaces_stuck_pods(&self) -> bool {
+        self.metadata.annotations.get(REPLACE_STUCK_PODS).as_deref() == Some("true")
+    }
+}
+
+/// `spec` of a StatefulSet.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "RawSpec")]
+pub struct StatefulSetSpec {
+    /// The number of pods.
+    pub replicas: i32,
+    /// The ordinal of the first one.
+    pub start: i32,
+    /// The selector of its pods. None selects nothing.
+    pub selector: Result<Selector, InvalidSelector>,
+    /// The labels that the selector asks for, which its claims get.
+    pub match_labels: Labels,
+    /// The pod template.
+    pub template: PodTemplate,
+    /// A claim of each of these is made for each pod.
+    pub volume_claim_templates: Box<[ClaimTemplate]>,
+    /// The subdomain of its pods; `""` for none.
+    pub service_name: Text,
+    /// Whether pods wait for each other.
+    pub pod_management_policy: PodManagementPolicy,
+    /// How pods of an earlier template are replaced.
+    pub update_strategy: UpdateStrategy,
+    /// How many revisions are kept that nobody uses; below 0 all.
+    pub revision_history_limit: i32,
+    /// How long a pod must have been ready to count as available.
+    pub min_ready_seconds: i32,
+    /// The life of claims that nobody uses any more.
+    pub claim_retention: ClaimRetention,
+}
+
+impl StatefulSetSpec {
+    /// The ordinals of the pods that are asked for.
+    ///
+    /// Upstream: `getStartOrdinal` and `getEndOrdinal`, `pkg/controller/statefulset/stateful_set_utils.go`.
+    pub fn ordinals(&self) -> std::ops::Range<i64> {
+        let start = i64::from(self.start);
+        start..start + i64::from(self.replicas.max(0))
+    }
+
+    /// The first ordinal whose pod is of the update revision, by the partition.
+    pub fn partition_start(&self) -> i64 {
+        let partition = self.update_strategy.rolling_update.as_ref().map_or(0, |rolling| rolling.partition);
+        i64::from(self.start) + i64::from(partition)
+    }
+
+    /// Whether it has a claim template of this name.
+    pub fn has_claim_template(&self, name: &str) -> bool {
+        self.volume_claim_templates.iter().any(|template| *template.name == *name)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawSpec {
+    replicas: Option<i32>,
+    selector: Option<LabelSelector>,
+    #[serde(default)]
+    template: PodTemplate,
+    #[serde(default, deserialize_with = "null_as_default")]
+    volume_claim_templates: Box<[ClaimTemplate]>,
+    #[serde(default)]
+    service_name: Text,
+    #[serde(default)]
+    pod_management_policy: PodManagementPolicy,
+    #[serde(default)]
+    update_strategy: UpdateStrategy,
+    revision_history_limit: Option<i32>,
+    #[serde(default)]
+    min_ready_seconds: i32,
+    persistent_volume_claim_retention_policy: Option<ClaimRetention>,
+    ordinals: Option<RawOrdinals>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawOrdinals {
+    start: i32,
+}
+
+impl From<RawSpec> for StatefulSetSpec {
+    fn from(raw: RawSpec) -> Self {
+        let RawSpec {
+            replicas,
+            selector,
+            template,
+            volume_claim_templates,
+            service_name,
+            pod_management_policy,
+            update_strategy,
+            revision_history_limit,
+            min_ready_seconds,
+            persistent_volume_claim_retention_policy,
+            ordinals,
+        } = raw;
+        Self {
+            // The apiserver's defaults.
+            replicas: replicas.unwrap_or(1),
+            revision_history_limit: revision_history_limit.unwrap_or(10),
+            start: ordinals.unwrap_or_default().start,
+            match_labels: selector.as_ref().map(|selector| selector.match_labels.clone()).unwrap_or_default(),
+            selector: selector.as_ref().map_or(Ok(Selector::nothing()), Selector::parse),
+            template,
+            volume_claim_templates,
+            service_name,
+            pod_management_policy,
+            update_strategy,
+            min_ready_seconds,
+            claim_retention: persistent_volume_claim_retention_policy.unwrap_or_default(),
+        }
+    }
+}
+
+/// One of `spec.volumeClaimTemplates`.
+#[derive(Clone)]
+pub struct ClaimTemplate {
+    /// Its name, which is that of the volume too.
+    pub name: Text,
+    json: Box<RawValue>,
+}
+
+impl ClaimTemplate {
+    /// All of it.
+    pub fn json(&self) -> &RawValue {
+        &self.json
+    }
+}
+
+impl fmt::Debug for ClaimTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.json.get())
+    }
+}
+
+impl<'de> Deserialize<'de> for ClaimTemplate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Outline {
+            metadata: Named,
+        }
+        #[derive(Deserialize)]
+        struct Named {
+            name: Text,
+        }
+        let json: Box<RawValue> = Deserialize::deserialize(deserializer)?;
+        let outline: Outline = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self { name: outline.metadata.name, json })
+    }
+}
+
+/// `spec.podManagementPolicy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum PodManagementPolicy {
+    /// All pods are created and deleted at once.
+    Parallel,
+    /// One after the other: each waits for those before it. Unknown policies count as this one, as upstream.
+    #[default]
+    #[serde(other)]
+    OrderedReady,
+}
+
+impl PodManagementPolicy {
+    /// As metrics show it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Parallel => "Parallel",
+            Self::OrderedReady => "OrderedReady",
+        }
+    }
+}
+
+/// `spec.updateStrategy`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UpdateStrategy {
+    /// Whether pods are replaced at all.
+    #[serde(rename = "type")]
+    pub type_: UpdateType,
+    /// How, if anything is said about it. The apiserver's defaults say something for every rolling update.
+    pub rolling_update: Option<RollingUpdate>,
+}
+
+/// `spec.updateStrategy.type`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum UpdateType {
+    /// A pod is replaced when somebody has deleted it.
+    OnDelete,
+    /// Pods are replaced one after the other. Unknown types count as this one, as upstream.
+    #[default]
+    #[serde(other)]
+    RollingUpdate,
+}
+
+/// `spec.updateStrategy.rollingUpdate`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RollingUpdate {
+    /// So many of the first pods keep the current revision.
+    #[serde(deserialize_with = "null_as_default")]
+    pub partition: i32,
+    /// How many pods may be unavailable at a time.
+    pub max_unavailable: Option<IntOrPercent>,
+}
+
+/// `spec.persistentVolumeClaimRetentionPolicy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClaimRetention {
+    /// The fate of its claims when the StatefulSet is deleted.
+    pub when_deleted: Retention,
+    /// The fate of a pod's claims when that pod is one too many.
+    pub when_scaled: Retention,
+}
+
+impl ClaimRetention {
+    /// Whether no claim is ever deleted.
+    pub fn retains_all(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// The fate of a claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum Retention {
+    /// It goes.
+    Delete,
+    /// It stays. Unknown policies count as this one, as upstream.
+    #[default]
+    #[serde(other)]
+    Retain,
+}
+
+/// `status` of a StatefulSet, but for conditions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StatefulSetStatus {
+    /// The generation that the counts are about.
+    pub observed_generation: i64,
+    /// How many pods there are.
+    pub replicas: i32,
+    /// How many of them run and are ready.
+    pub ready_replicas: i32,
+    /// How many of them have been ready for `minReadySeconds`.
+    pub available_replicas: i32,
+    /// How many are of the current revision, and not being deleted.
+    pub current_replicas: i32,
+    /// How many are of the update revision, and not being deleted.
+    pub updated_replicas: i32,
+    /// The revision of pods that are not updated yet.
+    pub current_revision: Text,
+    /// The revision of the template of now.
+    pub update_revision: Text,
+    /// How often the name of a new revision was taken.
+    pub collision_count: Option<i32>,
+}

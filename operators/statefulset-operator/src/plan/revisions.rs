@@ -1,0 +1,204 @@
+//! The revision of the template of now, and the end of old ones: the second stage of a sync and the last one.
+//!
+//! Left out: the order of a history and the bytes of a revision, which are [`shared::controllers::revisions`]'.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use shared::api::intern::Text;
+use shared::api::list::list;
+use shared::controllers::revisions::data::{Data, Numbers, Unreadable};
+use shared::controllers::revisions::history::{Place, beyond_limit, find, next_number};
+use shared::controllers::revisions::{ControllerRevision, NewRevision};
+use shared::runtime::decisions::{self, Reasoned};
+
+use crate::observe::Observed;
+
+/// The revisions of the pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revisions {
+    /// The revision of pods that are not updated yet.
+    pub current: Text,
+    /// The revision of the template of now.
+    pub update: Text,
+    /// How often the name of a new revision was taken.
+    pub collision_count: i32,
+}
+
+/// The decision about the revision of the template of now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RevisionPlan {
+    /// The write that it needs.
+    pub update: Update,
+    /// Why.
+    pub reason: RevisionReason,
+}
+
+/// The revision of the template of now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Update {
+    /// The last one of the history.
+    Keep(Text),
+    /// An earlier one, which becomes the last one.
+    Renumber {
+        /// It.
+        revision: Arc<ControllerRevision>,
+        /// Its new place.
+        to: i64,
+    },
+    /// One that is not there yet.
+    Create(Box<NewRevision>),
+}
+
+/// Why a revision is written, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RevisionReason {
+    /// The last revision has the template.
+    Unchanged,
+    /// The last revision has the template as another release wrote it.
+    UnchangedButForItsBytes,
+    /// An earlier revision has the template.
+    RolledBack,
+    /// No revision has the template.
+    NewTemplate,
+}
+
+/// Decides which revision the template of now has.
+///
+/// Upstream: `getStatefulSetRevisions`, `pkg/controller/statefulset/stateful_set_control.go`.
+pub fn plan_revisions(observed: &Observed) -> Result<RevisionPlan, Unreadable> {
+    let (set, history) = (&*observed.set, &observed.revisions);
+    let data = Data::of(&set.spec.template, Numbers::Floats)?;
+    let next = next_number(history);
+    let (update, reason) = match find(history, data.fingerprint()) {
+        Place::Last(last) => (Update::Keep(name(&last)), RevisionReason::Unchanged),
+        Place::LastInOtherBytes(last) => (Update::Keep(name(&last)), RevisionReason::UnchangedButForItsBytes),
+        Place::Earlier(revision) => (Update::Renumber { revision, to: next }, RevisionReason::RolledBack),
+        Place::None => {
+            let labels = set.spec.template.labels();
+            let new = NewRevision::new(set.metadata.name(), &labels, data, next, collision_count(observed));
+            (Update::Create(Box::new(new)), RevisionReason::NewTemplate)
+        }
+    };
+    Ok(RevisionPlan { update, reason })
+}
+
+fn name(revision: &ControllerRevision) -> Text {
+    Text::new(revision.metadata.name())
+}
+
+/// The collisions so far.
+pub fn collision_count(observed: &Observed) -> i32 {
+    observed.set.status.collision_count.unwrap_or(0)
+}
+
+/// The revisions of the pods, once the template of now has this one. Without a current one, it is that too.
+pub fn revisions_with(observed: &Observed, update: Text, collision_count: i32) -> Revisions {
+    let current = &observed.set.status.current_revision;
+    let is_known = observed.revisions.iter().any(|revision| *revision.metadata.name() == **current);
+    let current = if is_known { current.clone() } else { update.clone() };
+    Revisions { current, update, collision_count }
+}
+
+impl RevisionPlan {
+    /// The revisions of the pods, where nothing needs to be written for them.
+    pub fn settled(&self, observed: &Observed) -> Option<Revisions> {
+        match &self.update {
+            Update::Keep(name) => Some(revisions_with(observed, name.clone(), collision_count(observed))),
+            Update::Renumber { revision: _, to: _ } | Update::Create(_) => None,
+        }
+    }
+}
+
+impl Reasoned for RevisionPlan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+impl decisions::Reason for RevisionReason {}
+
+/// `create revision web-7cd77cbbd9 as number 3 (the template is new)`.
+impl fmt::Display for RevisionPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { update, reason } = self;
+        match update {
+            Update::Keep(name) => write!(f, "keep revision {name}"),
+            Update::Renumber { revision, to } => {
+                write!(f, "number revision {} {}→{to}", revision.metadata.name(), revision.revision)
+            }
+            Update::Create(new) => write!(f, "create revision {} as number {}", new.name, new.revision),
+        }?;
+        write!(f, " ({reason})")
+    }
+}
+
+impl fmt::Display for RevisionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unchanged => "the template is unchanged",
+            Self::UnchangedButForItsBytes => "the template is unchanged but for its bytes",
+            Self::RolledBack => "the template is an earlier one",
+            Self::NewTemplate => "the template is new",
+        })
+    }
+}
+
+/// The revisions that go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Truncation {
+    /// They, oldest first.
+    pub delete: Vec<Arc<ControllerRevision>>,
+    /// Why.
+    pub reason: TruncationReason,
+}
+
+/// Why revisions go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum TruncationReason {
+    /// No pod is of them, and more of such are not kept.
+    HistoryLimit {
+        /// How many are kept.
+        limit: i32,
+    },
+}
+
+/// Decides which revisions go. Those of the status and those of any pod stay.
+///
+/// Upstream: `truncateHistory`, `stateful_set_control.go`.
+pub fn plan_truncation(observed: &Observed, revisions: &Revisions) -> Truncation {
+    let Revisions { current, update, collision_count: _ } = revisions;
+    let limit = observed.set.spec.revision_history_limit;
+    let is_in_use = |revision: &ControllerRevision| {
+        let name = revision.metadata.name();
+        **current == *name || **update == *name || observed.pods.iter().any(|pod| pod.revision() == name)
+    };
+    let delete = beyond_limit(&observed.revisions, limit, is_in_use);
+    Truncation { delete, reason: TruncationReason::HistoryLimit { limit } }
+}
+
+impl Reasoned for Truncation {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+impl decisions::Reason for TruncationReason {}
+
+impl fmt::Display for Truncation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { delete, reason } = self;
+        let names = list(delete, |revision| revision.metadata.name().to_owned());
+        write!(f, "delete revisions {names} ({reason})")
+    }
+}
+
+impl fmt::Display for TruncationReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::HistoryLimit { limit } = self;
+        write!(f, "beyond the history limit of {limit}")
+    }
+}

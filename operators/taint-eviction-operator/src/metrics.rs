@@ -1,0 +1,65 @@
+//! Upstream's own metrics of this controller, under upstream's names.
+//!
+//! Left out: the metrics of every operator (queues, requests, leadership), which are in [`shared::runtime::metrics`].
+
+use jiff::Timestamp;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use shared::runtime::metrics::Metrics;
+
+const DELETIONS: &str = "taint_eviction_controller_pod_deletions";
+const DELETIONS_HELP: &str = "Total number of Pods deleted by TaintEvictionController since its start.";
+const DELAY: &str = "taint_eviction_controller_pod_deletion_duration_seconds";
+const DELAY_HELP: &str = "Latency, in seconds, between the time when a taint effect has been activated for the Pod \
+                          and its deletion via TaintEvictionController.";
+/// 5 ms to 4 minutes.
+const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
+
+/// How many pods were deleted, and how long after that was due.
+///
+/// Upstream: `PodDeletionsTotal` and `PodDeletionsLatency`, `pkg/controller/tainteviction/metrics/metrics.go`.
+#[derive(Clone)]
+pub struct DeletionMetrics {
+    deletions: Counter,
+    delay: Histogram,
+}
+
+impl DeletionMetrics {
+    /// Registers them with the process's metrics.
+    pub fn register(metrics: &Metrics) -> Self {
+        let (deletions, delay) = (Counter::default(), Histogram::new(BUCKETS));
+        metrics.register(DELETIONS, DELETIONS_HELP, deletions.clone());
+        metrics.register(DELAY, DELAY_HELP, delay.clone());
+        Self { deletions, delay }
+    }
+
+    /// Counts a pod that is deleted now.
+    pub fn observe(&self, due: Timestamp, now: Timestamp) {
+        self.deletions.inc();
+        self.delay.observe(now.duration_since(due).as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::testing::{NOW, ago};
+
+    use super::*;
+
+    #[test]
+    fn names_and_buckets_are_upstreams() {
+        let registry = Metrics::new("taint-eviction-operator");
+        let metrics = DeletionMetrics::register(&registry);
+        metrics.observe(ago(2), NOW);
+        let text = registry.to_text();
+        for line in [
+            "taint_eviction_controller_pod_deletions_total 1\n",
+            "taint_eviction_controller_pod_deletion_duration_seconds_sum 2.0\n",
+            "taint_eviction_controller_pod_deletion_duration_seconds_bucket{le=\"1.0\"} 0\n",
+            "taint_eviction_controller_pod_deletion_duration_seconds_bucket{le=\"2.5\"} 1\n",
+            "taint_eviction_controller_pod_deletion_duration_seconds_bucket{le=\"240.0\"} 1\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+    }
+}

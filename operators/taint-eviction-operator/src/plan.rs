@@ -1,0 +1,267 @@
+//! Whether and when a pod has to leave its node: a value made from the pod, its node and its pending deletion, and
+//! nothing else.
+//!
+//! A pending deletion keeps its time until the pod may stay or has to go at once: upstream never moves a timer that
+//! runs. Left out: doubts about a taint, such as that too many nodes have it.
+//!
+//! Upstream: `pkg/controller/tainteviction/taint_eviction.go`.
+
+mod reasons;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use shared::api::intern::Text;
+use shared::api::list::list;
+use shared::api::object::Key;
+use shared::api::time::Time;
+use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::flags::GoDuration;
+
+use crate::objects::{Disruption, Node, Pod, Taint};
+use crate::observe::{Observed, ObservedNode, Pending};
+pub use reasons::{NodeReason, Reason};
+
+/// The decision about a pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The pending deletion is dropped, and people are told.
+    pub cancel: bool,
+    /// The next step.
+    pub step: Step,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The next step for a pod.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// It stays.
+    Keep,
+    /// It is deleted after a while that begins now.
+    Start {
+        /// The new pending deletion.
+        pending: Pending,
+        /// The pod's node.
+        node: Text,
+        /// How long it may stay.
+        left: Duration,
+    },
+    /// Its pending deletion is not due yet.
+    Wait {
+        /// How long it may still stay.
+        left: Duration,
+    },
+    /// It is deleted now.
+    Evict(Eviction),
+}
+
+/// A deletion that is due.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eviction {
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// Since when it is due.
+    pub due: Timestamp,
+    /// People are told: it is the first try.
+    pub announce: bool,
+    /// The pod is deleted; a pod that is being deleted already is only marked.
+    pub delete: bool,
+}
+
+/// The decision about a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePlan {
+    /// Its pods that have to be synced: their plans have changed.
+    pub sync: Vec<Key>,
+    /// Why.
+    pub reason: NodeReason,
+}
+
+/// The effect of a node's taints on a pod.
+enum Verdict {
+    /// It may stay.
+    Stays(Reason),
+    /// It has to go at once.
+    Goes(Reason),
+    /// It may stay for so many seconds, because it tolerates this taint no longer.
+    GoesAfter(i64, Text),
+    /// The node is not known, so a pending deletion stays.
+    AsBefore(Reason),
+}
+
+/// Decides about one pod.
+///
+/// Upstream: `handlePodUpdate` and `processPodOnNode`.
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let Observed { key: _, pod, node, pending } = observed;
+    let is_waited_for = pending.is_some_and(|pending| !pending.is_announced);
+    let Some(pod) = pod else {
+        // A deletion that was announced has happened.
+        return Plan { cancel: is_waited_for, step: Step::Keep, reason: Reason::Gone };
+    };
+    // A former pod of this name may have left a pending deletion.
+    let own = pending.filter(|pending| pending.uid == pod.metadata.uid);
+    let is_formers = is_waited_for && own.is_none();
+    let (cancel, step, reason) = match (verdict(pod, node.as_deref()), own) {
+        (Verdict::Stays(Reason::BeingDeleted), _) => (is_formers, Step::Keep, Reason::BeingDeleted),
+        (Verdict::Stays(reason), _) => (is_formers || own.is_some(), Step::Keep, reason),
+        (Verdict::Goes(reason), Some(pending)) if pending.is_announced => {
+            (false, evict(pod, Some(pending), pending.due), reason)
+        }
+        (Verdict::Goes(reason), _) => (is_waited_for, evict(pod, None, now), reason),
+        (Verdict::GoesAfter(_, taint), Some(pending)) => {
+            (false, go_on(pod, pending, now), Reason::tolerates(taint, pending.due, now))
+        }
+        (Verdict::GoesAfter(seconds, taint), None) => {
+            let due = now.checked_add(SignedDuration::from_secs(seconds.max(0))).unwrap_or(Timestamp::MAX);
+            (is_formers, start(pod, due, now), Reason::tolerates(taint, due, now))
+        }
+        (Verdict::AsBefore(reason), Some(pending)) => (false, go_on(pod, pending, now), reason),
+        (Verdict::AsBefore(reason), None) => (is_formers, Step::Keep, reason),
+    };
+    Plan { cancel, step, reason }
+}
+
+/// The effect of its node's taints on a pod.
+///
+/// Upstream: `GetMatchingTolerations`, `pkg/apis/core/v1/helper/helpers.go`, and `getMinTolerationTime`: of each taint
+/// the first toleration counts, and of these the shortest.
+fn verdict(pod: &Pod, node: Option<&Node>) -> Verdict {
+    if pod.metadata.is_being_deleted() && pod.disruption == Disruption::ByTaint {
+        return Verdict::Stays(Reason::BeingDeleted);
+    }
+    let Some(node) = node else {
+        return Verdict::AsBefore(if pod.node.is_empty() { Reason::Unbound } else { Reason::NodeGone });
+    };
+    if !node.ends_pods() {
+        return Verdict::Stays(Reason::NotTainted);
+    }
+    let mut shortest: Option<(i64, &Taint)> = None;
+    for taint in &node.taints {
+        let Some(toleration) = pod.tolerations.iter().find(|toleration| toleration.tolerates(taint)) else {
+            return Verdict::Goes(Reason::NotTolerated { taint: name(taint) });
+        };
+        let Some(seconds) = toleration.seconds else { continue };
+        if shortest.is_none_or(|(least, _)| seconds < least) {
+            shortest = Some((seconds, taint));
+        }
+    }
+    match shortest {
+        Some((seconds, taint)) => Verdict::GoesAfter(seconds, name(taint)),
+        None => Verdict::Stays(Reason::ToleratesForEver { taints: node.taints.len() }),
+    }
+}
+
+fn name(taint: &Taint) -> Text {
+    Text::new(&taint.to_string())
+}
+
+/// The time until then; none if it is over.
+fn left(due: Timestamp, now: Timestamp) -> Option<Duration> {
+    Duration::try_from(now.duration_until(due)).ok().filter(|left| !left.is_zero())
+}
+
+fn start(pod: &Arc<Pod>, due: Timestamp, now: Timestamp) -> Step {
+    left(due, now).map_or_else(
+        || evict(pod, None, due),
+        |left| Step::Start {
+            pending: Pending { uid: pod.metadata.uid, due, is_announced: false },
+            node: pod.node.clone(),
+            left,
+        },
+    )
+}
+
+fn go_on(pod: &Arc<Pod>, pending: Pending, now: Timestamp) -> Step {
+    left(pending.due, now).map_or_else(|| evict(pod, Some(pending), pending.due), |left| Step::Wait { left })
+}
+
+fn evict(pod: &Arc<Pod>, pending: Option<Pending>, due: Timestamp) -> Step {
+    Step::Evict(Eviction {
+        pod: Arc::clone(pod),
+        due,
+        announce: pending.is_none_or(|pending| !pending.is_announced),
+        delete: !pod.metadata.is_being_deleted(),
+    })
+}
+
+/// Decides which pods of a node have to be synced.
+///
+/// Upstream: `handleNodeUpdate`.
+pub fn plan_node(observed: &ObservedNode, now: Timestamp) -> NodePlan {
+    let ObservedNode { node, pods } = observed;
+    let news = pods.iter().filter(|pod| plan(pod, now).is_news());
+    let (taints, pods): (Vec<Text>, usize) = (node.taints.iter().map(name).collect(), pods.len());
+    let reason = if node.ends_pods() { NodeReason::Tainted { taints, pods } } else { NodeReason::NotTainted { pods } };
+    NodePlan { sync: news.map(|pod| pod.key.clone()).collect(), reason }
+}
+
+impl Plan {
+    /// Whether it changes anything.
+    pub fn is_news(&self) -> bool {
+        let Self { cancel, step, reason: _ } = self;
+        *cancel
+            || match step {
+                Step::Keep | Step::Wait { left: _ } => false,
+                Step::Start { .. } | Step::Evict(_) => true,
+            }
+    }
+}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+impl Reasoned for NodePlan {
+    fn reason(&self) -> impl decisions::Reason {
+        &self.reason
+    }
+}
+
+impl Reason {
+    fn tolerates(taint: Text, due: Timestamp, now: Timestamp) -> Self {
+        let until = Time::of(due);
+        if left(due, now).is_some() { Self::Tolerates { taint, until } } else { Self::Tolerated { taint, until } }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cancel, step, reason } = self;
+        if *cancel {
+            f.write_str("cancel, ")?;
+        }
+        write!(f, "{step} ({reason})")
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keep => f.write_str("keep"),
+            Self::Start { pending: _, node: _, left } => write!(f, "start to wait {}", GoDuration(*left)),
+            Self::Wait { left } => write!(f, "wait {}", GoDuration(*left)),
+            Self::Evict(Eviction { pod: _, due: _, announce, delete }) => {
+                let what = if *delete { "evict" } else { "mark" };
+                let again = if *announce { "" } else { " again" };
+                write!(f, "{what}{again}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for NodePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sync, reason } = self;
+        if sync.is_empty() {
+            write!(f, "nothing ({reason})")
+        } else {
+            write!(f, "sync {} ({reason})", list(sync, Key::to_string))
+        }
+    }
+}

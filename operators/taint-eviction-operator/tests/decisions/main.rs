@@ -1,0 +1,7 @@
+//! Which pods go, when, and how they are marked: upstream's tables, and rules for all pods and nodes.
+
+mod fixtures;
+mod plan;
+mod properties;
+mod status;
+mod taints;

@@ -1,0 +1,40 @@
+//! The view of a bootstrap token: when it expires.
+//!
+//! Left out: the token itself, which is never in memory beyond the reading of a line, and what it may be used for.
+//! Whatever its name, a Secret of this type is deleted when its time is over.
+
+use serde::Deserialize;
+use shared::api::bootstrap_token::Expiration;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::SECRETS;
+
+/// A Secret that is a bootstrap token.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawSecret")]
+pub struct BootstrapToken {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Until when it is good.
+    pub expiration: Expiration,
+}
+
+shared::view!(BootstrapToken, SECRETS);
+
+#[derive(Deserialize)]
+struct RawSecret {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    data: RawData,
+}
+
+#[derive(Default, Deserialize)]
+struct RawData {
+    #[serde(default, deserialize_with = "null_as_default")]
+    expiration: Expiration,
+}
+
+impl From<RawSecret> for BootstrapToken {
+    fn from(RawSecret { metadata, data: RawData { expiration } }: RawSecret) -> Self {
+        Self { metadata, expiration }
+    }
+}

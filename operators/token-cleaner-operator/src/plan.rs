@@ -1,0 +1,118 @@
+//! Whether a bootstrap token's time is over: a value made from the token, and nothing else.
+//!
+//! Left out: what the token is for, and whether it is well-formed.
+//!
+//! Upstream: `evalSecret`, `pkg/controller/bootstrap/tokencleaner.go`.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use shared::api::bootstrap_token::Expiration;
+use shared::api::time::Time;
+use shared::runtime::control::Preconditions;
+use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::flags::GoDuration;
+
+use crate::objects::BootstrapToken;
+use crate::observe::Observed;
+
+/// The decision about a token, with its reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing is written.
+    Keep(Reason),
+    /// It is looked at again.
+    Wait {
+        /// After this time.
+        left: Duration,
+        /// When its time is over.
+        expires: Time,
+    },
+    /// It is deleted, if it is still in this state.
+    Delete {
+        /// Why.
+        reason: Reason,
+        /// This token, in this state: an expiration that is changed now is not passed over.
+        preconditions: Preconditions,
+    },
+}
+
+/// Why a token is kept or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// It is being deleted already.
+    BeingDeleted,
+    /// It is good for ever.
+    NeverExpires,
+    /// Its time is not over.
+    NotExpired {
+        /// When it will be.
+        expires: Time,
+    },
+    /// Its time is over.
+    Expired {
+        /// Since when.
+        expired: Time,
+    },
+    /// Its expiration is no time, so the apiserver does not take it either.
+    UnreadableExpiration,
+}
+
+impl decisions::Reason for Reason {}
+
+impl Reasoned for Plan {
+    fn reason(&self) -> impl decisions::Reason {
+        match self {
+            Self::Keep(reason) | Self::Delete { reason, preconditions: _ } => *reason,
+            Self::Wait { left: _, expires } => Reason::NotExpired { expires: *expires },
+        }
+    }
+}
+
+/// Whether there is anything to wait for, or to delete.
+pub fn is_of_interest(token: &BootstrapToken) -> bool {
+    !token.metadata.is_being_deleted() && token.expiration != Expiration::Never
+}
+
+/// Decides about one token.
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let Observed { token } = observed;
+    let BootstrapToken { metadata, expiration } = &**token;
+    if metadata.is_being_deleted() {
+        return Plan::Keep(Reason::BeingDeleted);
+    }
+    let reason = match (*expiration, expiration.left(now)) {
+        (Expiration::Never, _) => return Plan::Keep(Reason::NeverExpires),
+        (Expiration::At(end), Some(left)) => return Plan::Wait { left, expires: Time::of(end) },
+        (Expiration::At(end), None) => Reason::Expired { expired: Time::of(end) },
+        (Expiration::Unreadable, _) => Reason::UnreadableExpiration,
+    };
+    let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
+    Plan::Delete { reason, preconditions }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
+        match self {
+            Self::Keep(_) => write!(f, "keep ({reason})"),
+            Self::Wait { left, expires: _ } => write!(f, "wait {} ({reason})", GoDuration(*left)),
+            Self::Delete { .. } => write!(f, "delete ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeingDeleted => f.write_str("being deleted"),
+            Self::NeverExpires => f.write_str("never expires"),
+            Self::NotExpired { expires } => write!(f, "expires {expires}"),
+            Self::Expired { expired } => write!(f, "expired {expired}"),
+            Self::UnreadableExpiration => f.write_str("its expiration is no time"),
+        }
+    }
+}

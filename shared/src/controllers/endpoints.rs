@@ -1,0 +1,31 @@
+//! Services and the pods behind them: what all share that list the pods of a Service, in whatever kind of object.
+//!
+//! Reading order: [`pod`] and [`service`] (the views, and what follows from both) → [`select`] (caches and indices) →
+//! [`changes`] (whom a change concerns) → [`trigger_time_tracker`] (when what is written happened) → [`address`]. Left
+//! out: the objects that list the pods, and the decision about them.
+
+pub mod address;
+pub mod changes;
+pub mod pod;
+pub mod select;
+pub mod service;
+pub mod trigger_time_tracker;
+
+use std::collections::BTreeMap;
+
+use crate::api::intern::Text;
+use crate::api::labels::Labels;
+
+/// When what the last write of an object answers to happened: the key of an annotation.
+pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+
+/// On an object that lists pods: its Service has no IP of its own.
+pub const HEADLESS: &str = "service.kubernetes.io/headless";
+
+/// The labels that change so that an object has those that it should have, and what they become: none where one goes.
+pub fn label_changes(own: &Labels, wanted: &Labels) -> BTreeMap<Text, Option<Text>> {
+    let set = wanted.iter().filter(|(key, value)| own.get(key) != Some(value));
+    let set = set.map(|(key, value)| (Text::new(key), Some(Text::new(value))));
+    let removed = own.iter().filter(|(key, _)| wanted.get(key).is_none()).map(|(key, _)| (Text::new(key), None));
+    set.chain(removed).collect()
+}

@@ -1,0 +1,125 @@
+//! The types of addresses, and the pod that an address leads to.
+//!
+//! Left out: the address itself, which each kind of object writes in a way of its own.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::api::intern::Text;
+use crate::api::object::{Key, Uid};
+
+/// The type of addresses.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AddressType {
+    /// Of IPv4.
+    IPv4,
+    /// Of IPv6.
+    IPv6,
+    /// Something that no Service has any more, or never had.
+    Other(Text),
+}
+
+impl AddressType {
+    /// The type of an IP family; none if this build does not know it.
+    pub fn of_family(family: &str) -> Option<Self> {
+        match Self::parse(family) {
+            Self::Other(_) => None,
+            known @ (Self::IPv4 | Self::IPv6) => Some(known),
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        match text {
+            "IPv4" => Self::IPv4,
+            "IPv6" => Self::IPv6,
+            other => Self::Other(Text::new(other)),
+        }
+    }
+
+    /// As the API writes it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::IPv4 => "IPv4",
+            Self::IPv6 => "IPv6",
+            Self::Other(other) => other,
+        }
+    }
+
+    /// Whether an IP is of this type.
+    pub fn includes(&self, ip: IpAddr) -> bool {
+        match self {
+            Self::IPv4 => ip.is_ipv4(),
+            Self::IPv6 => ip.is_ipv6(),
+            Self::Other(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for AddressType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for AddressType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for AddressType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(|text| Self::parse(&text))
+    }
+}
+
+/// The pod behind an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its identity.
+    pub uid: Uid,
+    /// Whether the reference is one to a pod as this operator writes it, its resourceVersion apart.
+    pub is_pod: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawTarget<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    namespace: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    uid: Uid,
+    #[serde(borrow, skip_serializing)]
+    api_version: Cow<'a, str>,
+    #[serde(borrow, skip_serializing)]
+    field_path: Cow<'a, str>,
+}
+
+impl Serialize for Target {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawTarget {
+            kind: "Pod".into(),
+            namespace: self.key.namespace().into(),
+            name: self.key.name().into(),
+            uid: self.uid,
+            ..RawTarget::default()
+        };
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Target {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawTarget::deserialize(deserializer)?;
+        let is_pod = raw.kind == "Pod" && raw.api_version.is_empty() && raw.field_path.is_empty();
+        Ok(Self { key: Key::new(&raw.namespace, &raw.name), uid: raw.uid, is_pod })
+    }
+}

@@ -1,0 +1,212 @@
+//! The view of a pod: its addresses, its node, whether it serves, and the names of its ports.
+//!
+//! Every pod of the cluster is kept, so what many of them share is kept once: texts, and lists of ports.
+//! Left out: ports without a name, which no Service can ask for by name.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
+
+use crate::api::intern::{Interner, Text};
+use crate::api::object::Meta;
+use crate::api::pod::Phase;
+use crate::api::pod::container::is_sidecar;
+use crate::api::resource::PODS;
+use crate::api::time::Time;
+use serde::{Deserialize, Deserializer};
+
+/// A pod.
+#[derive(Debug, PartialEq)]
+pub struct Pod {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// `spec.nodeName`, `""` if it has none yet.
+    pub node: Text,
+    /// Its own host name, if it has both that and a subdomain.
+    pub host: Option<Box<Host>>,
+    /// The named ports of its containers, then those of its sidecars, in their order.
+    pub ports: PodPorts,
+    /// `status.podIPs`, in their order, without those that are none.
+    pub ips: Box<[IpAddr]>,
+    /// Whether its status names any IP at all.
+    pub has_ip: bool,
+    /// Whether no container of it will ever run again.
+    pub has_ended: bool,
+    /// Whether its condition Ready is True.
+    pub is_ready: bool,
+    /// When that condition last changed.
+    pub ready_changed: Option<Time>,
+}
+
+impl Pod {
+    /// Whether it is listed at all, ready or not.
+    ///
+    /// Upstream: `ShouldPodBeInEndpoints`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
+    pub const fn is_listed(&self) -> bool {
+        !self.has_ended && self.has_ip
+    }
+
+    /// Its host name within a Service of this name, if it has one there.
+    ///
+    /// Upstream: `ShouldSetHostname`, `controller_utils.go`.
+    pub fn hostname_in(&self, service: &str) -> Option<Text> {
+        self.host.as_ref().filter(|host| *host.subdomain == *service).map(|host| host.name.clone())
+    }
+}
+
+/// `spec.hostname` and `spec.subdomain`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// The pod's hostname.
+    pub name: Text,
+    /// The Service under which it is resolved.
+    pub subdomain: Text,
+}
+
+crate::view!(Pod, PODS);
+
+/// A port of a container that has a name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NamedPort {
+    /// Its name.
+    pub name: Text,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: Text,
+    /// Its number.
+    pub number: i32,
+}
+
+/// The named ports of a pod: one allocation for all pods that have the same ones.
+pub type PodPorts = Arc<Vec<NamedPort>>;
+
+static PORTS: LazyLock<Interner<Vec<NamedPort>>> = LazyLock::new(Interner::new);
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    metadata: Meta,
+    #[serde(borrow, default)]
+    spec: RawSpec<'a>,
+    #[serde(borrow, default)]
+    status: RawStatus<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec<'a> {
+    node_name: Text,
+    hostname: Text,
+    subdomain: Text,
+    #[serde(borrow)]
+    containers: Option<Vec<RawContainer<'a>>>,
+    #[serde(borrow)]
+    init_containers: Option<Vec<RawContainer<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawContainer<'a> {
+    ports: Option<Vec<RawPort>>,
+    #[serde(borrow)]
+    restart_policy: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawPort {
+    name: Text,
+    protocol: Text,
+    container_port: i32,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawStatus<'a> {
+    phase: Phase,
+    #[serde(borrow)]
+    conditions: Option<Vec<RawCondition<'a>>>,
+    #[serde(borrow, rename = "podIP")]
+    pod_ip: Cow<'a, str>,
+    #[serde(borrow, rename = "podIPs")]
+    pod_ips: Option<Vec<RawIp<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawCondition<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    status: Cow<'a, str>,
+    last_transition_time: Option<Time>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawIp<'a> {
+    #[serde(borrow)]
+    ip: Cow<'a, str>,
+}
+
+impl<'de> Deserialize<'de> for Pod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
+        let ready = status.conditions.iter().flatten().find(|condition| condition.r#type == "Ready");
+        let has_host = !spec.hostname.is_empty() && !spec.subdomain.is_empty();
+        Ok(Self {
+            metadata,
+            ports: named_ports(&spec),
+            node: spec.node_name,
+            host: has_host.then(|| Box::new(Host { name: spec.hostname, subdomain: spec.subdomain })),
+            ips: status.pod_ips.iter().flatten().filter_map(|ip| parse_ip(&ip.ip)).collect(),
+            has_ip: !status.pod_ip.is_empty() || status.pod_ips.is_some_and(|ips| !ips.is_empty()),
+            has_ended: status.phase.is_terminal(),
+            is_ready: ready.is_some_and(|ready| ready.status == "True"),
+            ready_changed: ready.and_then(|ready| ready.last_transition_time),
+        })
+    }
+}
+
+fn named_ports(spec: &RawSpec<'_>) -> PodPorts {
+    let sidecars = spec.init_containers.iter().flatten().filter(|container| is_sidecar(&container.restart_policy));
+    let ports = spec.containers.iter().flatten().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
+    let named = ports.filter(|port| !port.name.is_empty()).map(|port| NamedPort {
+        name: port.name.clone(),
+        protocol: port.protocol.clone(),
+        number: port.container_port,
+    });
+    PORTS.intern_owned(named.collect())
+}
+
+/// Reads an IP in any form that was ever allowed: with leading zeros too, and an IPv4 one that is written as IPv6.
+///
+/// Upstream: `ParseIPSloppy`, `k8s.io/utils/net`.
+fn parse_ip(text: &str) -> Option<IpAddr> {
+    let ip: Option<IpAddr> = text.parse().ok();
+    ip.or_else(|| {
+        let part = |part: &str| part.parse::<u8>().ok().filter(|_| !part.starts_with('+'));
+        let parts: Vec<u8> = text.split('.').map(part).collect::<Option<_>>()?;
+        <[u8; 4]>::try_from(parts).ok().map(IpAddr::from)
+    })
+    .map(|ip| ip.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn irregular_ips_are_read() {
+        let read = |text: &str| parse_ip(text).map(|ip| ip.to_string());
+        assert_eq!(read("010.000.1.2").as_deref(), Some("10.0.1.2"));
+        assert_eq!(read("1234::5678:0000:0000:9abc:def0").as_deref(), Some("1234::5678:0:0:9abc:def0"));
+        assert_eq!(read("::ffff:1.2.3.4").as_deref(), Some("1.2.3.4"));
+        for wrong in ["", "1.2.3", "1.2.3.256", "a.b.c.d", "...", "1.2.3.+4"] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_pod_takes_at_most_two_hundred_bytes_besides_what_is_shared() {
+        assert!(size_of::<Pod>() <= 200, "{}", size_of::<Pod>());
+    }
+}
