@@ -151,7 +151,7 @@ fn placed() -> Vec<Row> {
         row(
             "No node has the label",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: no node takes it: 0/* nodes are available: * node(s) didn't match Pod's node affinity/selector…",
+            "web: 1 of 1 pod is not ready: web-*: no node takes it: 0/* nodes are available: …* node(s) didn't match Pod's node affinity/selector…",
             |scene| applied(scene, web(1, &json!({"spec": {"nodeSelector": {"disk": "none"}}}))).boxed_local(),
         ),
         row(
