@@ -265,7 +265,8 @@ async fn contested(scene: &Scene) -> Result<()> {
             let status = controller.status.clone().unwrap_or_default();
             let wanted = controller.spec.as_ref().and_then(|spec| spec.replicas);
             let seen = status.observed_generation == controller.metadata.generation;
-            let (of_status, pods) = ((Some(status.replicas), status.available_replicas), scene.list::<Pod>("app=web").await?);
+            let (of_status, pods) =
+                ((Some(status.replicas), status.available_replicas), scene.list::<Pod>("app=web").await?);
             // Both may create a pod for the same gap; the one too many changes the status once more.
             let is_at_rest = seen && of_status == (wanted, wanted) && i32::try_from(pods.len()).ok() == wanted;
             ensure!(is_at_rest, "not at rest: {} pods, {status:?}", pods.len());
