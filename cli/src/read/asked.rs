@@ -42,9 +42,16 @@ pub(crate) async fn manager_pod(client: &Client) -> (Seen<Lease>, Option<Value>)
     let selector = format!("&labelSelector=component%3D{MANAGER}");
     let (lease, pods) = tokio::join!(lease(client, MANAGER_NAMESPACE, MANAGER), list(client, &path, &selector));
     let holder = lease.known().map(|lease| lease.pod().to_owned()).unwrap_or_default();
-    // Its identity begins with the host's name, which a static pod's name ends with.
-    let pod = pods.unwrap_or_default().into_iter().find(|pod| Object(pod).name().ends_with(&holder));
+    let pod = held_by(pods.unwrap_or_default(), &holder);
     (lease, pod)
+}
+
+/// The pod of the process with this identity, which begins with its host's name. A static pod's name ends with the node's,
+/// which is the host's unless the kubelet was given another: then a pod that is the only one is taken for it.
+fn held_by(mut pods: Vec<Value>, holder: &str) -> Option<Value> {
+    let named = pods.iter().position(|pod| Object(pod).name().ends_with(holder));
+    let only = (pods.len() == 1).then_some(0);
+    named.or(only).map(|index| pods.swap_remove(index))
 }
 
 /// The commands and arguments of a pod's containers.
@@ -103,7 +110,26 @@ pub(crate) async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_lease_is_held_by_the_pod_of_its_node_or_by_the_only_one() {
+        let pods = |nodes: &[&str]| {
+            let name = |node: &&str| json!({"metadata": {"name": format!("kube-controller-manager-{node}")}});
+            nodes.iter().map(name).collect::<Vec<_>>()
+        };
+        for (nodes, expected) in [
+            (&["a", "b"][..], Some("kube-controller-manager-b")),
+            (&["a.example"], Some("kube-controller-manager-a.example")),
+            (&["a.example", "b.example"], None),
+            (&[], None),
+        ] {
+            let found = held_by(pods(nodes), "b");
+            assert_eq!(found.as_ref().map(|pod| Object(pod).name()), expected, "{nodes:?}");
+        }
+    }
 
     #[test]
     fn controllers_are_read_in_one_word_and_in_two() {
