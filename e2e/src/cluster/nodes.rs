@@ -23,7 +23,16 @@ impl Cluster {
     pub async fn add_nodes(&self, count: u32) -> Result<()> {
         let nodes: Api<Node> = Api::all(self.client().await?);
         let there = u32::try_from(nodes.list(&ListParams::default()).await.context("list nodes")?.items.len())?;
-        try_join_all((there..there + count).map(|index| add(&nodes, index))).await?;
+        let new = there..there + count;
+        try_join_all(new.map(async |index| add(&nodes, &format!("node-{index}"), index % ZONES, &[]).await)).await?;
+        self.wait_nodes(&nodes).await
+    }
+
+    /// Adds a node of this name with these labels besides those that every node has, and waits until pods can be
+    /// scheduled there.
+    pub async fn add_node(&self, name: &str, labels: &[(&str, &str)]) -> Result<()> {
+        let nodes: Api<Node> = Api::all(self.client().await?);
+        add(&nodes, name, 0, labels).await?;
         self.wait_nodes(&nodes).await
     }
 
@@ -49,9 +58,8 @@ impl Cluster {
     }
 }
 
-async fn add(nodes: &Api<Node>, index: u32) -> Result<()> {
-    let name = format!("node-{index}");
-    let node: Node = serde_json::from_value(json!({
+async fn add(nodes: &Api<Node>, name: &str, zone: u32, labels: &[(&str, &str)]) -> Result<()> {
+    let mut node = json!({
         "metadata": {
             "name": name,
             "labels": {
@@ -60,15 +68,18 @@ async fn add(nodes: &Api<Node>, index: u32) -> Result<()> {
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",
                 "topology.kubernetes.io/region": "region-0",
-                "topology.kubernetes.io/zone": format!("zone-{}", index % ZONES),
+                "topology.kubernetes.io/zone": format!("zone-{zone}"),
             },
         },
-    }))
-    .context("describe a node")?;
+    });
+    for (label, value) in labels {
+        node["metadata"]["labels"][*label] = json!(value);
+    }
+    let node: Node = serde_json::from_value(node).context("describe a node")?;
     nodes.create(&PostParams::default(), &node).await.with_context(|| format!("create {name}"))?;
     // Admission taints every new node as not ready, and only the node lifecycle controller would take that back.
     let untainted = Patch::Merge(json!({ "spec": { "taints": null } }));
-    nodes.patch(&name, &PatchParams::default(), &untainted).await.with_context(|| format!("untaint {name}"))?;
+    nodes.patch(name, &PatchParams::default(), &untainted).await.with_context(|| format!("untaint {name}"))?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 //! happens, in the end there is exactly the right number of pods, and no bound was broken on the way.
 //! Left out: faults of the cluster itself, such as dying nodes.
 
+mod daemons;
 mod demand;
 mod failover;
 mod jobs;
@@ -25,8 +26,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::support::behind::Behind;
+use crate::support::behind::{Behind, Gate, nth_work};
 use crate::support::objects::replicas_of;
+use crate::support::sampler::Seen;
 use crate::support::{DEADLINE, Scene, template, uid, with_cluster};
 
 const DEPLOYMENT: &str = "deployment-operator";
@@ -53,6 +55,30 @@ fn with_operators<const N: usize>(
 /// Runs a test on a small cluster without any controller.
 fn on_quiet_cluster(test: impl AsyncFnOnce(&Scene) -> Result<()>) -> Result<()> {
     with_cluster(ClusterOptions { nodes: 2, ..ClusterOptions::default() }, test)
+}
+
+/// Makes a change of an object whose pods are labelled `app=NAME`, and kills the operator after so many writes of it,
+/// before anybody is told of the last of these. Gives whether there were so many, and which pods there were.
+async fn kill_at(
+    scene: &Scene,
+    victim: &mut Behind,
+    (name, writes): (&str, u32),
+    change: impl Future<Output = Result<()>>,
+    settled: impl AsyncFn() -> Result<()>,
+) -> Result<(bool, Seen)> {
+    let gate = Gate::new();
+    let mut is_reached = false;
+    victim.proxy.add(nth_work(if writes == 0 { gate.before() } else { gate.after() }, writes));
+    let sampler = scene.sample(&format!("app={name}")).await?;
+    change.await?;
+    tokio::select! {
+        () = gate.reached() => is_reached = true,
+        done = settled() => done?,
+    }
+    // A write that comes after all is done is held, too.
+    victim.kill_and_restart()?;
+    settled().await?;
+    Ok((is_reached, sampler.finish(scene).await?))
 }
 
 /// The ReplicaSet `web`.

@@ -5,6 +5,7 @@
 //! which is each implementation's own.
 
 pub(crate) mod batch;
+mod daemonset;
 mod statefulset;
 
 use anyhow::{Result, ensure};
@@ -70,13 +71,24 @@ fn without_hashes(lines: Vec<String>, hashes: &[(String, String)]) -> Vec<String
     lines
 }
 
-/// Messages name pods and namespaces.
+/// Messages name pods, namespaces, and nodes that are called after these.
 fn without_names(line: &str, scene: &Scene, pods: &[Pod]) -> String {
-    let line = line.replace(&format!("{}/", scene.namespace), "<namespace>/");
+    let line = line.replace(&scene.namespace, "<namespace>");
     pods.iter().fold(line, |line, pod| match &pod.metadata.generate_name {
         Some(prefix) => line.replace(&pod.name_any(), &format!("{prefix}?")),
         None => line,
     })
+}
+
+/// "Created pod: web-5c6f8-x7k2p", "Found failed daemon pod default/web-x7k2p on node a": the last five letters of the pod
+/// are random.
+fn without_random(message: &str) -> String {
+    let named = [" pod: ", " daemon pod "].into_iter().find_map(|words| Some(message.split_once(words)?.1));
+    let pod = named.and_then(|named| named.split(' ').next()).unwrap_or_default();
+    match pod.rsplit_once('-') {
+        Some((prefix, _)) => message.replacen(pod, &format!("{prefix}-"), 1),
+        None => message.to_owned(),
+    }
 }
 
 async fn all<K: Namespaced + Serialize>(scene: &Scene) -> Result<Vec<Value>> {
@@ -124,11 +136,7 @@ async fn events(scene: &Scene, of_controllers: &[&str]) -> Result<Vec<String>> {
         if message.contains("the object has been modified") {
             continue;
         }
-        // "Created pod: web-5c6f8-x7k2p": the last five letters are random.
-        let message = match message.split_once(" pod: ").and_then(|(_, pod)| pod.rsplit_once('-')) {
-            Some((_, random)) => message.trim_end_matches(random).to_owned(),
-            None => message,
-        };
+        let message = without_random(&message);
         lines.push(format!(
             "{component} {:?} {:?} {:?} {:?} {:?} {} {message}",
             about.api_version,

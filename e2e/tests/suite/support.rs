@@ -12,5 +12,5 @@ pub(crate) mod scene;
 pub(crate) mod webhook;
 
 pub(crate) use clusters::{operators, start_operators, with_cluster};
-pub(crate) use objects::{deployment, image, stateful_set, template, uid};
+pub(crate) use objects::{daemon_set, deployment, image, stateful_set, template, uid};
 pub(crate) use scene::{DEADLINE, Scene, on_shared_cluster, without_kubelets};

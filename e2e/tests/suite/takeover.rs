@@ -1,9 +1,11 @@
 //! A controller handed over on a live cluster, in both directions.
 
+mod daemonset;
+
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::upstream_controller;
-use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::ResourceExt;
 use serde_json::json;
@@ -27,6 +29,7 @@ async fn versions(scene: &Scene) -> Result<Vec<String>> {
     all.extend(of::<ReplicaSet>(scene).await?);
     all.extend(of::<ReplicationController>(scene).await?);
     all.extend(of::<StatefulSet>(scene).await?);
+    all.extend(of::<DaemonSet>(scene).await?);
     all.extend(of::<ControllerRevision>(scene).await?);
     all.extend(of::<Pod>(scene).await?);
     Ok(all)

@@ -6,9 +6,7 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use serde_json::json;
 
-use super::with_operators;
-use crate::support::behind::{Behind, Gate, nth_work};
-use crate::support::sampler::Seen;
+use super::{kill_at, with_operators};
 use crate::support::{DEADLINE, Scene, stateful_set};
 
 const STATEFUL_SET: &str = "statefulset-operator";
@@ -21,7 +19,8 @@ fn an_ordered_creation_survives_the_operator_killed_at_each_write() -> Result<()
         let (mut writes, mut is_reached) = (0, true);
         while is_reached {
             let name = format!("web{writes}");
-            let (reached, seen) = kill_at(scene, &mut victim, (&name, writes), create(&name)).await?;
+            let complete = async || settled(scene, &name).await;
+            let (reached, seen) = kill_at(scene, &mut victim, (&name, writes), create(&name), complete).await?;
             ensure!(seen.pods.len() == 3, "{} pods of three", seen.pods.len());
             is_reached = reached;
             writes += 1;
@@ -42,7 +41,8 @@ fn an_update_survives_the_operator_killed_at_each_write() -> Result<()> {
             let template = json!({"metadata": {"annotations": {"step": writes.to_string()}}});
             let update =
                 async { scene.patch::<StatefulSet>("web", &json!({"spec": {"template": template}})).await.map(drop) };
-            let (reached, seen) = kill_at(scene, &mut victim, ("web", writes), update).await?;
+            let complete = async || settled(scene, "web").await;
+            let (reached, seen) = kill_at(scene, &mut victim, ("web", writes), update, complete).await?;
             ensure!(seen.pods.len() == 6, "{} pods for three old and three new ones", seen.pods.len());
             ensure!(seen.least_ready >= 2, "only {} pods were ready", seen.least_ready);
             is_reached = reached;
@@ -57,29 +57,6 @@ fn an_update_survives_the_operator_killed_at_each_write() -> Result<()> {
             })
             .await
     })
-}
-
-/// Makes a change, and kills the operator after so many writes of it, before anybody is told of the last of these. Gives
-/// whether there were so many, and which pods there were.
-async fn kill_at(
-    scene: &Scene,
-    victim: &mut Behind,
-    (name, writes): (&str, u32),
-    change: impl Future<Output = Result<()>>,
-) -> Result<(bool, Seen)> {
-    let gate = Gate::new();
-    let mut is_reached = false;
-    victim.proxy.add(nth_work(if writes == 0 { gate.before() } else { gate.after() }, writes));
-    let sampler = scene.sample(&format!("app={name}")).await?;
-    change.await?;
-    tokio::select! {
-        () = gate.reached() => is_reached = true,
-        done = settled(scene, name) => done?,
-    }
-    // A write that comes after all is done is held, too.
-    victim.kill_and_restart()?;
-    settled(scene, name).await?;
-    Ok((is_reached, sampler.finish(scene).await?))
 }
 
 /// Waits until all pods are of the newest revision and ready.

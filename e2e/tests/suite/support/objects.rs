@@ -1,7 +1,7 @@
 //! Objects as tests write them, and the few fields that tests read again and again.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) fn deployment(name: &str, replicas: i32) -> Value {
 
 /// A StatefulSet whose pods come in order and are labelled `app=NAME`, with these fields of its spec besides.
 pub(crate) fn stateful_set(name: &str, replicas: i32, fields: &Value) -> Value {
-    let mut set = json!({
+    let set = json!({
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
         "metadata": {"name": name},
@@ -47,20 +47,54 @@ pub(crate) fn stateful_set(name: &str, replicas: i32, fields: &Value) -> Value {
             "template": template(name),
         },
     });
+    with_fields(set, fields)
+}
+
+/// A DaemonSet whose pods are labelled `app=NAME`, with these fields of its spec besides.
+pub(crate) fn daemon_set(name: &str, fields: &Value) -> Value {
+    let set = json!({
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template(name)},
+    });
+    with_fields(set, fields)
+}
+
+fn with_fields(mut object: Value, fields: &Value) -> Value {
     for (field, value) in fields.as_object().into_iter().flatten() {
-        set["spec"][field] = value.clone();
+        object["spec"][field] = value.clone();
     }
-    set
+    object
 }
 
 pub(crate) fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
 }
 
+fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
 /// Neither ended nor deleted by anybody.
 pub(crate) fn is_active(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    !matches!(phase, Some("Succeeded" | "Failed")) && pod.metadata.deletion_timestamp.is_none()
+    !has_ended(pod) && pod.metadata.deletion_timestamp.is_none()
+}
+
+/// The node that a pod takes up until it has ended, deleted or not: the one that it is bound to, or, as a daemon, may be
+/// bound to.
+pub(crate) fn node_of(pod: &Pod) -> Option<&str> {
+    let spec = pod.spec.as_ref().filter(|_| !has_ended(pod))?;
+    spec.node_name.as_deref().or_else(|| pinned_to(spec))
+}
+
+fn pinned_to(spec: &PodSpec) -> Option<&str> {
+    let nodes = spec.affinity.as_ref()?.node_affinity.as_ref()?;
+    let required = nodes.required_during_scheduling_ignored_during_execution.as_ref()?;
+    let mut fields = required.node_selector_terms.iter().flat_map(|term| term.match_fields.iter().flatten());
+    let name = fields.find(|field| field.key == "metadata.name")?;
+    name.values.as_ref()?.first().map(String::as_str)
 }
 
 /// Active, and ready.

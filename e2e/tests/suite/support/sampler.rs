@@ -15,7 +15,7 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, ResourceExt};
 use tokio::task::JoinSet;
 
-use super::objects::{is_active, is_ready, replicas_of, uid};
+use super::objects::{is_active, is_ready, node_of, replicas_of, uid};
 use super::scene::{DEADLINE, Namespaced, Scene};
 
 /// The extremes of all moments.
@@ -32,6 +32,8 @@ pub(crate) struct Seen {
     pub(crate) least_ready: usize,
     /// The most templates that pods existed of at a time, pods being deleted counted.
     pub(crate) most_templates: usize,
+    /// The most pods of one owner that took up one node, pods being deleted counted.
+    pub(crate) most_on_a_node: usize,
     /// Every pod there was, by uid.
     pub(crate) pods: BTreeSet<String>,
 }
@@ -54,6 +56,7 @@ enum State {
     Pod {
         owner: Option<String>,
         template: Option<String>,
+        node: Option<String>,
         active: bool,
         ready: bool,
     },
@@ -126,10 +129,14 @@ fn note<'a>(seen: &mut Seen, ever: &mut BTreeMap<&'a str, usize>, moment: &BTree
     let (mut specified_by_all, mut ready_pods) = (0, 0);
     let mut templates = BTreeSet::new();
     let mut active_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut on_node: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (uid, state) in moment {
         match state {
-            State::Pod { owner, template, active, ready } => {
+            State::Pod { owner, template, node, active, ready } => {
                 seen.pods.insert((*uid).to_owned());
+                if let Some(place) = owner.as_deref().zip(node.as_deref()) {
+                    *on_node.entry(place).or_default() += 1;
+                }
                 templates.insert(template);
                 ready_pods += usize::from(*ready);
                 if let Some(owner) = owner.as_deref().filter(|_| *active) {
@@ -149,6 +156,7 @@ fn note<'a>(seen: &mut Seen, ever: &mut BTreeMap<&'a str, usize>, moment: &BTree
     seen.most_specified = seen.most_specified.max(specified_by_all);
     seen.least_ready = seen.least_ready.min(ready_pods);
     seen.most_templates = seen.most_templates.max(templates.len());
+    seen.most_on_a_node = seen.most_on_a_node.max(on_node.into_values().max().unwrap_or(0));
 }
 
 /// Lists, and starts a watch from there; gives the revision of the list.
@@ -212,6 +220,7 @@ fn pod(pod: &Pod) -> State {
     State::Pod {
         owner: pod.owner_references().iter().find(|owner| owner.controller == Some(true)).map(|it| it.uid.clone()),
         template: pod.labels().get("pod-template-hash").cloned(),
+        node: node_of(pod).map(str::to_owned),
         active: is_active(pod),
         ready: is_ready(pod),
     }
@@ -235,7 +244,9 @@ mod tests {
     use super::*;
 
     fn pod(uid: &str, active: bool, ready: bool) -> (String, State) {
-        (uid.to_owned(), State::Pod { owner: Some("set".to_owned()), template: Some(uid.to_owned()), active, ready })
+        let (owner, template) = (Some("set".to_owned()), Some(uid.to_owned()));
+        let node = Some(if uid == "c" { "other" } else { "node" }.to_owned());
+        (uid.to_owned(), State::Pod { owner, template, node, active, ready })
     }
 
     fn set(specified: i32) -> (String, State) {
@@ -259,7 +270,7 @@ mod tests {
         ]);
         let seen = extremes(&changes, 4);
         assert_eq!((seen.most_specified, seen.most_excess, seen.least_ready, seen.most_templates), (2, 1, 0, 3));
-        assert_eq!(seen.pods.len(), 3);
+        assert_eq!((seen.pods.len(), seen.most_on_a_node), (3, 2));
         assert_eq!(last(&changes), BTreeMap::from([("b".to_owned(), 11), ("c".to_owned(), 7), ("set".to_owned(), 10)]));
     }
 }

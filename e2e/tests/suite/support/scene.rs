@@ -11,7 +11,8 @@ use e2e::apply::apply;
 use e2e::cluster::Cluster;
 use futures::FutureExt;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Event, Namespace, ServiceAccount};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Event, Namespace, Pod, ServiceAccount};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
@@ -20,6 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::dump::dump;
+use super::objects::is_ready;
 use super::{clusters, sampler};
 
 /// How long anything may take that is expected to happen. Far more than it takes: only failures wait so long.
@@ -205,6 +207,24 @@ impl Scene {
     /// Waits as a person does, by `kubectl rollout status`.
     pub(crate) async fn rolled_out(&self, deployment: &str) -> Result<()> {
         self.kubectl(&format!("rollout status deployment/{deployment} --timeout=60s")).await.map(drop)
+    }
+
+    /// Waits until a DaemonSet is for so many nodes and has one pod for each of them, which is ready; so many are updated.
+    pub(crate) async fn covered(&self, daemon_set: &str, (nodes, updated): (i32, i32)) -> Result<()> {
+        self.wait_until(&format!("{daemon_set} covers {nodes} nodes, {updated} of them updated"), DEADLINE, async || {
+            let set: DaemonSet = self.fetch(daemon_set).await?;
+            let status = set.status.unwrap_or_default();
+            let is_seen = status.observed_generation == set.metadata.generation;
+            let counts =
+                [status.desired_number_scheduled, status.number_ready, status.number_available.unwrap_or_default()];
+            ensure!(is_seen && counts == [nodes; 3], "{status:?}");
+            ensure!(status.updated_number_scheduled.unwrap_or_default() == updated, "{status:?}");
+            let pods: Vec<Pod> = self.list(&format!("app={daemon_set}")).await?;
+            let ready = pods.iter().filter(|pod| is_ready(pod)).count();
+            ensure!(i32::try_from(ready)? == nodes && ready == pods.len(), "{ready} of {} pods are ready", pods.len());
+            Ok(())
+        })
+        .await
     }
 
     /// The events of this namespace with this reason.
