@@ -80,8 +80,8 @@ fn without_names(line: &str, scene: &Scene, pods: &[Pod]) -> String {
     })
 }
 
-/// "Created pod: web-5c6f8-x7k2p", "Found failed daemon pod default/web-x7k2p on node a": the last five letters of the pod
-/// are random.
+/// "Created pod: web-5c6f8-x7k2p", "Found failed daemon pod default/web-x7k2p on node a": the last five letters of the
+/// pod are random.
 fn without_random(message: &str) -> String {
     let named = [" pod: ", " daemon pod "].into_iter().find_map(|words| Some(message.split_once(words)?.1));
     let pod = named.and_then(|named| named.split(' ').next()).unwrap_or_default();

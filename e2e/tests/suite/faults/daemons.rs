@@ -1,5 +1,5 @@
-//! DaemonSets whose operator is killed at each write, gets no answers, or does not see its pods: no node has two pods of
-//! one, unless it surges, and then an old one and a new one.
+//! DaemonSets whose operator is killed at each write, gets no answers, or does not see its pods: no node has two pods
+//! of one, unless it surges, and then an old one and a new one.
 //!
 //! Left out: nodes that come, change and go meanwhile, but for those that come while pods are not seen.
 
@@ -29,7 +29,8 @@ fn a_creation_and_updates_survive_the_operator_killed_at_each_write() -> Result<
         kill_at_each_creation(scene, &mut victim).await?;
         let at_a_time = json!({"revisionHistoryLimit": 2});
         scene.apply(&daemon_set("one", &at_a_time)).await?;
-        kill_at_each_update(scene, &mut victim, "one", |seen| (seen.most_on_a_node, seen.least_ready) == (1, 1)).await?;
+        kill_at_each_update(scene, &mut victim, "one", |seen| (seen.most_on_a_node, seen.least_ready) == (1, 1))
+            .await?;
         let surge = json!({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
         scene.apply(&daemon_set("two", &json!({"revisionHistoryLimit": 2, "updateStrategy": surge}))).await?;
         kill_at_each_update(scene, &mut victim, "two", |seen| (seen.most_on_a_node, seen.least_ready) == (2, 2)).await
@@ -53,7 +54,7 @@ async fn kill_at_each_creation(scene: &Scene, victim: &mut Behind) -> Result<()>
     Ok(())
 }
 
-/// Updates a DaemonSet once for each of the writes that an update takes. What was seen on the way must be `within` bounds.
+/// Updates a DaemonSet once for each of the writes that an update takes. All that is seen must be `within` bounds.
 async fn kill_at_each_update(
     scene: &Scene,
     victim: &mut Behind,

@@ -37,8 +37,10 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     scene
         .wait_until("a Job that does not end", DEADLINE, async || {
             let jobs: Vec<Job> = scene.list("").await?;
-            let annotations = jobs.iter().filter_map(|job| job.spec.as_ref()?.template.metadata.as_ref()?.annotations.as_ref());
-            let does_not_end = |given: &BTreeMap<String, String>| given.get("pods.e2e/becomes").is_some_and(|it| it == "running");
+            let annotations =
+                jobs.iter().filter_map(|job| job.spec.as_ref()?.template.metadata.as_ref()?.annotations.as_ref());
+            let does_not_end =
+                |given: &BTreeMap<String, String>| given.get("pods.e2e/becomes").is_some_and(|it| it == "running");
             ensure!(annotations.clone().any(does_not_end), "{:?}", annotations.collect::<Vec<_>>());
             Ok(())
         })

@@ -1,9 +1,9 @@
-//! DaemonSets: updated node by node, a share of the nodes at a time, with a surge and by hand, and undone; on nodes that
-//! are cordoned, relabelled and tainted; with pods that end, and with a revision whose name is taken.
+//! DaemonSets: updated node by node, a share of the nodes at a time, with a surge and by hand, and undone; on nodes
+//! that are cordoned, relabelled and tainted; with pods that end, and with a revision whose name is taken.
 //!
-//! Each life has nodes of its own, which carry its namespace's name: what becomes of them is nothing to the other life.
-//! Left out: taints that end pods which do not tolerate them. Whether these go by this controller or by the one of taints
-//! is a matter of who is faster.
+//! Each life has nodes of its own, called after its namespace: the other life does not notice what becomes of them.
+//! Left out: taints that end pods which do not tolerate them. The controller of taints ends these too, and either may
+//! be faster.
 
 use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;
@@ -33,8 +33,8 @@ fn node(scene: &Scene, name: &str) -> String {
     format!("{}-{name}", scene.namespace)
 }
 
-/// A DaemonSet for the nodes with such a disk, with these fields of its spec besides. Its pods have no token: the volume
-/// of one has a random name.
+/// A DaemonSet for the nodes with such a disk, with these fields of its spec besides. Its pods have no token: the
+/// volume of one has a random name.
 fn set(scene: &Scene, name: &str, disk: &str, fields: &Value) -> Value {
     let mut set = daemon_set(name, fields);
     let pods = &mut set["spec"]["template"]["spec"];
@@ -44,10 +44,11 @@ fn set(scene: &Scene, name: &str, disk: &str, fields: &Value) -> Value {
 }
 
 async fn live(scene: &Scene) -> Result<()> {
-    let add = async |(name, disk): (&str, &str)| {
-        scene.cluster.add_node(&node(scene, name), &[(OF, &scene.namespace), (DISK, disk)]).await
-    };
-    try_join_all(NODES.map(add)).await?;
+    try_join_all(NODES.into_iter().map(async |(name, disk)| {
+        let labels = [(OF, scene.namespace.as_str()), (DISK, disk)];
+        scene.cluster.add_node(&node(scene, name), &labels).await
+    }))
+    .await?;
     // No two of these are about the same node, or they tolerate it.
     try_join!(one_at_a_time(scene), by_affinity(scene), surging(scene), tainted(scene), ending(scene))?;
     collide(scene).await
@@ -77,7 +78,8 @@ async fn one_at_a_time(scene: &Scene) -> Result<()> {
     scene.kubectl(&format!("uncordon {node}")).await.map(drop)
 }
 
-/// For the nodes that its affinity allows, with tolerations of which one is a daemon's own; a node leaves and comes back.
+/// For the nodes that its affinity allows, with tolerations of which one is every daemon's; a node leaves and comes
+/// back.
 async fn by_affinity(scene: &Scene) -> Result<()> {
     let disk = |operator: &str, values: &Value| json!({"key": DISK, "operator": operator, "values": values});
     let nodes = json!({
@@ -190,7 +192,8 @@ async fn collide(scene: &Scene) -> Result<()> {
     scene.gone::<ControllerRevision>(&name).await?;
     let taken = json!({"metadata": {"name": name}, "revision": 7, "data": {"taken": "yes"}});
     let taken: ControllerRevision = serde_json::from_value(taken).context("describe a revision")?;
-    scene.api().create(&PostParams::default(), &taken).await.context("take the revision's name")?;
+    let revisions = scene.api::<ControllerRevision>();
+    revisions.create(&PostParams::default(), &taken).await.context("take the revision's name")?;
     scene.apply(&clash).await?;
     scene.covered("clash", (1, 1)).await?;
     let count = scene.fetch::<DaemonSet>("clash").await?.status.and_then(|status| status.collision_count);

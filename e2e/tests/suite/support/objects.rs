@@ -82,8 +82,8 @@ pub(crate) fn is_active(pod: &Pod) -> bool {
     !has_ended(pod) && pod.metadata.deletion_timestamp.is_none()
 }
 
-/// The node that a pod takes up until it has ended, deleted or not: the one that it is bound to, or, as a daemon, may be
-/// bound to.
+/// The node that a pod takes up until it has ended, deleted or not: the one that it is bound to, or, as a daemon, may
+/// be bound to.
 pub(crate) fn node_of(pod: &Pod) -> Option<&str> {
     let spec = pod.spec.as_ref().filter(|_| !has_ended(pod))?;
     spec.node_name.as_deref().or_else(|| pinned_to(spec))

@@ -209,21 +209,29 @@ impl Scene {
         self.kubectl(&format!("rollout status deployment/{deployment} --timeout=60s")).await.map(drop)
     }
 
-    /// Waits until a DaemonSet is for so many nodes and has one pod for each of them, which is ready; so many are updated.
+    /// Waits until a DaemonSet is for so many nodes and has one ready pod for each of them, of which so many are updated.
     pub(crate) async fn covered(&self, daemon_set: &str, (nodes, updated): (i32, i32)) -> Result<()> {
-        self.wait_until(&format!("{daemon_set} covers {nodes} nodes, {updated} of them updated"), DEADLINE, async || {
-            let set: DaemonSet = self.fetch(daemon_set).await?;
-            let status = set.status.unwrap_or_default();
-            let is_seen = status.observed_generation == set.metadata.generation;
-            let counts =
-                [status.desired_number_scheduled, status.number_ready, status.number_available.unwrap_or_default()];
-            ensure!(is_seen && counts == [nodes; 3], "{status:?}");
-            ensure!(status.updated_number_scheduled.unwrap_or_default() == updated, "{status:?}");
-            let pods: Vec<Pod> = self.list(&format!("app={daemon_set}")).await?;
-            let ready = pods.iter().filter(|pod| is_ready(pod)).count();
-            ensure!(i32::try_from(ready)? == nodes && ready == pods.len(), "{ready} of {} pods are ready", pods.len());
-            Ok(())
-        })
+        self.wait_until(
+            &format!("{daemon_set} covers {nodes} nodes, {updated} of them updated"),
+            DEADLINE,
+            async || {
+                let set: DaemonSet = self.fetch(daemon_set).await?;
+                let status = set.status.unwrap_or_default();
+                let is_seen = status.observed_generation == set.metadata.generation;
+                let counts =
+                    [status.desired_number_scheduled, status.number_ready, status.number_available.unwrap_or_default()];
+                ensure!(is_seen && counts == [nodes; 3], "{status:?}");
+                ensure!(status.updated_number_scheduled.unwrap_or_default() == updated, "{status:?}");
+                let pods: Vec<Pod> = self.list(&format!("app={daemon_set}")).await?;
+                let ready = pods.iter().filter(|pod| is_ready(pod)).count();
+                ensure!(
+                    i32::try_from(ready)? == nodes && ready == pods.len(),
+                    "{ready} of {} pods are ready",
+                    pods.len()
+                );
+                Ok(())
+            },
+        )
         .await
     }
 

@@ -1,7 +1,7 @@
 //! A DaemonSet of fifty nodes handed over in the middle of a rolling update, and back in the middle of the next one.
 //!
-//! Left out: how many pods are missing at a time. Upstream counts a pod that goes more than once, and may then take others
-//! before it has seen the first ones go.
+//! Left out: how many pods are missing at a time. Upstream counts a pod that goes more than once, and may then take
+//! others before it has seen the first ones go.
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
