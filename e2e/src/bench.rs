@@ -19,7 +19,7 @@ use crate::operator::OperatorSpec;
 use crate::progress::Progress;
 pub use contestant::Contestant;
 use contestant::{Programs, Running};
-use steps::{About, Bench, Measured, all, batch, garbage, services, workloads};
+use steps::{About, Bench, Measured, all, batch, garbage, services, sets, workloads};
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -32,6 +32,8 @@ pub enum Set {
     Services,
     /// Objects that go with their owner or their namespace.
     Garbage,
+    /// StatefulSets, DaemonSets and budgets.
+    Sets,
     /// All operators, at work on Deployments and at rest.
     All,
 }
@@ -43,6 +45,7 @@ impl Set {
             Self::Batch => batch::about(options),
             Self::Services => services::about(options),
             Self::Garbage => garbage::about(options),
+            Self::Sets => sets::about(options),
             Self::All => all::about(options)?,
         })
     }
@@ -54,6 +57,7 @@ impl Set {
             Self::Batch => batch::run(bench).await,
             Self::Services => services::run(bench).await,
             Self::Garbage => garbage::run(bench).await,
+            Self::Sets => sets::run(bench).await,
             Self::All => all::run(bench).await,
         }
     }
@@ -93,6 +97,8 @@ pub struct BenchOptions {
     #[command(flatten)]
     pub garbage: garbage::Sizes,
     #[command(flatten)]
+    pub sets: sets::Sizes,
+    #[command(flatten)]
     pub all: all::Sizes,
     /// Where the report goes; by default a page of the set's own in docs.
     #[arg(long)]
@@ -125,9 +131,8 @@ pub async fn run(options: &BenchOptions) -> Result<()> {
 async fn run_steps(options: &BenchOptions, about: &About, contestant: Contestant, round: u32) -> Result<Vec<Measured>> {
     let mut progress = Progress::default();
     progress.finish(&format!("round {}: {contestant}", round + 1));
-    // Every pod has a place: a node of kwok takes what it is given.
-    let nodes = about.most_pods / 500 + 10;
-    let cluster = Cluster::start(ClusterOptions { nodes, audit: true, ..ClusterOptions::default() }).await?;
+    let cluster =
+        Cluster::start(ClusterOptions { nodes: about.nodes, audit: true, ..ClusterOptions::default() }).await?;
     let mut helpers = Vec::new();
     for name in about.helpers {
         let spec = options.programs.install(name, options.one_program, &cluster).await?;

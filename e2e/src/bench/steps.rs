@@ -6,6 +6,7 @@ pub(super) mod all;
 pub(super) mod batch;
 pub(super) mod garbage;
 pub(super) mod services;
+pub(super) mod sets;
 pub(super) mod workloads;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ const DEADLINE: Duration = Duration::from_secs(1800);
 const LOOK: Duration = Duration::from_millis(100);
 /// How many requests prepare a step at a time.
 const PARALLEL: usize = 20;
+/// How long what a step has begun may go on before rest is measured.
+const SETTLE: Duration = Duration::from_secs(10);
 const LARGE: &str = "large";
 const PROBE: &str = "probe";
 
@@ -55,14 +58,19 @@ pub(super) struct About {
     pub(super) reaction: Option<Reaction>,
     /// The steps, in the words of the page.
     pub(super) steps: String,
-    /// How many pods there are at most at a time.
-    pub(super) most_pods: u32,
+    /// How many nodes there are; see [`nodes_for`].
+    pub(super) nodes: u32,
     /// Where the page is.
     pub(super) page: &'static str,
     /// How to measure it again.
     pub(super) command: String,
     /// The targets, where the page shows them and the costs of each operator.
     pub(super) targets: Option<Targets>,
+}
+
+/// As many nodes as so many pods need: each has a place, and a node of kwok takes what it is given.
+fn nodes_for(pods: u32) -> u32 {
+    pods / 500 + 10
 }
 
 /// The targets beside kube-controller-manager at 2,000 qps.
@@ -198,6 +206,16 @@ impl<'a> Bench<'a> {
         let figures = self.figures(work).await.context(step)?;
         self.keep(step, Figures { pods: Some(pods), ..figures });
         Ok(())
+    }
+
+    /// Measures so much time in which nothing is asked for.
+    async fn measure_rest(&mut self, step: &'static str, time: Duration) -> Result<()> {
+        sleep(SETTLE).await;
+        self.measure(step, async |_| {
+            sleep(time).await;
+            Ok(())
+        })
+        .await
     }
 
     async fn figures(&mut self, work: impl AsyncFnOnce(&mut Self) -> Result<()>) -> Result<Figures> {

@@ -9,16 +9,14 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
-use tokio::time::{Instant, interval, sleep};
+use tokio::time::{Instant, interval};
 
 use super::workloads::{deployment, run_lives, template_patch};
-use super::{About, Bench, BenchOptions, OfAll, PROBE, Target, Targets, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, OfAll, PROBE, Target, Targets, create, in_parallel, nodes_for, small};
 use crate::bench::contestant::Contestant;
 use crate::bench::report::whole;
 use crate::operator;
 
-/// How long what a step has begun may go on before rest is measured.
-const SETTLE: Duration = Duration::from_secs(10);
 /// How often a pod that is nobody's comes, and how many of them there are before the first goes.
 const CHURN_EVERY: Duration = Duration::from_millis(100);
 const CHURN_ALIVE: u32 = 20;
@@ -92,7 +90,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> Result<About> {
              these pods until all are ready and lead, and a Deployment\nchanged meanwhile has its new pod; the roll of \
              all these Deployments at once,\nbut not at its default, where that takes half an hour"
         ),
-        most_pods: present.max(pods.unsigned_abs()),
+        nodes: nodes_for(present.max(pods.unsigned_abs())),
         page: "docs/benchmarks-all.md",
         command: command(options),
         targets: Some(TARGETS),
@@ -146,15 +144,6 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
 }
 
 impl Bench<'_> {
-    async fn measure_rest(&mut self, step: &'static str, time: Duration) -> Result<()> {
-        sleep(SETTLE).await;
-        self.measure(step, async |_| {
-            sleep(time).await;
-            Ok(())
-        })
-        .await
-    }
-
     /// Makes pods that nobody owns, and deletes each a little later.
     async fn churn(&self, time: Duration) -> Result<()> {
         let end = Instant::now() + time;

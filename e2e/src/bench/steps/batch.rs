@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, nodes_for, small};
 use crate::bench::audit;
 
 /// How long making all CronJobs may take.
@@ -48,7 +48,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
             "one Job of {completions} pods, {parallelism} at a time; {jobs} Jobs of 1 pod; {cron_jobs} CronJobs due \
              at the same minute, from then\nuntil the last of their Jobs is complete. Pods succeed as soon as they run"
         ),
-        most_pods: *completions.max(jobs).max(cron_jobs),
+        nodes: nodes_for(*completions.max(jobs).max(cron_jobs)),
         page: "docs/benchmarks-batch.md",
         command: "make bench BENCH=--set=batch".to_owned(),
         targets: None,

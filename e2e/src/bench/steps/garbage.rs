@@ -8,7 +8,7 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::workloads::deployment;
-use super::{About, Bench, BenchOptions, PROBE, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, PROBE, create, in_parallel, nodes_for, small};
 
 const FULL: &str = "bench-full";
 /// How many objects each owner stands for, itself and its dependents.
@@ -45,7 +45,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              {namespace_objects} objects;\na restart with {owned} owners and dependents present until an object whose \
              owner never was is gone"
         ),
-        most_pods: trees * tree_pods,
+        nodes: nodes_for(trees * tree_pods),
         page: "docs/benchmarks-garbage.md",
         command: "make bench BENCH=--set=garbage".to_owned(),
         targets: None,

@@ -11,7 +11,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::workloads::template_patch;
-use super::{About, Bench, BenchOptions, LARGE, PROBE, create};
+use super::{About, Bench, BenchOptions, LARGE, PROBE, create, nodes_for};
 
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let BenchOptions { pods, present, .. } = options;
@@ -25,7 +25,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              its\nnew pods are listed and no old one; a restart with {present} pods present until a Service made \
              meanwhile has its slice.\nPods are made by deployment-operator and replicaset-operator for all alike"
         ),
-        most_pods: (*present).max(*pods).unsigned_abs(),
+        nodes: nodes_for((*present).max(*pods).unsigned_abs()),
         page: "docs/benchmarks-services.md",
         command: "make bench BENCH=--set=services".to_owned(),
         targets: None,

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, nodes_for, small};
 use crate::bench::audit;
 
 /// How large the steps are.
@@ -35,7 +35,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
             "one Deployment of {pods} pods; its roll at 25 %/25 %; its scaling to 0; {deployments} Deployments of 2 \
              pods; a restart with\n{present} pods present until a Deployment changed meanwhile has its new pod"
         ),
-        most_pods: (*present).max(*pods).unsigned_abs(),
+        nodes: nodes_for((*present).max(*pods).unsigned_abs()),
         page: "docs/benchmarks.md",
         command: "make bench".to_owned(),
         targets: None,

@@ -1,0 +1,237 @@
+//! StatefulSets, DaemonSets, and the budgets of rolling pods, on a thousand nodes.
+//! Left out: claims of StatefulSets, which nobody binds here, and evictions: there is nobody who drains.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::workloads::{deployment, template_patch};
+use super::{About, Bench, BenchOptions, LARGE, PROBE, create, in_parallel, small};
+
+/// Pods of each small StatefulSet, which come and go one after the other.
+const ORDERED_PODS: i32 = 3;
+/// Pods of each Deployment that has a budget.
+const BUDGET_PODS: i32 = 10;
+
+/// How large the steps are.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub struct Sizes {
+    /// The pods of the one StatefulSet that doesn't order them.
+    #[arg(long, default_value_t = 500)]
+    pub parallel_pods: i32,
+    /// How many ordered StatefulSets of three pods there are.
+    #[arg(long, default_value_t = 100)]
+    pub ordered: u32,
+    /// How many nodes there are, each of which gets a pod of the DaemonSet.
+    #[arg(long, default_value_t = 1000)]
+    pub nodes: u32,
+    /// For how many seconds nodes do nothing but say that they live.
+    #[arg(long, default_value_t = 60)]
+    pub heartbeats: u64,
+    /// How many budgets there are, each for a Deployment of ten pods.
+    #[arg(long, default_value_t = 500)]
+    pub budgets: u32,
+}
+
+pub(in crate::bench) fn about(options: &BenchOptions) -> About {
+    let Sizes { parallel_pods, ordered, nodes, heartbeats, budgets } = &options.sets;
+    About {
+        operators: ["statefulset-operator", "daemonset-operator", "disruption-operator"].map(str::to_owned).to_vec(),
+        helpers: &["deployment-operator", "replicaset-operator"],
+        controllers: "the statefulset, daemonset and disruption controllers",
+        reaction: None,
+        steps: format!(
+            "a StatefulSet of {parallel_pods} pods with the policy Parallel; its roll, one pod at a time; its scaling \
+             to 0; {ordered} ordered\nStatefulSets of {ORDERED_PODS} pods; a DaemonSet on {nodes} nodes; its roll at \
+             10 %; {heartbeats} s in which nodes only say that they live;\n{budgets} budgets, each of a Deployment of \
+             {BUDGET_PODS} pods, until all of them count these; the roll of all these Deployments,\nuntil budgets \
+             count new pods alone. Deployments' pods are made by deployment-operator and replicaset-operator for all \
+             alike"
+        ),
+        nodes: *nodes,
+        page: "docs/benchmarks-workloads.md",
+        command: "make bench BENCH=--set=sets".to_owned(),
+        targets: None,
+    }
+}
+
+pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let &Sizes { parallel_pods, ordered, heartbeats, .. } = &bench.options.sets;
+    bench.create_namespace().await?;
+    // Each is at work before it is measured.
+    bench.create_stateful_set(PROBE, 1, "OrderedReady").await?;
+    bench.create_budget(PROBE, 1).await?;
+    bench.wait_stateful_sets(1).await?;
+    bench.wait_budgets(1).await?;
+    bench.delete_sets().await?;
+
+    run_parallel(bench, parallel_pods).await?;
+    let in_order = async |bench: &mut Bench<'_>| {
+        let one = async |at: u32| bench.create_stateful_set(&small(at), ORDERED_PODS, "OrderedReady").await;
+        in_parallel(ordered, one).await?;
+        bench.wait_stateful_sets(ORDERED_PODS).await
+    };
+    bench.measure("create many ordered StatefulSets", in_order).await?;
+    bench.delete_sets().await?;
+
+    run_daemons(bench).await?;
+    bench.measure_rest("heartbeats of all nodes", Duration::from_secs(heartbeats)).await?;
+    bench.delete_sets().await?;
+    run_budgets(bench).await
+}
+
+async fn run_parallel(bench: &mut Bench<'_>, pods: i32) -> Result<()> {
+    let create = async |bench: &mut Bench<'_>| {
+        bench.create_stateful_set(LARGE, pods, "Parallel").await?;
+        bench.wait_stateful_sets(pods).await
+    };
+    bench.measure("create one Parallel StatefulSet", create).await?;
+    let roll = async |bench: &mut Bench<'_>| {
+        bench.patch_stateful_set(LARGE, &template_patch("2")).await?;
+        bench.wait_stateful_sets(pods).await
+    };
+    bench.measure("roll it", roll).await?;
+    let scale_down = async |bench: &mut Bench<'_>| {
+        bench.patch_stateful_set(LARGE, &json!({"spec": {"replicas": 0}})).await?;
+        bench.wait_none::<Pod>().await
+    };
+    bench.measure("scale it to 0", scale_down).await?;
+    bench.delete_sets().await
+}
+
+async fn run_daemons(bench: &mut Bench<'_>) -> Result<()> {
+    let nodes = i32::try_from(bench.options.sets.nodes)?;
+    let create = async |bench: &mut Bench<'_>| {
+        create::<DaemonSet>(&bench.api(), daemon_set(LARGE)).await?;
+        bench.wait_daemon_set(nodes).await
+    };
+    bench.measure("create a DaemonSet", create).await?;
+    let roll = async |bench: &mut Bench<'_>| {
+        let round = Patch::Merge(template_patch("2"));
+        bench.api::<DaemonSet>().patch(LARGE, &PatchParams::default(), &round).await?;
+        bench.wait_daemon_set(nodes).await
+    };
+    bench.measure("roll the DaemonSet", roll).await
+}
+
+async fn run_budgets(bench: &mut Bench<'_>) -> Result<()> {
+    let budgets = bench.options.sets.budgets;
+    let all: Vec<(String, i32)> = (0..budgets).map(|at| (small(at), BUDGET_PODS)).collect();
+    in_parallel(budgets, async |at| bench.create_deployment(&small(at), BUDGET_PODS).await).await?;
+    bench.wait_available(&all).await?;
+    let count = async |bench: &mut Bench<'_>| {
+        in_parallel(budgets, async |at| bench.create_budget(&small(at), BUDGET_PODS - 1).await).await?;
+        bench.wait_budgets(BUDGET_PODS).await
+    };
+    bench.measure("create budgets", count).await?;
+    let roll = async |bench: &mut Bench<'_>| {
+        in_parallel(budgets, async |at| bench.patch(&small(at), &template_patch("2")).await).await?;
+        bench.wait_available(&all).await?;
+        let pods = i64::from(budgets) * i64::from(BUDGET_PODS);
+        bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;
+        bench.wait_budgets(BUDGET_PODS).await
+    };
+    bench.measure("roll the pods of all budgets", roll).await
+}
+
+impl Bench<'_> {
+    async fn create_stateful_set(&self, name: &str, replicas: i32, policy: &str) -> Result<()> {
+        let set = json!({
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": replicas,
+                "serviceName": name,
+                "podManagementPolicy": policy,
+                "selector": {"matchLabels": {"app": name}},
+                "template": template(name),
+            },
+        });
+        create::<StatefulSet>(&self.api(), set).await.map(drop)
+    }
+
+    async fn patch_stateful_set(&self, name: &str, patch: &Value) -> Result<()> {
+        self.api::<StatefulSet>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    /// A budget of the pods of this name, of which so many have to stay.
+    async fn create_budget(&self, app: &str, stay: i32) -> Result<()> {
+        let budget = json!({
+            "metadata": {"name": app},
+            "spec": {"minAvailable": stay, "selector": {"matchLabels": {"app": app}}},
+        });
+        create::<PodDisruptionBudget>(&self.api(), budget).await.map(drop)
+    }
+
+    /// With all that is theirs.
+    async fn delete_sets(&self) -> Result<()> {
+        self.delete_all::<PodDisruptionBudget>().await?;
+        self.delete_all::<StatefulSet>().await?;
+        self.delete_all::<DaemonSet>().await?;
+        self.wait_none::<StatefulSet>().await?;
+        self.wait_none::<DaemonSet>().await?;
+        self.delete_pods().await
+    }
+
+    /// Every StatefulSet has so many pods, all of them of its template and available.
+    async fn wait_stateful_sets(&self, pods: i32) -> Result<()> {
+        self.wait_until("complete", async || {
+            let all = self.api::<StatefulSet>().list(&ListParams::default()).await?;
+            Ok(all.items.iter().all(|set| {
+                let (generation, status) = (set.metadata.generation, set.status.clone().unwrap_or_default());
+                let counts = [Some(status.replicas), status.updated_replicas, status.available_replicas];
+                let is_rolled = status.current_revision == status.update_revision;
+                status.observed_generation == generation && is_rolled && counts == [Some(pods); 3]
+            }))
+        })
+        .await
+    }
+
+    /// The DaemonSet has one pod for each node, of its template and available.
+    async fn wait_daemon_set(&self, nodes: i32) -> Result<()> {
+        self.wait_until("on all nodes", async || {
+            let set = self.api::<DaemonSet>().get(LARGE).await?;
+            let status = set.status.unwrap_or_default();
+            let counts = [status.updated_number_scheduled, status.number_available];
+            let is_seen = status.observed_generation == set.metadata.generation;
+            Ok(is_seen && status.desired_number_scheduled == nodes && counts == [Some(nodes); 2])
+        })
+        .await?;
+        let pods = i64::from(nodes);
+        self.wait_until("pods", async || Ok(self.count::<Pod>().await? == pods)).await
+    }
+
+    /// Every budget counts so many healthy pods, and no others.
+    async fn wait_budgets(&self, pods: i32) -> Result<()> {
+        self.wait_until("counted", async || {
+            let all = self.api::<PodDisruptionBudget>().list(&ListParams::default()).await?;
+            Ok(all.items.iter().all(|budget| {
+                let status = budget.status.as_ref();
+                status.is_some_and(|status| (status.current_healthy, status.expected_pods) == (Some(pods), Some(pods)))
+            }))
+        })
+        .await
+    }
+}
+
+/// The template of the pods of Deployments.
+fn template(name: &str) -> Value {
+    deployment(name, 1)["spec"]["template"].clone()
+}
+
+fn daemon_set(name: &str) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
+            "template": template(name),
+        },
+    })
+}
