@@ -18,7 +18,7 @@ use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
-use crate::metrics::SyncMetrics;
+use crate::metrics::{SyncMetrics, register};
 use crate::objects::{CONFIG_MAPS, ROOT_CA_CONFIG_MAP};
 use crate::observe::{Caches, Informers, live_config_map};
 use crate::plan::{plan, plan_live_read};
@@ -59,7 +59,7 @@ impl Operator for RootCaCertificatePublisherOperator {
             caches,
             root_ca,
             writer: Writer { control },
-            metrics: SyncMetrics::register(setup.metrics()),
+            metrics: register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
         };

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use root_ca_certificate_publisher_operator::flags::Flags;
-use root_ca_certificate_publisher_operator::metrics::{SyncMetrics, code};
+use root_ca_certificate_publisher_operator::metrics::{code, register};
 use shared::runtime::api_error::{ApiError, Status};
 use shared::runtime::flags::parse;
 use shared::runtime::metrics::Metrics;
@@ -62,7 +62,7 @@ fn a_sync_is_counted_by_how_it_ended() {
     assert_eq!(code(&Err(anyhow::anyhow!("test"))), 500);
 
     let metrics = Metrics::new("root-ca-certificate-publisher-operator");
-    let syncs = SyncMetrics::register(&metrics);
+    let syncs = register(&metrics);
     syncs.observe(&Ok(()), Duration::from_millis(3));
     syncs.observe(&answer(409), Duration::from_millis(3));
     let text = metrics.to_text();

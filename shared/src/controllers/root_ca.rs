@@ -5,6 +5,8 @@
 //! Left out: following the CA of the operator's own kubeconfig or pod. The pod's is mounted from what an operator
 //! publishes: following it would make an edit of one ConfigMap the CA of all namespaces.
 
+pub mod metrics;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -21,7 +21,7 @@ use crate::runtime::api_error::ApiError;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{Accept, Client};
 use crate::runtime::consistency::Follow;
-use crate::runtime::discovery::Discovery;
+use crate::runtime::discovery::{Discovery, GroupVersion};
 use crate::runtime::metrics::Metrics;
 
 /// Discovers resources and follows them; cheap to clone.
@@ -43,6 +43,11 @@ impl Feeder {
     /// The resources that the apiserver serves at the moment.
     pub async fn discover(&self) -> Result<Discovery, ApiError> {
         Discovery::read(&self.client).await
+    }
+
+    /// The resources that the apiserver serves in this group version at the moment, which is one small document.
+    pub async fn group_version(&self, api_version: &str) -> Result<GroupVersion, ApiError> {
+        GroupVersion::read(&self.client, api_version).await
     }
 
     /// Changes each time the server answers again after it could not be reached for a while.

@@ -1,0 +1,122 @@
+//! The operator as a process, and one sync on one screen.
+//!
+//! Left out: which change leads to a sync, which is in `changes`; and in which version bundles are served, which is in
+//! `versions`.
+
+mod changes;
+mod versions;
+
+use std::sync::Arc;
+
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::Key;
+use shared::controllers::root_ca::RootCa;
+use shared::runtime::clock::Clock;
+use shared::runtime::decisions::{Decisions, first_stage};
+use shared::runtime::queue::{Backoff, Cause};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
+
+use crate::apply::{Outcome, Writer};
+use crate::flags::Flags;
+use crate::metrics::{SyncMetrics, register};
+use crate::objects::{CLUSTER_TRUST_BUNDLES, is_of_signer, signer_key};
+use crate::observe::{Caches, InformerOnDemand, live_bundle};
+use crate::plan::{plan, plan_live_read};
+use versions::Versions;
+
+/// Upstream's.
+const WORKERS: usize = 1;
+
+/// The operator as a process.
+pub struct ClusterTrustBundlePublisherOperator;
+
+impl Operator for ClusterTrustBundlePublisherOperator {
+    const NAMES: Names = Names {
+        operator: "kube-apiserver-serving-clustertrustbundle-publisher-operator",
+        controller: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        event_source: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("ca_cert_publisher_cluster_trust_bundles", Backoff::default());
+        let control = setup.control(&queue);
+        let (caches, informers) = Caches::new();
+        let caches = Arc::new(caches);
+        let effects = setup.effects(&queue);
+        for InformerOnDemand { mut cluster_trust_bundles, need } in informers {
+            cluster_trust_bundles.on_change(effects.of(&caches, Caches::bundle_changed));
+            setup.watch_while(cluster_trust_bundles, &need);
+        }
+        let (versions, ready) = Versions::new(setup.feeder(), Arc::clone(&caches), queue.clone());
+        setup.run("served-versions", ready, versions.run());
+        // Where there is no CA or no bundle is served, a decision says so.
+        let first = queue.clone();
+        setup.at_start(move || first.add(&signer_key(), Cause::Event));
+        let root_ca = RootCa::of_flags(&flags.root_ca_file, setup.flags());
+        let syncing = queue.clone();
+        // The apiserver may have refused the CA before: another one ends the back-off.
+        root_ca.follow_flags(&flags.root_ca_file, setup, move || syncing.add(&signer_key(), Cause::Edit));
+        let controller = PublisherController {
+            caches,
+            root_ca,
+            writer: Writer { control },
+            metrics: register(setup.metrics()),
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.work(Arc::new(controller), &queue, WORKERS);
+    }
+}
+
+/// Syncs the signer's bundles: its queue has one key.
+struct PublisherController {
+    caches: Arc<Caches>,
+    root_ca: Arc<RootCa>,
+    writer: Writer,
+    metrics: SyncMetrics,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for PublisherController {
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let started = self.clock.now();
+        let result = self.publish(key).await;
+        let took = self.clock.now().duration_since(started).unsigned_abs();
+        self.metrics.observe(&result, took);
+        result.map(|()| Requeue::Done)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        let bundle = object.key_of(&CLUSTER_TRUST_BUNDLES).filter(|key| is_of_signer(key.name()));
+        bundle.map(|_| signer_key())
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        if *key != signer_key() {
+            return Vec::new();
+        }
+        let observed = self.caches.observe(self.root_ca.current());
+        vec![first_stage(plan_live_read(&observed), || plan(&observed))]
+    }
+}
+
+impl PublisherController {
+    /// Upstream: `syncClusterTrustBundle`, `pkg/controller/certificates/clustertrustbundlepublisher/publisher.go`.
+    async fn publish(&self, key: &Key) -> anyhow::Result<()> {
+        let observed = self.caches.observe(self.root_ca.current());
+        let observed = match plan_live_read(&observed) {
+            None => observed,
+            Some(live_read) => {
+                self.decisions.record(self.clock.now(), key, &live_read);
+                live_bundle(&self.writer.control, observed).await?
+            }
+        };
+        let plan = plan(&observed);
+        self.decisions.record(self.clock.now(), key, &plan);
+        let Outcome { error } = self.writer.apply(key, &observed, plan).await;
+        error.map_or(Ok(()), Err)
+    }
+}

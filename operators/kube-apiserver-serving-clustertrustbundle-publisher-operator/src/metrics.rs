@@ -1,0 +1,23 @@
+//! Upstream's own metrics of this controller, under upstream's names.
+//!
+//! Left out: counting, which is [`shared::controllers::root_ca::metrics`]'; and what every operator shows (queues,
+//! requests, leadership), which is [`shared::runtime::metrics`]'.
+
+use shared::controllers::root_ca::metrics::Named;
+use shared::runtime::metrics::Metrics;
+
+pub use shared::controllers::root_ca::metrics::{SyncMetrics, code};
+
+const SYNCS: Named = Named {
+    name: "clustertrustbundle_publisher_sync",
+    help: "Number of syncs that occurred in cluster trust bundle publisher.",
+};
+const SYNC_DURATION: Named = Named {
+    name: "clustertrustbundle_publisher_sync_duration_seconds",
+    help: "The time it took to sync a cluster trust bundle.",
+};
+
+/// Registers them with the process's metrics.
+pub fn register(metrics: &Metrics) -> SyncMetrics {
+    SyncMetrics::register(metrics, SYNCS, SYNC_DURATION)
+}

@@ -1,0 +1,115 @@
+//! Reads what is to be known of the signer's bundles: from the cache of the version that is served, and the CA's own
+//! bundle anew where its content is wrong.
+//!
+//! Left out: reading the CA, which is [`shared::controllers::root_ca`]'s, and asking which version is served.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context;
+use serde_json::Value;
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::runtime::cache::Cache;
+use shared::runtime::control::Control;
+use shared::runtime::informer::{Informer, InformerBuilder, Need, Needed};
+
+use crate::objects::{ClusterTrustBundle, Version};
+use crate::plan::bundle_name;
+
+/// Those of the signer.
+const OF_SIGNER: &str = "spec.signerName=kubernetes.io/kube-apiserver-serving";
+
+/// The observation of the signer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The version in which the apiserver serves bundles; none if it serves none.
+    pub served: Option<Version>,
+    /// The CA to publish; none if none is known.
+    pub ca: Option<Text>,
+    /// All bundles of the signer, by name.
+    pub bundles: Vec<Arc<ClusterTrustBundle>>,
+    /// The bundle of the CA as just read, with every field it has, if the cached one is wrong; none if it is gone.
+    pub live: Option<Value>,
+}
+
+/// The caches of this operator: one for each version, of which one is filled.
+pub struct Caches {
+    beta: InVersion,
+    alpha: InVersion,
+    served: Mutex<Option<Served>>,
+}
+
+/// The bundles of the signer in one version.
+struct InVersion {
+    bundles: Arc<Cache<ClusterTrustBundle>>,
+    /// They are followed while somebody holds this.
+    need: Need,
+}
+
+/// The version that is followed.
+struct Served {
+    version: Version,
+    _needed: Needed,
+}
+
+/// The informer that fills one of the caches, and the need for which it does.
+pub(crate) struct InformerOnDemand {
+    pub(crate) cluster_trust_bundles: Informer<ClusterTrustBundle>,
+    pub(crate) need: Need,
+}
+
+impl InVersion {
+    fn new(version: Version) -> (Self, InformerOnDemand) {
+        let cluster_trust_bundles = InformerBuilder::of(version.resource()).fields(OF_SIGNER).build();
+        let need = Need::default();
+        let in_version = Self { bundles: cluster_trust_bundles.cache(), need: need.clone() };
+        (in_version, InformerOnDemand { cluster_trust_bundles, need })
+    }
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, [InformerOnDemand; 2]) {
+        let ((beta, of_beta), (alpha, of_alpha)) = (InVersion::new(Version::Beta), InVersion::new(Version::Alpha));
+        (Self { beta, alpha, served: Mutex::default() }, [of_beta, of_alpha])
+    }
+
+    fn of(&self, version: Version) -> &InVersion {
+        match version {
+            Version::Beta => &self.beta,
+            Version::Alpha => &self.alpha,
+        }
+    }
+
+    fn served(&self) -> MutexGuard<'_, Option<Served>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on bundles are followed in this version and in no other; gives whether that is news.
+    pub(crate) fn follow(&self, version: Option<Version>) -> bool {
+        let mut served = self.served();
+        let is_news = served.as_ref().map(|served| served.version) != version;
+        if is_news {
+            *served = version.map(|version| Served { version, _needed: self.of(version).need.hold("") });
+        }
+        is_news
+    }
+
+    /// Reads the bundles of the signer; `ca` is to be published.
+    pub fn observe(&self, ca: Option<Text>) -> Observed {
+        let served = self.served().as_ref().map(|served| served.version);
+        let bundles = served.map(|version| self.of(version).bundles.all()).unwrap_or_default();
+        Observed { served, ca, bundles, live: None }
+    }
+}
+
+/// The same, with the CA's bundle as the apiserver has it.
+pub(crate) async fn live_bundle(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+    let (Some(version), Some(ca)) = (observed.served, &observed.ca) else { return Ok(observed) };
+    let live = match control.get_raw(&version.resource(), &Key::new("", &bundle_name(ca))).await {
+        Ok(live) => Some(live),
+        Err(error) if error.is_object_not_found() => None,
+        Err(error) => return Err(error).context("read the ClusterTrustBundle anew"),
+    };
+    Ok(Observed { live, ..observed })
+}

@@ -1,0 +1,70 @@
+//! How often the CA was handed out, and how long that took: upstream counts both alike for each controller that does.
+//!
+//! Left out: the names and help texts, which are each controller's own.
+
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+
+use crate::runtime::api_error::ApiError;
+use crate::runtime::metrics::Metrics;
+
+/// Under which name upstream shows a metric, and what it says about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// The name; that of a counter without `_total`.
+    pub name: &'static str,
+    /// The help text.
+    pub help: &'static str,
+}
+
+type Code = [(&'static str, String); 1];
+
+#[derive(Clone)]
+struct Buckets;
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(exponential_buckets(0.001, 2.0, 15))
+    }
+}
+
+/// How many syncs ended how, and how many seconds they took.
+///
+/// Upstream: `syncCounter` and `syncLatency`, `pkg/controller/certificates/rootcacertpublisher/metrics.go` and
+/// `pkg/controller/certificates/clustertrustbundlepublisher/metrics.go`.
+#[derive(Clone)]
+pub struct SyncMetrics {
+    syncs: Family<Code, Counter>,
+    durations: Family<Code, Histogram, Buckets>,
+}
+
+impl SyncMetrics {
+    /// Registers them with the process's metrics.
+    pub fn register(metrics: &Metrics, syncs: Named, durations: Named) -> Self {
+        let registered = Self { syncs: Family::default(), durations: Family::new_with_constructor(Buckets) };
+        metrics.register(syncs.name, syncs.help, registered.syncs.clone());
+        metrics.register(durations.name, durations.help, registered.durations.clone());
+        registered
+    }
+
+    /// Counts a sync.
+    pub fn observe(&self, outcome: &anyhow::Result<()>, took: Duration) {
+        let code = [("code", code(outcome).to_string())];
+        self.durations.get_or_create(&code).observe(took.as_secs_f64());
+        self.syncs.get_or_create(&code).inc();
+    }
+}
+
+/// As HTTP would say how a sync ended. Upstream: `recordMetrics`, in the same files.
+pub fn code(outcome: &anyhow::Result<()>) -> u16 {
+    match outcome {
+        Ok(()) => 200,
+        Err(error) => {
+            let answered = error.chain().find_map(|cause| cause.downcast_ref::<ApiError>()?.code());
+            answered.filter(|code| *code != 0).unwrap_or(500)
+        }
+    }
+}
