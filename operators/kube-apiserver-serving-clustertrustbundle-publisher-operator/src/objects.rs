@@ -15,7 +15,9 @@ pub const CLUSTER_TRUST_BUNDLES: Resource =
 pub const ALPHA_CLUSTER_TRUST_BUNDLES: Resource =
     Resource::cluster_scoped("certificates.k8s.io", "v1alpha1", "ClusterTrustBundle", "clustertrustbundles");
 
-/// The signer of the certificates of apiservers. Upstream: `newKubeAPIServerSignerClusterTrustBundledPublisherController`,
+/// The signer of the certificates of apiservers.
+///
+/// Upstream: `newKubeAPIServerSignerClusterTrustBundledPublisherController`,
 /// `cmd/kube-controller-manager/app/certificates.go`.
 pub const SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
 /// The signer as the names of its bundles spell it, before a colon: the apiserver refuses another one.

@@ -33,10 +33,10 @@ pub struct Plan {
     pub reason: Reason,
 }
 
-/// What is done about the bundle of the CA.
+/// The write of the CA's bundle, if it needs one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Publish {
-    /// Nothing.
+    /// It needs none.
     Nothing,
     /// It is created, so.
     Create(Value),

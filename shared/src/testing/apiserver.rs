@@ -146,6 +146,13 @@ impl Server {
         self.state().served.push(resource);
     }
 
+    /// Serves a resource no more: its paths are unknown, and its watches end. What was stored stays.
+    pub fn withdraw(&self, resource: &str) {
+        let mut state = self.state();
+        state.served.retain(|served| served.plural != resource);
+        state.watches.cut(resource);
+    }
+
     /// Serves a resource more, whose objects have the subresource `scale`.
     pub fn serve_scalable(&self, resource: Resource) {
         self.state().scalable.push(resource.clone());
