@@ -54,6 +54,7 @@ const OF_KINDS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("certificates.k8s.io", "PodCertificateRequest", &["podcertificaterequest-cleaner-operator"]),
+    ("certificates.k8s.io", "ClusterTrustBundle", &["kube-apiserver-serving-clustertrustbundle-publisher-operator"]),
     ("networking.k8s.io", "ServiceCIDR", &["service-cidr-operator"]),
     ("", "ResourceQuota", &["resourcequota-operator"]),
 ];
@@ -77,6 +78,9 @@ const BOOTSTRAP_TOKEN: &str = "bootstrap.kubernetes.io/token";
 const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
 const TOKEN_CLEANER: &str = "legacy-serviceaccount-token-cleaner-operator";
 const TOKEN_MAKER: &str = "serviceaccount-token-operator";
+const BUNDLE_PUBLISHER: &str = "kube-apiserver-serving-clustertrustbundle-publisher-operator";
+/// The only signer whose ClusterTrustBundles an operator keeps.
+const SERVING_SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
 /// The finalizer by which a pod, whose Job may be gone, is job-operator's.
 const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// The condition of a pod that something else is about to end, which disruption-operator takes back if nothing does.
@@ -95,6 +99,7 @@ const STATUS_SHARED: &[(&str, &str)] = &[
     ("rbac.authorization.k8s.io", "ClusterRole"),
     ("certificates.k8s.io", "CertificateSigningRequest"),
     ("certificates.k8s.io", "PodCertificateRequest"),
+    ("certificates.k8s.io", "ClusterTrustBundle"),
 ];
 
 /// The one that deletes what has lost its owner, and lets go what waits for its dependents.
@@ -154,6 +159,7 @@ pub fn operators_about(object: Object<'_>) -> Vec<&'static str> {
         let is_acted_on = match (object.kind(), *operator) {
             ("Pod", "job-operator") => object.texts("/metadata/finalizers").contains(&JOB_TRACKING),
             ("Pod", "disruption-operator") => object.holds(DISRUPTION_TARGET),
+            ("ClusterTrustBundle", BUNDLE_PUBLISHER) => object.text("/spec/signerName") == SERVING_SIGNER,
             ("Secret", operator) => {
                 let of_type = SECRETS_OF_TYPE.iter().find(|(of, _)| *of == operator);
                 of_type.is_none_or(|(_, secret_type)| object.text("/type") == *secret_type)
@@ -249,6 +255,13 @@ mod tests {
         row("v1", "Secret", ACCOUNT_TOKEN, "", &[TOKEN_CLEANER, TOKEN_MAKER]);
         row("batch/v1", "Job", "web", "", &["job-operator", "ttl-after-finished-operator"]);
         row("policy/v1", "PodDisruptionBudget", "web", "", &["disruption-operator"]);
+        let bundle = |signer: &str| {
+            let object = json!({"apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle",
+                "spec": {"signerName": signer}});
+            operators_about(Object(&object))
+        };
+        assert_eq!(bundle(SERVING_SIGNER), [BUNDLE_PUBLISHER, COLLECTOR]);
+        assert_eq!(bundle("example.com/signer"), [COLLECTOR]);
         let conditions = json!([{"type": DISRUPTION_TARGET, "status": "True"}]);
         let target = json!({"apiVersion": "v1", "kind": "Pod", "status": {"conditions": conditions}});
         let about = [collector, "taint-eviction-operator", "disruption-operator", COLLECTOR];
@@ -274,6 +287,7 @@ mod tests {
             "certificatesigningrequest-signing-operator",
             "certificatesigningrequest-cleaner-operator",
             "podcertificaterequest-cleaner-operator",
+            BUNDLE_PUBLISHER,
             TOKEN_CLEANER,
             TOKEN_MAKER,
             COLLECTOR,

@@ -96,6 +96,7 @@ fn keys_that_are_no_objects_are_counted_by_queue() {
     for (operator, expected) in [
         ("certificatesigningrequest-approving-operator", ": 3 CertificateSigningRequests looked at"),
         ("clusterrole-aggregation-operator", ": 3 ClusterRoles looked at"),
+        ("kube-apiserver-serving-clustertrustbundle-publisher-operator", ": 3 in queue queue looked at"),
         ("legacy-serviceaccount-token-cleaner-operator", ": 3 in queue queue looked at"),
         ("root-ca-certificate-publisher-operator", ": 3 Namespaces looked at"),
         ("service-cidr-operator", ": 3 ServiceCIDRs looked at"),

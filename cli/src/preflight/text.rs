@@ -65,8 +65,9 @@ fn looked_at(report: &ShadowReport) -> String {
         // Others do something to its kind too.
         "serviceaccount-token-operator" => Some("Secret"),
         "endpoints-operator" => Some("Service"),
-        // Its key is a round.
-        "legacy-serviceaccount-token-cleaner-operator" => None,
+        // The key of the one is a round, that of the other a signer.
+        "legacy-serviceaccount-token-cleaner-operator"
+        | "kube-apiserver-serving-clustertrustbundle-publisher-operator" => None,
         operator => kinds::kept_by(operator),
     };
     let said = report.looked_at.iter().map(|(queue, count)| {

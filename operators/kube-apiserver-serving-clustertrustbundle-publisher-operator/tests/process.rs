@@ -1,7 +1,5 @@
 //! The process's flag, and upstream's metrics.
 
-#![expect(clippy::unwrap_used, reason = "a fixture that does not hold is a broken test")]
-
 use std::time::Duration;
 
 use kube_apiserver_serving_clustertrustbundle_publisher_operator::flags::Flags;
