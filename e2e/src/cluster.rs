@@ -55,6 +55,11 @@ pub enum ClusterKind {
 /// Off by default in kube-controller-manager, and turned on by kubeadm.
 const TURNED_ON: [&str; 2] = ["bootstrap-signer-controller", "token-cleaner-controller"];
 
+/// The gate of ClusterTrustBundles, of kube-apiserver and of kube-controller-manager.
+const TRUST_BUNDLES: &str = "--feature-gates=ClusterTrustBundle=true";
+/// The resource is off besides: see [`TRUST_BUNDLES`].
+const SERVED_TRUST_BUNDLES: &str = "--runtime-config=certificates.k8s.io/v1beta1/clustertrustbundles=true";
+
 /// kube-controller-manager, and which of its controllers run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerManager {
@@ -111,6 +116,17 @@ impl ClusterOptions {
     /// With every controller of kube-controller-manager that a cluster of kubeadm has.
     pub fn with_controller_manager() -> Self {
         Self { controller_manager: Some(ControllerManager::all()), ..Self::default() }
+    }
+
+    /// The same with ClusterTrustBundles, which are off by default: kube-apiserver serves them, and
+    /// kube-controller-manager, if there is one from the start, publishes its own.
+    #[must_use]
+    pub fn with_trust_bundles(mut self) -> Self {
+        self.apiserver_flags.extend([TRUST_BUNDLES, SERVED_TRUST_BUNDLES].map(str::to_owned));
+        if let Some(ControllerManager { flags, .. }) = &mut self.controller_manager {
+            flags.push(TRUST_BUNDLES.to_owned());
+        }
+        self
     }
 }
 

@@ -271,7 +271,8 @@ fn implied(grant: &Grant) -> Option<Grant> {
 /// plugin `OwnerReferencesPermissionEnforcement` is on, when a created object has an owner with blockOwnerDeletion.
 /// Neither does a request show `escalate`: the apiserver asks for it when a role is written with rules that its writer
 /// lacks, and refuses the write otherwise. So a life in which a role gets such rules shows that it is needed. The same
-/// holds for `approve` of a signer, and the approval of a request, and for `sign` of one, and its certificate.
+/// holds for `approve` of a signer, and the approval of a request, for `sign` of one, and its certificate, and for
+/// `attest` of one, and its ClusterTrustBundle.
 /// And `create` of `endpoints/restricted`: the admission of a distribution may ask for it, to keep addresses of pods out
 /// of Endpoints.
 /// And a life is too short for a PodCertificateRequest: it is read and deleted a quarter of an hour after it was made.
@@ -282,7 +283,7 @@ fn is_never_shown(operator: &str, Action { group: _, resource, verb }: &Action) 
         "create" | "patch" if resource == "events" => operator == "resourcequota-operator",
         "update" => resource.ends_with("/finalizers"),
         "escalate" => matches!(resource.as_str(), "clusterroles" | "roles"),
-        "approve" | "sign" => resource == "signers",
+        "approve" | "attest" | "sign" => resource == "signers",
         "create" => resource == "endpoints/restricted",
         "get" | "delete" => resource == "podcertificaterequests",
         _ => false,
@@ -536,9 +537,9 @@ mod tests {
     }
 
     #[test]
-    fn approving_and_signing_for_a_signer_are_asked_for_by_no_request() {
+    fn what_is_done_for_a_signer_is_asked_for_by_no_request() {
         let rules = json!([
-            {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": ["approve", "sign"]},
+            {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": ["approve", "attest", "sign"]},
             {"apiGroups": ["certificates.k8s.io"], "resources": ["podcertificaterequests"], "verbs": ["get", "list"]},
         ]);
         let unused = "job-operator may, and never needed to: list certificates.k8s.io/podcertificaterequests";

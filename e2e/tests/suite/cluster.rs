@@ -1,5 +1,5 @@
 //! A cluster's needs before and after its workloads: namespaces begin and end, owners take their dependents along, and
-//! pods go that nobody ends; and nodes get their CIDRs.
+//! pods go that nobody ends; nodes get their CIDRs, and pods the CA by which they know the apiserver.
 //! Left out: the needs of workloads and Services meanwhile.
 
 mod begin;
@@ -14,3 +14,4 @@ mod pods;
 mod taints;
 mod takeover;
 mod tree;
+mod trust_bundles;

@@ -9,6 +9,7 @@ mod quota;
 pub(crate) mod requests;
 pub(crate) mod sampler;
 pub(crate) mod scene;
+pub(crate) mod trust_bundles;
 pub(crate) mod webhook;
 
 pub(crate) use clusters::{operators, start_operators, with_cluster};

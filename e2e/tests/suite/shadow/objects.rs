@@ -20,7 +20,7 @@ use crate::batch::job;
 use crate::disruption::budget;
 use crate::support::requests::{self, KUBELET_CLIENT, deny_long_ago};
 use crate::support::scene::Namespaced;
-use crate::support::{DEADLINE, Scene, deployment, template};
+use crate::support::{DEADLINE, Scene, deployment, template, trust_bundles};
 
 /// How many of each kind.
 const DEPLOYMENTS: usize = 200;
@@ -247,6 +247,7 @@ async fn tamper_with_the_cluster(scene: &Scene) -> Result<Vec<String>> {
     scene.apply(&cluster_info()).await?;
     scene.apply(&account_token("robot")).await?;
     ask_for_certificates(scene).await?;
+    scene.apply(&trust_bundles::stranger(scene.cluster.pki()?.ca_pem())).await?;
     let ranges: Api<ServiceCIDR> = Api::all(scene.client.clone());
     let unprotected = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     ranges.patch("kubernetes", &PatchParams::default(), &unprotected).await?;
@@ -271,6 +272,11 @@ async fn tamper_with_the_cluster(scene: &Scene) -> Result<Vec<String>> {
             .to_owned(),
         "certificatesigningrequest-cleaner-operator delete certificatesigningrequests.certificates.k8s.io e2e-old: "
             .to_owned(),
+        format!(
+            "{} delete clustertrustbundles.certificates.k8s.io {}: ",
+            trust_bundles::OPERATOR,
+            trust_bundles::STRANGER
+        ),
         "service-cidr-operator patch servicecidrs.networking.k8s.io kubernetes: metadata.finalizers".to_owned(),
     ])
 }

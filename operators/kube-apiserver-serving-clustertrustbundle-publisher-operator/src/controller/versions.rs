@@ -20,8 +20,8 @@ use tokio::time::sleep;
 use crate::objects::{Version, signer_key};
 use crate::observe::Caches;
 
-/// Between two questions. Bundles are turned on by a restart of the apiserver, which is noticed at once; but where
-/// there are several, one of them answers all the time.
+/// Between two questions. Bundles are turned on by a restart of the apiserver, which leads to a question of its own once
+/// it was noticed; but where there are several, one of them answers all the time.
 const PERIOD: Duration = Duration::from_mins(5);
 /// After a question without an answer.
 const RETRY: Duration = Duration::from_secs(5);
