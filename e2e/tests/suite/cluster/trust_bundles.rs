@@ -23,8 +23,7 @@ fn without_history(mut bundle: DynamicObject) -> Result<serde_json::Value> {
 fn the_bundle_with_the_ca_is_upstreams() -> Result<()> {
     with_cluster(ClusterOptions::with_controller_manager().with_trust_bundles(), async |scene| {
         let bundles = api(scene).await?;
-        let published =
-            async || scene.wait_until("the CA is published", DEADLINE, async || only(&bundles).await).await;
+        let published = async || scene.wait_until("it is published", DEADLINE, async || only(&bundles).await).await;
         let upstreams = published().await?;
         ensure!(certificates(&upstreams) == scene.cluster.pki()?.ca_pem(), "it is not the CA: {upstreams:?}");
         scene.cluster.stop_controller_manager().await?;
