@@ -37,7 +37,7 @@ impl Writer {
     pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> Outcome {
         let Observed { served, ca: _, bundles: _, live: _ } = observed;
         let Plan { publish, delete, reason: _ } = plan;
-        // What is not served has no plan that writes.
+        // A plan for bundles that are not served writes nothing.
         let Some(version) = served else { return Outcome { error: None } };
         let (control, resource) = (self.control.for_name(key), version.resource());
         let done = match write(control, &resource, publish).await {
@@ -68,7 +68,7 @@ async fn create(control: KeyControl<'_>, resource: &Resource, body: &Value) -> a
             tracing::info!(bundle = %created.metadata.key, "published the CA");
             Ok(Published::Yes)
         }
-        // What somebody else has created is looked at once it is seen.
+        // A bundle that somebody else has created is looked at once it is seen.
         Err(error) if error.is_already_exists() => Ok(Published::NotSeen),
         Err(error) => Err(error).context("create the ClusterTrustBundle"),
     }
