@@ -8,7 +8,7 @@ use std::{panic, thread};
 
 use anyhow::{Context, Result, ensure};
 use e2e::apply::apply;
-use e2e::cluster::Cluster;
+use e2e::cluster::{Cluster, ClusterKind};
 use futures::FutureExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -81,9 +81,17 @@ pub(crate) async fn play(cluster: Arc<Cluster>, test: impl AsyncFnOnce(&Scene) -
     match ended {
         Ok(result) => {
             let _ = scene.delete_namespace().await;
-            result
+            result.map_err(|error| with_dead_parts(&scene.cluster, error))
         }
         Err(panicked) => panic::resume_unwind(panicked),
+    }
+}
+
+/// A part that died is why the test waited in vain, which no error of the test can tell.
+fn with_dead_parts(cluster: &Cluster, error: anyhow::Error) -> anyhow::Error {
+    match cluster.check_parts() {
+        Err(dead) if cluster.kind() == ClusterKind::Local => error.context(format!("{dead:#}")),
+        _ => error,
     }
 }
 
