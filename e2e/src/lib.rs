@@ -6,6 +6,7 @@
 //! knows no operator.
 
 pub mod apply;
+pub mod audit_log;
 pub mod bench;
 pub mod cluster;
 pub mod guard;

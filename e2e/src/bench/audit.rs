@@ -1,14 +1,15 @@
 //! The requests in the apiserver's audit log: their senders, their number, and their delay after their cause.
-//! Left out: reads of the log while requests are under way; a step is over before it is read.
+//! Left out: requests that are still under way; a step is over before its log is read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use serde::Deserialize;
+
+use crate::audit_log;
 
 /// One finished request.
 #[derive(Debug, Deserialize)]
@@ -46,20 +47,10 @@ struct ResponseStatus {
     code: u16,
 }
 
-/// Where the log ends now.
-pub(super) fn position(log: &Path) -> Result<u64> {
-    Ok(std::fs::metadata(log).with_context(|| format!("look at {}", log.display()))?.len())
-}
-
-/// The requests since `position`.
+/// The requests from the byte `position` of the log on.
 pub(super) fn since(log: &Path, position: u64) -> Result<Vec<Request>> {
-    let mut file = std::fs::File::open(log).with_context(|| format!("open {}", log.display()))?;
-    file.seek(SeekFrom::Start(position)).context("go on in the audit log")?;
-    let mut requests = Vec::new();
-    for line in BufReader::new(file).lines() {
-        requests.push(serde_json::from_str(&line?).context("read the audit log")?);
-    }
-    Ok(requests)
+    let lines = audit_log::lines_since(log, position)?;
+    lines.iter().map(|line| serde_json::from_slice(line).context("read the audit log")).collect()
 }
 
 /// The account that lists and watches for all controllers of kube-controller-manager. It writes as well, such as tokens

@@ -31,6 +31,7 @@ use super::apiserver;
 use super::audit::{self, Request};
 use super::contestant::{Contestant, Running};
 use crate::apply::apply;
+use crate::audit_log;
 use crate::cluster::{Cluster, Part};
 use crate::progress::Progress;
 use crate::usage::Usage;
@@ -222,7 +223,7 @@ impl<'a> Bench<'a> {
         let counts_before = apiserver::counts(&self.client).await?;
         let before = self.running.usage(self.cluster)?;
         let apiserver_before = self.apiserver_cpu()?;
-        let position = audit::position(self.cluster.audit_log()?)?;
+        let position = audit_log::end(self.cluster.audit_log()?)?;
         let started = Instant::now();
         work(self).await?;
         let took = started.elapsed();

@@ -184,6 +184,8 @@ impl Parts {
         if let Some(log) = &self.audit_log {
             args.push(flag("audit-policy-file", self.dir.join("audit-policy.yaml").display()));
             args.push(flag("audit-log-path", log.display()));
+            // In megabytes: a log that begins anew at 100, as it does by default, would lose requests.
+            args.push(flag("audit-log-maxsize", 10_000));
         }
         args.extend(self.apiserver_flags.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
         args

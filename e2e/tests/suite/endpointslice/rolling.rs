@@ -2,10 +2,9 @@
 //! upstream needs.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
+use e2e::audit_log;
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::upstream_controller;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -29,18 +28,14 @@ rules:
 - level: None
 ";
 
-/// How many of the requests since `position` wrote a slice in this namespace, and where the log ends now.
-fn writes(scene: &Scene, namespace: &str, position: u64) -> Result<(usize, u64)> {
-    let mut log = File::open(scene.cluster.audit_log()?).context("open the audit log")?;
-    log.seek(SeekFrom::Start(position)).context("go on in the audit log")?;
-    let (mut count, mut end) = (0, position);
-    for line in BufReader::new(log).lines() {
-        let line = line?;
-        end += u64::try_from(line.len())? + 1;
-        let request: Value = serde_json::from_str(&line)?;
-        count += usize::from(request["objectRef"]["namespace"] == namespace);
+/// How many of the requests from the byte `position` of the log on wrote a slice in this namespace.
+fn writes(scene: &Scene, position: u64) -> Result<usize> {
+    let mut count = 0;
+    for line in audit_log::lines_since(scene.cluster.audit_log()?, position)? {
+        let request: Value = serde_json::from_slice(&line)?;
+        count += usize::from(request["objectRef"]["namespace"] == *scene.namespace);
     }
-    Ok((count, end))
+    Ok(count)
 }
 
 /// Rolls a Deployment of many pods; gives how many writes of slices that took.
@@ -51,7 +46,7 @@ async fn roll(scene: &Scene) -> Result<usize> {
     let first = complete(scene, "web", PODS).await?;
     ensure!(first.len() <= 4, "{} slices", first.len());
     let before: BTreeSet<String> = endpoints(&first)?.into_keys().collect();
-    let (_, position) = writes(scene, &scene.namespace, 0)?;
+    let position = audit_log::end(scene.cluster.audit_log()?)?;
 
     let step = json!({"spec": {"template": {"metadata": {"annotations": {"step": "2"}}}}});
     scene.patch::<Deployment>("web", &step).await?;
@@ -60,7 +55,7 @@ async fn roll(scene: &Scene) -> Result<usize> {
     let after: BTreeSet<String> = endpoints(&last)?.into_keys().collect();
     ensure!(before.is_disjoint(&after), "old pods are listed: {:?}", before.intersection(&after));
     ensure!(last.iter().all(|slice| members(slice).len() <= 100), "a slice is too full");
-    let (count, _) = writes(scene, &scene.namespace, position)?;
+    let count = writes(scene, position)?;
     let lengths: Vec<usize> = last.iter().map(|slice| members(slice).len()).collect();
     eprintln!("{}: {count} writes, slices of {lengths:?}", scene.namespace);
     Ok(count)
