@@ -65,8 +65,9 @@ async fn live_as<K: Namespaced>(scene: &Scene, set: &Value) -> Result<()> {
     scene.kubectl(&format!("scale {kind}/{app} --replicas=1")).await?;
     scene.limit_pods("none", 0).await?;
     scene.kubectl(&format!("scale {kind}/{app} --replicas=4")).await?;
+    // Upstream counts up from the eleventh refusal on, and doubles its back-off with each.
     scene
-        .wait_until("an event is counted up", DEADLINE, async || {
+        .wait_until("an event is counted up", 3 * DEADLINE, async || {
             let events: Vec<Event> = scene.events("FailedCreate").await?;
             let counted = events.iter().filter(|event| event.involved_object.kind.as_deref() == Some(&*kind));
             let most = counted.filter_map(|event| event.count).max();

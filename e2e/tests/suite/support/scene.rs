@@ -75,6 +75,10 @@ pub(crate) async fn play(cluster: Arc<Cluster>, test: impl AsyncFnOnce(&Scene) -
     scene.create_namespace().await?;
     let ended = AssertUnwindSafe(test(&scene)).catch_unwind().await;
     if !matches!(ended, Ok(Ok(()))) {
+        // Before the dump too: where a long output is cut, its end is lost.
+        if let Ok(Err(error)) = &ended {
+            eprintln!("{error:?}");
+        }
         eprintln!("{}", dump(&scene).await);
         scene.cluster.keep_logs();
     }

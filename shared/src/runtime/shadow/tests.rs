@@ -193,7 +193,7 @@ fn check(wants: &'static str, expected: &[&str]) {
         let running = start(&server).await;
         let (moving, reads) = (report(&running), server.count("list configmaps"));
         assert_eq!((moving.moving, lines(&moving)), (u64::from(!expected.is_empty()), Vec::new()), "nothing rests yet");
-        running.pass(2 * REST).await;
+        running.pass(REST + Duration::from_secs(1)).await;
         let rested = report(&running);
         assert_eq!(lines(&rested), expected);
         assert!(rested.complete && rested.moving == 0, "{rested:?}");

@@ -18,7 +18,8 @@ use crate::api::object::Key;
 pub(super) const REST: Duration = Duration::from_secs(10);
 /// After so long it does not matter any more what happens.
 pub(super) const RESTLESS: Duration = Duration::from_mins(1);
-/// When a difference is looked at again: what it is about may be gone without an event for its key.
+/// A difference is looked at again after as long as it has stood, but within this time: upstream may write without an
+/// event for the key, or only after its own back-off.
 const ONCE_MORE: Duration = Duration::from_mins(5);
 /// This many differences are kept with their stages and fields; the others are counted.
 const LISTED_MAX: usize = 1000;
@@ -97,15 +98,17 @@ impl Wishes {
         let mut old = before.map(|before| before.wishes).unwrap_or_default();
         let mut synced = Synced::default();
         let mut wishes = BTreeMap::new();
+        let mut look = ONCE_MORE;
         for target in wanted {
             let known = old.remove(target);
             let wish = known.unwrap_or(Wish { first: now, since: time, standing: Standing::Moving });
             let waited = now.saturating_duration_since(wish.first);
             if is_quiet && !waited.is_zero() || waited >= RESTLESS {
                 synced.resting.push((target.clone(), wish.since));
+                look = look.min(waited.max(REST));
             } else {
                 // A difference stays until a sync at rest replaces it.
-                synced.look = Some(REST);
+                look = REST;
             }
             wishes.insert(target.clone(), wish);
         }
@@ -114,7 +117,7 @@ impl Wishes {
             synced.fulfilled.push((target, (!is_quiet).then(|| now.saturating_duration_since(wish.first))));
         }
         if !wishes.is_empty() {
-            synced.look.get_or_insert(ONCE_MORE);
+            synced.look = Some(look);
             self.keys.insert(subject.clone(), Wanting { synced: now, wishes, more });
         }
         synced
@@ -224,9 +227,6 @@ mod tests {
             .map(|(target, after)| (&*target.object, after.map(|after| after.as_secs())))
             .collect();
         assert_eq!(gone, fulfilled);
-        let wanted = syncs.last().map_or(0, |(_, wanted)| wanted.len());
-        let look = if wanted > resting.len() { REST } else { ONCE_MORE };
-        assert_eq!(last.look, (wanted > 0).then_some(look));
     }
 
     #[test]
@@ -246,6 +246,22 @@ mod tests {
         let busy: Vec<(u64, &[&str])> = (0..=12).map(|n| (n * 5, wanted)).collect();
         check(&busy[..12], &[], &[]);
         check(&busy, &["x"], &[]);
+    }
+
+    #[test]
+    fn a_difference_is_looked_at_again_after_as_long_as_it_has_stood() {
+        let (mut wishes, start) = (Wishes::default(), Instant::now());
+        let mut sync = |second, wanted: &[&str]| {
+            let now = start + Duration::from_secs(second);
+            wishes.synced(&subject("a"), (now, Timestamp::UNIX_EPOCH), &targets(wanted), 0).look
+        };
+        let mut second = 0;
+        for expected in [10, 10, 20, 40, 80, 160, 300, 300] {
+            assert_eq!(sync(second, &["x"]), Some(Duration::from_secs(expected)), "at {second}");
+            second += expected;
+        }
+        assert_eq!(sync(second, &["x", "y"]), Some(REST), "the younger one decides");
+        assert_eq!(sync(second + 10, &[]), None);
     }
 
     #[test]
