@@ -30,13 +30,16 @@ else
   tests jobs '\[sig-apps\] Job ' "$serial" &
   tests cronjobs '\[sig-apps\] (CronJob|TTLAfterFinished) ' "$serial" &
   tests workloads '\[sig-apps\] (Deployment|ReplicaSet|ReplicationController) ' "$serial" &
-  tests services '\[sig-network\] Services ' "$serial" &
-  tests endpoints '\[sig-network\] EndpointSlice |\[sig-auth\] ServiceAccounts ' "$serial|token rotation" &
+  tests sets '\[sig-apps\] (StatefulSet|DisruptionController) ' "$serial" &
+  tests services '\[sig-network\] (Services|Service CIDRs|ServiceCIDR and IPAddress API) ' "$serial" &
+  tests endpoints '\[sig-network\] Endpoint|\[sig-auth\] (ServiceAccounts|Certificates API) ' "$serial|token rotation" &
+  tests quotas '\[sig-api-machinery\] ResourceQuota ' "$serial" &
   # Waits twenty minutes for the kubelet's new token.
   tests tokens '\[sig-auth\] ServiceAccounts .*token rotation' nothing-else &
   tests garbage '\[sig-api-machinery\] Garbage collector ' "$serial" &
   wait
-  tests serial "\[sig-apps\] Job .*$serial|Garbage collector .*$serial|\[sig-api-machinery\] Namespaces " nothing-else || true
+  tests serial "\[sig-apps\] (Job|Daemon set|ControllerRevision|StatefulSet) .*$serial|Garbage collector .*$serial" nothing-else || true
+  tests nodes "\[sig-node\] NoExecuteTaintManager .*$serial|\[sig-node\] Node Lifecycle |\[sig-api-machinery\] (Namespaces|ResourceQuota .*$serial)" nothing-else || true
 fi
 
 ended=0

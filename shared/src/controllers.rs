@@ -1,5 +1,6 @@
 //! Code that several controllers share above the runtime. Code with a single user stays with that operator.
 
+pub mod brake;
 pub mod certificates;
 pub mod claims;
 pub mod endpoints;

@@ -3,6 +3,7 @@
 //! Left out: the needs of workloads and Services meanwhile.
 
 mod begin;
+mod brake;
 mod deletion;
 mod faults;
 mod kinds;

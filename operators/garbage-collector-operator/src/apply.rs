@@ -95,7 +95,7 @@ async fn delete(
     identity: &Identity,
     planned: Delete,
 ) -> anyhow::Result<Deleted> {
-    let Delete { resource, live, policy, unblock } = planned;
+    let Delete { resource, live, policy, unblock, is_explained: _ } = planned;
     let key = key_in(&resource, &identity.namespace, &identity.object.name);
     if let Some(patch) = unblock {
         patch_either(control, &resource, &key, &patch)

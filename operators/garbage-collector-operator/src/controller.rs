@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use prometheus_client::metrics::counter::Counter;
 use shared::api::object::Uid;
+use shared::controllers::brake::{Brake, Limits};
 use shared::runtime::metrics::Metrics;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
@@ -24,6 +25,8 @@ use attempt_to_delete::AttemptToDelete;
 use attempt_to_orphan::AttemptToOrphan;
 use monitors::Monitors;
 
+/// So many objects of a kind may go in any case before the brake on mass deletion holds others back.
+const LEAST: usize = 20;
 /// Upstream's metric; `_total` is added.
 const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error";
 
@@ -72,6 +75,7 @@ impl Operator for GarbageCollectorOperator {
         let deleter = AttemptToDelete {
             caches: Arc::clone(&caches),
             writer: apply::Writer { caches: Arc::clone(&caches), control: setup.control(&deletes) },
+            brake: Brake::new(setup, &deletes, Limits { share: flags.mass_deletion_share, least: LEAST }),
             clock: setup.clock(),
             decisions: setup.decisions(&deletes),
         };

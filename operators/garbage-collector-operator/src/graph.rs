@@ -131,9 +131,25 @@ impl Graph {
         self.absent.contains(owner)
     }
 
+    /// Whether a monitor saw an owner of this object go, which explains that the object goes too.
+    pub fn saw_owner_go(&self, uid: Uid) -> bool {
+        let Some(node) = self.nodes.get(&uid) else { return false };
+        let was_seen = |reference: &Arc<OwnerReference>| {
+            [node.identity.namespace.clone(), Text::default()]
+                .into_iter()
+                .any(|namespace| self.absent.was_seen(&Identity { object: reference.owner.clone(), namespace }))
+        };
+        node.saw_owner_go || node.owners.iter().any(was_seen)
+    }
+
+    /// How many objects of this kind have owners.
+    pub fn owned(&self, kind: &ObjectKind) -> usize {
+        self.nodes.values().filter(|node| !node.owners.is_empty() && *node.identity.object.kind == *kind).count()
+    }
+
     /// Notes that this owner does not exist, or that this was of use once more.
     pub fn note_absent(&mut self, owner: Identity) {
-        self.absent.add(owner);
+        self.absent.add(owner, false);
     }
 
     /// Knows of no absent owner any more: a restored etcd has again what was deleted.
@@ -172,6 +188,7 @@ impl Graph {
                 was: deleting,
                 owners: object.owners.clone(),
                 dependents: Dependents::None,
+                saw_owner_go: false,
             };
             self.nodes.insert(uid, node);
             self.add_to_owners(uid, &object.owners, attempts);
@@ -224,6 +241,9 @@ impl Graph {
         }
         let added: Vec<_> =
             object.owners.iter().filter(|reference| !before.contains_key(&reference.owner.uid)).cloned().collect();
+        if let Some(node) = self.nodes.get_mut(&uid).filter(|_| !added.is_empty()) {
+            node.saw_owner_go = false;
+        }
         self.add_to_owners(uid, &added, attempts);
         for owner in before.keys().filter(|owner| !after.contains_key(owner)) {
             if let Some(owner) = self.nodes.get_mut(owner) {
@@ -326,10 +346,17 @@ impl Graph {
     fn remove(&mut self, uid: Uid, attempts: &mut Attempts) {
         self.unlink(uid, attempts);
         let Some(node) = self.nodes.remove(&uid) else { return };
-        if !node.dependents.is_empty() {
-            attempts.attempt_to_delete.extend(node.dependents.iter());
-            self.absent.add(node.identity);
+        if node.dependents.is_empty() {
+            return;
         }
+        let was_seen = !node.is_virtual();
+        for dependent in node.dependents.iter() {
+            if let Some(dependent) = self.nodes.get_mut(&dependent).filter(|_| was_seen) {
+                dependent.saw_owner_go = true;
+            }
+            attempts.attempt_to_delete.push(dependent);
+        }
+        self.absent.add(node.identity, was_seen);
     }
 
     /// Takes an object away from its owners; those that wait for their dependents may be done.
@@ -373,7 +400,7 @@ impl Graph {
         let next = is_asked_for.then(|| next_identity(disagree, absent)).flatten();
         if !agree.is_empty() {
             attempts.attempt_to_delete.extend(agree.iter().map(|dependent| dependent.identity.object.uid));
-            self.absent.add(absent.clone());
+            self.absent.add(absent.clone(), false);
         }
         if is_asked_for {
             self.unlink(uid, attempts);
@@ -410,6 +437,7 @@ fn virtual_node(owner: &Coordinates, namespace: &Text, dependent: Uid) -> Node {
         was: Deleting::default(),
         owners: Box::default(),
         dependents,
+        saw_owner_go: false,
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Observed {
     pub stage: Stage,
     /// Its dependents, as the graph has them.
     pub dependents: Dependents,
+    /// Whether a monitor saw an owner of it go.
+    pub saw_owner_go: bool,
     /// The live state.
     pub live: Live,
     /// The facts learned on the way.
@@ -196,8 +198,9 @@ impl Caches {
             Reads { caches: self, control, learned: &mut learned }.live(&identity, stage).await?
         };
         // As late as possible: what the graph learned during the reads counts.
-        let dependents = self.with_graph(|graph| Dependents::of(uid, graph.dependents(uid)));
-        Ok(Some(Observed { identity, stage, dependents, live, learned }))
+        let (dependents, saw_owner_go) =
+            self.with_graph(|graph| (Dependents::of(uid, graph.dependents(uid)), graph.saw_owner_go(uid)));
+        Ok(Some(Observed { identity, stage, dependents, saw_owner_go, live, learned }))
     }
 }
 

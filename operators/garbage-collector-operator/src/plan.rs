@@ -17,7 +17,7 @@ use shared::runtime::decisions::{self, Reasoned};
 
 use crate::graph::Stage;
 use crate::objects::{FOREGROUND_DELETION, Identity, LiveMeta, LiveObject, ORPHAN, OwnerReference};
-use crate::observe::{Dependents, Live, Observed, Owner, Owners, Present};
+use crate::observe::{Live, Observed, Owner, Owners, Present};
 use crate::plan::patches::{Patch, drop_owners, unblock_owners};
 pub use reasons::{Named, Reason};
 use reasons::{cut, owner_name};
@@ -74,6 +74,8 @@ pub struct Delete {
     pub policy: Propagation,
     /// The patch that breaks a circle of dependents waiting for each other.
     pub unblock: Option<Patch>,
+    /// Whether a user's change explains it: an owner waits for it, or was seen to go.
+    pub is_explained: bool,
 }
 
 /// Upstream: `attemptToDeleteItem`, `pkg/controller/garbagecollector/garbagecollector.go`.
@@ -139,17 +141,18 @@ fn decide(observed: &Observed) -> (Action, Reason) {
             Reason::OwnerUnseen { owner: owner_name(reference), failing: failing.as_deref().map(cut) }
         }
         Owners::Known(owners) if owners.is_empty() => Reason::NoOwners,
-        Owners::Known(owners) => return by_owners(resource, live, owners, dependents),
+        Owners::Known(owners) => return by_owners(observed, resource, live, owners),
     };
     (Action::Nothing, reason)
 }
 
 fn by_owners(
+    observed: &Observed,
     resource: &Resource,
     live: &LiveObject,
     owners: &[(Arc<OwnerReference>, Owner)],
-    dependents: &Dependents,
 ) -> (Action, Reason) {
+    let Observed { dependents, saw_owner_go, .. } = observed;
     let named = |wanted: Owner| -> Named {
         owners.iter().filter(|(_, owner)| *owner == wanted).map(|(reference, _)| owner_name(reference)).collect()
     };
@@ -167,7 +170,9 @@ fn by_owners(
         };
     }
     let delete = |policy, unblock| {
-        Action::Delete(Box::new(Delete { resource: resource.clone(), live: live.metadata.clone(), policy, unblock }))
+        let (resource, live, is_explained) =
+            (resource.clone(), live.metadata.clone(), is(Owner::Waiting) || *saw_owner_go);
+        Action::Delete(Box::new(Delete { resource, live, policy, unblock, is_explained }))
     };
     let owners_wait = || Reason::OwnersWait { owners: named(Owner::Waiting) };
     if is(Owner::Waiting) && dependents.any {

@@ -284,3 +284,60 @@ fn it_says_which_owner_nobody_can_look_for() {
         assert!(failing.contains("the conversion webhook is down"), "{failing}");
     });
 }
+
+/// So many ConfigMaps with this owner, which is there.
+async fn with_dependents(flags: &[&str], count: usize) -> (Server, Running) {
+    let server = Server::new();
+    add_owner(&server);
+    (0..count).for_each(|at| server.add(&owned("ConfigMap", &format!("map-{at}"))));
+    let running = Running::start::<GarbageCollectorOperator>(&server, flags);
+    running.pass(SECONDS).await;
+    assert_eq!(server.keys("configmaps").len(), count);
+    (server, running)
+}
+
+/// Nobody deletes anything, but every reference means an owner that never was.
+fn change_owners(server: &Server, count: usize) {
+    for at in 0..count {
+        server.change("configmaps", &format!("default/map-{at}"), |map| {
+            map["metadata"]["ownerReferences"][0]["uid"] = uid("never").to_string().into();
+        });
+    }
+}
+
+#[test]
+fn objects_whose_references_were_changed_go_up_to_a_share_and_then_slowly() {
+    test(async {
+        let (server, running) = with_dependents(&[], 200).await;
+        change_owners(&server, 200);
+        running.pass(Duration::from_mins(1)).await;
+        let left = server.keys("configmaps").len();
+        assert!((175..=180).contains(&left), "20 may go at once, and two each minute: {left} are left");
+        let slowed: Vec<String> =
+            server.events().into_iter().filter(|event| event.contains("MassDeletionSlowed")).collect();
+        assert_eq!(slowed.len(), 1, "{slowed:?}");
+        // The references are as they were again.
+        for key in server.keys("configmaps") {
+            server.change("configmaps", &key, |map| {
+                map["metadata"]["ownerReferences"][0]["uid"] = uid("owner").to_string().into();
+            });
+        }
+        running.pass(Duration::from_hours(1)).await;
+        assert_eq!(server.keys("configmaps").len(), left);
+    });
+}
+
+#[test]
+fn objects_whose_owner_was_deleted_and_a_brake_that_is_off_wait_for_nothing() {
+    test(async {
+        let (server, running) = with_dependents(&[], 200).await;
+        server.delete("replicasets", "default/owner");
+        running.pass(SECONDS).await;
+        assert_eq!(server.keys("configmaps"), [""; 0]);
+
+        let (server, running) = with_dependents(&["--mass-deletion-share=0"], 200).await;
+        change_owners(&server, 200);
+        running.pass(SECONDS).await;
+        assert_eq!(server.keys("configmaps"), [""; 0]);
+    });
+}

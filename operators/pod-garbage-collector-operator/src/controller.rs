@@ -13,6 +13,7 @@ use std::time::Duration;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::PODS;
+use shared::controllers::brake::{Brake, Limits};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::{Backoff, Cause, Queue};
@@ -29,6 +30,9 @@ use missing_node::MissingNodeController;
 
 /// Upstream: `gcCheckPeriod`, `pkg/controller/podgc/gc_controller.go`.
 const PERIOD: Duration = Duration::from_secs(20);
+
+/// So many nodes may lose their pods in any case before the brake on mass deletion holds others back.
+const LEAST: usize = 10;
 
 /// The operator as a process.
 pub struct PodGarbageCollectorOperator;
@@ -70,6 +74,7 @@ impl Operator for PodGarbageCollectorOperator {
         let node = MissingNodeController {
             caches: Arc::clone(&caches),
             writer: Writer { control: setup.control(&missing), ..writer.clone() },
+            brake: Brake::new(setup, &missing, Limits { share: flags.mass_deletion_share, least: LEAST }),
             clock: setup.clock(),
             decisions: setup.decisions(&missing),
         };

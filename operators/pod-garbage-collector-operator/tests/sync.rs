@@ -288,3 +288,26 @@ fn it_says_why_a_pod_stays_or_went_and_what_a_node_is_waited_for() {
         assert_eq!((&last.stages[0].reason, last.wrote.len()), (&json!({ "gone": { "pods": 1 } }), 2), "{gone}");
     });
 }
+
+#[test]
+fn pods_of_nodes_that_are_gone_go_up_to_a_share_of_the_nodes_and_then_slowly() {
+    test(async {
+        let server = Server::new();
+        for at in 0..40 {
+            let name = format!("node-{at}");
+            server.add(&node(&name));
+            server.add(&pod(&format!("pod-{at}")).node(&name));
+        }
+        let running = start(&server, &FLAGS).await;
+        (0..12).for_each(|at| server.delete("nodes", &format!("node-{at}")));
+        running.pass(FOUND).await;
+        assert_eq!(server.keys("pods").len(), 28, "a few nodes are no reason to wait");
+        (12..40).for_each(|at| server.delete("nodes", &format!("node-{at}")));
+        running.pass(FOUND).await;
+        let left = server.keys("pods").len();
+        assert!((10..=24).contains(&left), "{left} are left");
+        assert!(server.events().iter().any(|event| event.starts_with("Warning MassDeletionSlowed: Deletions crawl")));
+        running.pass(Duration::from_hours(2)).await;
+        assert_eq!(server.keys("pods"), [""; 0], "all go in the end");
+    });
+}

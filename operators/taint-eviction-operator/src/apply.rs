@@ -68,7 +68,7 @@ impl Writer {
     ///
     /// Upstream: `deletePodHandler`, `pkg/controller/tainteviction/taint_eviction.go`.
     async fn evict(&self, key: &Key, eviction: Eviction) -> anyhow::Result<()> {
-        let Eviction { pod, due, announce, delete } = eviction;
+        let Eviction { pod, due, announce, delete, is_explained: _ } = eviction;
         let pending = Pending { uid: pod.metadata.uid, due, is_announced: true };
         self.evictions.remember(key, &pod.node, pending);
         if announce {

@@ -9,8 +9,10 @@ mod nodes;
 use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
+use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
+use shared::controllers::brake::{Brake, Limits};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
@@ -21,11 +23,13 @@ use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
 use crate::observe::{Caches, Informers};
-use crate::plan::plan;
+use crate::plan::{Plan, Step, plan};
 use nodes::NodeController;
 
 /// Upstream: `UpdateWorkerSize`, `pkg/controller/tainteviction/taint_eviction.go`.
 const WORKERS: usize = 8;
+/// So many nodes may lose their pods in any case before the brake on mass deletion holds others back.
+const LEAST: usize = 10;
 
 /// The operator as a process.
 pub struct TaintEvictionOperator;
@@ -38,7 +42,7 @@ impl Operator for TaintEvictionOperator {
     };
     type Flags = Flags;
 
-    fn set_up(_: &Flags, setup: &mut Setup) {
+    fn set_up(flags: &Flags, setup: &mut Setup) {
         let of_nodes = setup.queue("noexec_taint_node", Backoff::default());
         let of_pods = setup.queue("noexec_taint_pod", Backoff::default());
         let (caches, Informers { mut nodes, mut pods, need }) = Caches::new();
@@ -60,9 +64,10 @@ impl Operator for TaintEvictionOperator {
             clock: setup.clock(),
             decisions: setup.decisions(&of_nodes),
         };
+        let brake = Brake::new(setup, &of_pods, Limits { share: flags.mass_deletion_share, least: LEAST });
         let (clock, decisions) = (setup.clock(), setup.decisions(&of_pods));
         setup.work(Arc::new(nodes), &of_nodes, WORKERS);
-        setup.work(Arc::new(PodController { caches, writer, clock, decisions }), &of_pods, WORKERS);
+        setup.work(Arc::new(PodController { caches, writer, brake, clock, decisions }), &of_pods, WORKERS);
     }
 }
 
@@ -70,6 +75,7 @@ impl Operator for TaintEvictionOperator {
 struct PodController {
     caches: Arc<Caches>,
     writer: Writer,
+    brake: Brake<Text>,
     clock: Clock,
     decisions: Decisions,
 }
@@ -79,6 +85,9 @@ impl Controller for PodController {
         let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
         let plan = plan(&observed, self.clock.now());
         self.decisions.record(self.clock.now(), key, &plan);
+        if let Some(wait) = self.hold_back(key, &plan) {
+            return Ok(wait);
+        }
         let Outcome { next, error } = self.writer.apply(&observed, plan).await;
         match error {
             Some(error) => Err(error),
@@ -92,5 +101,14 @@ impl Controller for PodController {
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         self.caches.observe(key).iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
+    }
+}
+
+impl PodController {
+    /// When to look again at a pod whose deletion has to wait.
+    fn hold_back(&self, key: &Key, plan: &Plan) -> Option<Requeue> {
+        let Step::Evict(eviction) = &plan.step else { return None };
+        let nodes = |_| self.caches.nodes.len();
+        if eviction.is_explained { None } else { self.brake.ask(key, "nodes", &eviction.pod.node, nodes) }
     }
 }

@@ -19,6 +19,8 @@ pub const DELETION_BY_TAINT_MANAGER: &str = "DeletionByTaintManager";
 /// The message in that condition.
 pub const DELETION_MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 
+/// The taints that node-lifecycle-controller puts on a node that does not seem to be ready.
+const OF_HEALTH: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 /// The effect of a taint that ends pods.
 const NO_EXECUTE: &str = "NoExecute";
 
@@ -36,6 +38,11 @@ impl Node {
     /// Whether pods may have to leave it.
     pub fn ends_pods(&self) -> bool {
         !self.taints.is_empty()
+    }
+
+    /// Whether one of its taints does not come from its health.
+    pub fn is_tainted_by_users(&self) -> bool {
+        self.taints.iter().any(|taint| !OF_HEALTH.contains(&taint.key.as_str()))
     }
 }
 

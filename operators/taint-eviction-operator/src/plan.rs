@@ -69,6 +69,8 @@ pub struct Eviction {
     pub announce: bool,
     /// The pod is deleted; a pod that is being deleted already is only marked.
     pub delete: bool,
+    /// Whether a user's change explains it: the node has a taint that does not come from its health.
+    pub is_explained: bool,
 }
 
 /// The decision about a node.
@@ -109,17 +111,17 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         (Verdict::Stays(Reason::BeingDeleted), _) => (is_formers, Step::Keep, Reason::BeingDeleted),
         (Verdict::Stays(reason), _) => (is_formers || own.is_some(), Step::Keep, reason),
         (Verdict::Goes(reason), Some(pending)) if pending.is_announced => {
-            (false, evict(pod, Some(pending), pending.due), reason)
+            (false, evict(pod, node.as_deref(), Some(pending), pending.due), reason)
         }
-        (Verdict::Goes(reason), _) => (is_waited_for, evict(pod, None, now), reason),
+        (Verdict::Goes(reason), _) => (is_waited_for, evict(pod, node.as_deref(), None, now), reason),
         (Verdict::GoesAfter(_, taint), Some(pending)) => {
-            (false, go_on(pod, pending, now), Reason::tolerates(taint, pending.due, now))
+            (false, go_on(pod, node.as_deref(), pending, now), Reason::tolerates(taint, pending.due, now))
         }
         (Verdict::GoesAfter(seconds, taint), None) => {
             let due = now.checked_add(SignedDuration::from_secs(seconds.max(0))).unwrap_or(Timestamp::MAX);
-            (is_formers, start(pod, due, now), Reason::tolerates(taint, due, now))
+            (is_formers, start(pod, node.as_deref(), due, now), Reason::tolerates(taint, due, now))
         }
-        (Verdict::AsBefore(reason), Some(pending)) => (false, go_on(pod, pending, now), reason),
+        (Verdict::AsBefore(reason), Some(pending)) => (false, go_on(pod, None, pending, now), reason),
         (Verdict::AsBefore(reason), None) => (is_formers, Step::Keep, reason),
     };
     Plan { cancel, step, reason }
@@ -164,9 +166,9 @@ fn left(due: Timestamp, now: Timestamp) -> Option<Duration> {
     Duration::try_from(now.duration_until(due)).ok().filter(|left| !left.is_zero())
 }
 
-fn start(pod: &Arc<Pod>, due: Timestamp, now: Timestamp) -> Step {
+fn start(pod: &Arc<Pod>, node: Option<&Node>, due: Timestamp, now: Timestamp) -> Step {
     left(due, now).map_or_else(
-        || evict(pod, None, due),
+        || evict(pod, node, None, due),
         |left| Step::Start {
             pending: Pending { uid: pod.metadata.uid, due, is_announced: false },
             node: pod.node.clone(),
@@ -175,16 +177,17 @@ fn start(pod: &Arc<Pod>, due: Timestamp, now: Timestamp) -> Step {
     )
 }
 
-fn go_on(pod: &Arc<Pod>, pending: Pending, now: Timestamp) -> Step {
-    left(pending.due, now).map_or_else(|| evict(pod, Some(pending), pending.due), |left| Step::Wait { left })
+fn go_on(pod: &Arc<Pod>, node: Option<&Node>, pending: Pending, now: Timestamp) -> Step {
+    left(pending.due, now).map_or_else(|| evict(pod, node, Some(pending), pending.due), |left| Step::Wait { left })
 }
 
-fn evict(pod: &Arc<Pod>, pending: Option<Pending>, due: Timestamp) -> Step {
+fn evict(pod: &Arc<Pod>, node: Option<&Node>, pending: Option<Pending>, due: Timestamp) -> Step {
     Step::Evict(Eviction {
         pod: Arc::clone(pod),
         due,
         announce: pending.is_none_or(|pending| !pending.is_announced),
         delete: !pod.metadata.is_being_deleted(),
+        is_explained: node.is_some_and(Node::is_tainted_by_users),
     })
 }
 
@@ -246,7 +249,7 @@ impl fmt::Display for Step {
             Self::Keep => f.write_str("keep"),
             Self::Start { pending: _, node: _, left } => write!(f, "start to wait {}", GoDuration(*left)),
             Self::Wait { left } => write!(f, "wait {}", GoDuration(*left)),
-            Self::Evict(Eviction { pod: _, due: _, announce, delete }) => {
+            Self::Evict(Eviction { pod: _, due: _, announce, delete, is_explained: _ }) => {
                 let what = if *delete { "evict" } else { "mark" };
                 let again = if *announce { "" } else { " again" };
                 write!(f, "{what}{again}")

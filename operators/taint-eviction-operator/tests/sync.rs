@@ -315,3 +315,38 @@ fn why_says_when_a_pod_goes_and_which_taint_ends_it() {
         assert_eq!(running.why("/api/v1/namespaces/default/pods/unknown").keys[0].now, []);
     });
 }
+
+/// So many nodes with a taint, and a pod on each; the names of the pods that are left after a minute.
+async fn left_after_a_minute(nodes: usize, taint: &str) -> (Server, usize) {
+    let server = Server::new();
+    for at in 0..nodes {
+        let name = format!("node-{at}");
+        let taints = json!([{ "key": taint, "effect": "NoExecute" }]);
+        server.add(&object("v1", "Node", &name).namespace("").set(&["spec", "taints"], taints));
+        server.add(&shared::testing::pod(&format!("pod-{at}")).node(&name));
+    }
+    let running = start(&server).await;
+    running.pass(Duration::from_mins(1)).await;
+    let left = server.keys("pods").len() - server.count("delete pods");
+    (server, left)
+}
+
+#[test]
+fn pods_of_nodes_that_seem_not_to_be_ready_go_up_to_a_share_of_the_nodes_and_then_slowly() {
+    test(async {
+        let (server, left) = left_after_a_minute(40, "node.kubernetes.io/unreachable").await;
+        assert!((16..=18).contains(&left), "of 40 nodes 22 lose theirs, and then one each minute: {left} are left");
+        let slowed: Vec<String> =
+            server.events().into_iter().filter(|event| event.contains("MassDeletionSlowed")).collect();
+        let [slowed] = &slowed[..] else { panic!("{slowed:?}") };
+        assert!(slowed.starts_with("Warning MassDeletionSlowed: Deletions crawl: 22 of 40 nodes"), "{slowed}");
+    });
+}
+
+#[test]
+fn a_zone_that_is_lost_and_taints_of_users_hold_nothing_up() {
+    test(async {
+        assert_eq!(left_after_a_minute(10, "node.kubernetes.io/not-ready").await.1, 0);
+        assert_eq!(left_after_a_minute(40, "example.com/gone").await.1, 0);
+    });
+}

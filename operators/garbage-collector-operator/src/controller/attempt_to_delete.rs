@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Uid};
+use shared::controllers::brake::Brake;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::observe::{Caches, Learned, Observed, uid_of};
-use crate::plan::{Foreseen, LookAgain, plan};
+use crate::plan::{Action, Foreseen, LookAgain, Plan, plan};
 
 /// Deletes what nobody owns any more.
 pub(super) struct AttemptToDelete {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,
+    pub(super) brake: Brake<Uid>,
     pub(super) clock: Clock,
     pub(super) decisions: Decisions,
 }
@@ -31,6 +33,9 @@ impl Controller for AttemptToDelete {
         };
         let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
+        if let Some(wait) = self.hold_back(key, &plan) {
+            return Ok(wait);
+        }
         let Outcome { look_again, error } = self.writer.apply(key, &observed, plan).await;
         error.map_or_else(|| Ok(self.requeue(&observed, look_again)), Err)
     }
@@ -53,6 +58,14 @@ impl AttemptToDelete {
     async fn observe(&self, key: &Key) -> anyhow::Result<Option<Observed>> {
         let Some(uid) = self.caches.with_graph(|graph| uid_of(graph, key)) else { return Ok(None) };
         self.caches.observe(&self.writer.control, uid).await
+    }
+
+    /// When to look again at an object whose deletion has to wait.
+    fn hold_back(&self, key: &Key, plan: &Plan) -> Option<Requeue> {
+        let Action::Delete(delete) = &plan.action else { return None };
+        let object = &plan.identity.object;
+        let owned = |_| self.caches.with_graph(|graph| graph.owned(&object.kind));
+        if delete.is_explained { None } else { self.brake.ask(key, &delete.resource.to_string(), &object.uid, owned) }
     }
 
     fn requeue(&self, observed: &Observed, look_again: LookAgain) -> Requeue {

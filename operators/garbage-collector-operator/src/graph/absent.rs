@@ -14,16 +14,24 @@ const SIZE: usize = 500;
 /// The absent owners that were used last.
 #[derive(Debug, Default)]
 pub(super) struct AbsentOwners {
-    last_use: BTreeMap<Identity, u64>,
+    last_use: BTreeMap<Identity, Use>,
     by_use: BTreeMap<u64, Identity>,
     uses: u64,
 }
 
+/// The last use of an absent owner.
+#[derive(Debug)]
+struct Use {
+    at: u64,
+    /// A monitor saw it go.
+    was_seen: bool,
+}
+
 impl AbsentOwners {
-    pub(super) fn add(&mut self, owner: Identity) {
-        if !self.touch(&owner) {
+    pub(super) fn add(&mut self, owner: Identity, was_seen: bool) {
+        if !self.touch(&owner, was_seen) {
             self.by_use.insert(self.uses, owner.clone());
-            self.last_use.insert(owner, self.uses);
+            self.last_use.insert(owner, Use { at: self.uses, was_seen });
         }
         if self.last_use.len() > SIZE
             && let Some((_, oldest)) = self.by_use.pop_first()
@@ -36,13 +44,19 @@ impl AbsentOwners {
         self.last_use.contains_key(owner)
     }
 
-    fn touch(&mut self, owner: &Identity) -> bool {
+    /// Whether a monitor saw it go.
+    pub(super) fn was_seen(&self, owner: &Identity) -> bool {
+        self.last_use.get(owner).is_some_and(|last| last.was_seen)
+    }
+
+    fn touch(&mut self, owner: &Identity, was_seen: bool) -> bool {
         self.uses += 1;
         let Some(last) = self.last_use.get_mut(owner) else { return false };
-        if let Some(owner) = self.by_use.remove(last) {
+        if let Some(owner) = self.by_use.remove(&last.at) {
             self.by_use.insert(self.uses, owner);
         }
-        *last = self.uses;
+        last.at = self.uses;
+        last.was_seen |= was_seen;
         true
     }
 }
@@ -66,11 +80,12 @@ mod tests {
     fn the_owner_that_was_not_used_for_longest_makes_room() {
         let mut absent = AbsentOwners::default();
         for at in 0..SIZE {
-            absent.add(owner(&at.to_string()));
+            absent.add(owner(&at.to_string()), at == 0);
         }
-        absent.add(owner("0"));
-        absent.add(owner("new"));
+        absent.add(owner("0"), false);
+        absent.add(owner("new"), false);
         assert!(absent.contains(&owner("0")) && absent.contains(&owner("new")));
+        assert!(absent.was_seen(&owner("0")) && !absent.was_seen(&owner("new")));
         assert!(!absent.contains(&owner("1")));
         assert_eq!((absent.last_use.len(), absent.by_use.len()), (SIZE, SIZE));
     }

@@ -35,6 +35,8 @@ pub struct Node {
     /// Its owners.
     pub owners: Box<[Arc<OwnerReference>]>,
     pub(super) dependents: Dependents,
+    /// A monitor saw an owner of it go, and it was given no other one since.
+    pub(super) saw_owner_go: bool,
 }
 
 impl Node {

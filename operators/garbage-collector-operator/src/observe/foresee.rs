@@ -14,12 +14,13 @@ use crate::observe::{Caches, Dependents, Learned, Live, Observed, Owner, OwnerPl
 impl Caches {
     /// The graph's observation; none if the graph does not have the object.
     pub(crate) fn foresee(&self, uid: Uid) -> Option<Observed> {
-        let (node, dependents) = self.with_graph(|graph| {
+        let (node, dependents, saw_owner_go) = self.with_graph(|graph| {
             let dependents = Dependents::of(uid, graph.dependents(uid));
-            Some((graph.node(uid)?.clone(), dependents))
+            Some((graph.node(uid)?.clone(), dependents, graph.saw_owner_go(uid)))
         })?;
         let live = if node.stage == Stage::BeingDeleted { Live::NotAsked } else { self.foreseen(&node) };
-        Some(Observed { identity: node.identity, stage: node.stage, dependents, live, learned: Learned::default() })
+        let Node { identity, stage, .. } = node;
+        Some(Observed { identity, stage, dependents, saw_owner_go, live, learned: Learned::default() })
     }
 
     fn foreseen(&self, node: &Node) -> Live {

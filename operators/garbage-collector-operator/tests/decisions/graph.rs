@@ -21,6 +21,24 @@ fn a_deleted_owner_is_worth_an_attempt_on_each_dependent() {
     assert_eq!(scene.delete(&owner), "", "a second time there is nothing left to do");
 }
 
+#[test]
+fn an_owner_that_was_seen_to_go_explains_that_its_dependents_go() {
+    let mut scene = Scene::default();
+    let (owner, next) = (thing("ReplicaSet", "ns/rs"), thing("ReplicaSet", "ns/next"));
+    scene.observe(&owner);
+    let (a, b) = (thing("Pod", "ns/a").owned_by(&owner), thing("Pod", "ns/b").owned_by(&next));
+    scene.observe(&a);
+    scene.observe(&b);
+    scene.delete(&owner);
+    scene.absent(&next.identity());
+    let saw = |scene: &Scene, name: &str| scene.graph.saw_owner_go(uid(name));
+    assert_eq!((saw(&scene, "a"), saw(&scene, "b")), (true, false), "the other one was never there");
+    scene.observe(&thing("Pod", "ns/late").owned_by(&owner));
+    assert!(saw(&scene, "late"), "its owner went before it came");
+    scene.observe(&thing("Pod", "ns/a").owned_by(&next).version(2));
+    assert!(!saw(&scene, "a"), "its reference was changed");
+}
+
 /// Attempts that were due while nobody here worked are still made if they are still needed.
 #[test]
 fn work_that_starts_late_misses_nothing() {

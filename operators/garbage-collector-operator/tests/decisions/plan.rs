@@ -49,6 +49,7 @@ fn pod(owners: &str) -> Case {
             identity: pod.identity(),
             stage: Stage::Live,
             dependents: Dependents::default(),
+            saw_owner_go: false,
             live: Live::Present(Box::new(present)),
             learned: Learned::default(),
         },
@@ -105,6 +106,17 @@ fn an_object_is_deleted_when_its_last_owner_is_gone() {
     pod("D").check("delete Background (all its owners are gone: ReplicaSet owner-0 is absent)");
     let gone = "all its owners are gone: ReplicaSet owner-0 is absent, ReplicaSet owner-1 is in another namespace";
     pod("DE").check(&format!("delete Background ({gone})"));
+}
+
+#[test]
+fn a_deletion_is_explained_by_an_owner_that_was_seen_to_go_or_waits() {
+    let is_explained = |case: Case| {
+        let Action::Delete(delete) = plan(&case.observed).action else { panic!("it stays") };
+        delete.is_explained
+    };
+    let mut seen = pod("D");
+    seen.observed.saw_owner_go = true;
+    assert_eq!([pod("D"), pod("E"), pod("DW"), seen].map(is_explained), [false, false, true, true]);
 }
 
 #[test]

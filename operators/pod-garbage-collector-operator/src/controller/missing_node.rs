@@ -5,15 +5,17 @@
 use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
+use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::NODES;
+use shared::controllers::brake::Brake;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::observe::{Caches, live_missing_node};
-use crate::plan::{NodeOutlook, plan_missing};
+use crate::plan::{MissingPlan, NodeOutlook, plan_missing};
 
 /// The key of the second look at the node of this key, which has a time of its own.
 pub(super) fn late_key(node: &Key) -> Key {
@@ -24,6 +26,7 @@ pub(super) fn late_key(node: &Key) -> Key {
 pub(super) struct MissingNodeController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,
+    pub(super) brake: Brake<Text>,
     pub(super) clock: Clock,
     pub(super) decisions: Decisions,
 }
@@ -34,6 +37,9 @@ impl Controller for MissingNodeController {
         let observed = live_missing_node(&self.writer.control, self.caches.observe_missing(key)).await?;
         let plan = plan_missing(&observed);
         self.decisions.record(self.clock.now(), key, &plan);
+        if let Some(wait) = self.hold_back(key, &plan) {
+            return Ok(wait);
+        }
         let Outcome { error } = self.writer.apply_missing(&observed, plan).await;
         error.map_or(Ok(Requeue::Done), Err)
     }
@@ -45,5 +51,16 @@ impl Controller for MissingNodeController {
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let is_cached = self.caches.observe_missing(key).is_cached;
         vec![stage(if is_cached { &NodeOutlook::Exists } else { &NodeOutlook::NotSeen })]
+    }
+}
+
+impl MissingNodeController {
+    /// When to look again at a node whose pods have to wait for their deletion.
+    fn hold_back(&self, key: &Key, plan: &MissingPlan) -> Option<Requeue> {
+        let nodes = |known| self.caches.nodes.len() + known + self.writer.missing.len();
+        match plan {
+            MissingPlan::Keep(_) => None,
+            MissingPlan::Delete(_) => self.brake.ask(key, "nodes", &Text::new(key.name()), nodes),
+        }
     }
 }
