@@ -65,6 +65,9 @@ load_images() (
 
   CGO_ENABLED=0 go build -C e2e/tools/kubernetes -buildvcs=false -ldflags '-s -w' -o "$work/files/agnhost" \
     k8s.io/kubernetes/test/images/agnhost
+  # Of the files of upstream's image those that tests serve, and take away.
+  cp "$(go list -C e2e/tools/kubernetes -m -f '{{.Dir}}' k8s.io/kubernetes)"/test/images/agnhost/porter/localhost.* \
+    "$work/files"
   for tag in 2.55 2.63.0; do
     image "$tests/agnhost:$tag" '["/agnhost"]' '["pause"]'
   done
