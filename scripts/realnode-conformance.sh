@@ -4,7 +4,7 @@
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
 #   FOCUS=... for the tests with names that match this regular expression
 #   SHADOWS=1 under a whole kube-controller-manager, with the operators beside it as shadows: shows what each found to write
-# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, dash, netcat-openbsd, curl, wget, util-linux, iptables;
+# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, bash, netcat-openbsd, curl, wget, util-linux, iptables;
 # with SHADOWS also jq.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/node.sh
 . scripts/node.sh
 
-for program in go kubectl buildah busybox dash nc.openbsd curl wget nsenter iptables ${SHADOWS:+jq}; do
+for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter iptables ${SHADOWS:+jq}; do
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
@@ -44,8 +44,8 @@ own() {
 load_images() (
   work=$(mktemp --directory)
   trap 'rm -rf "$work"' EXIT
-  mkdir -p "$work/files/bin" "$work/files/tmp" "$work/files/etc"
-  chmod 1777 "$work/files/tmp"
+  mkdir -p "$work/files/bin" "$work/files/tmp" "$work/files/var/tmp" "$work/files/etc"
+  chmod 1777 "$work/files/tmp" "$work/files/var/tmp"
   cp "$(command -v busybox)" "$work/files/bin/busybox"
   for applet in $(busybox --list); do
     case $applet in
@@ -55,7 +55,7 @@ load_images() (
       *) ln -s busybox "$work/files/bin/$applet" ;;
     esac
   done
-  own dash sh
+  own bash sh
   own nc.openbsd nc
   own curl curl
   own wget wget

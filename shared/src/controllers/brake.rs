@@ -129,7 +129,7 @@ impl<U: Ord + Clone> Allowance<U> {
     ) -> Answer {
         if self.counted.is_none_or(|counted| is_over(counted, COUNTED_FOR, now)) {
             self.granted.retain(|_, since| !is_over(*since, WINDOW, now));
-            // Who waits asks at that time; who did not was answered by something else.
+            // One that has not asked when its time came is not wanted any more.
             self.waiting.retain(|_, until| !is_over(*until, WINDOW, now));
             let known = self.granted.len() + self.waiting.len();
             (self.population, self.counted) = (population(known), Some(now));
