@@ -6,6 +6,7 @@
 
 pub(crate) mod batch;
 mod daemonset;
+mod nodes;
 mod statefulset;
 
 use anyhow::{Result, ensure};

@@ -55,6 +55,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              alike"
         ),
         nodes: *nodes,
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-workloads.md",
         command: "make bench BENCH=--set=sets".to_owned(),
         targets: None,

@@ -36,6 +36,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              pods; a restart with\n{present} pods present until a Deployment changed meanwhile has its new pod"
         ),
         nodes: nodes_for((*present).max(*pods).unsigned_abs()),
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks.md",
         command: "make bench".to_owned(),
         targets: None,
