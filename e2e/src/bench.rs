@@ -19,7 +19,7 @@ use crate::operator::OperatorSpec;
 use crate::progress::Progress;
 pub use contestant::Contestant;
 use contestant::{Programs, Running};
-use steps::{About, Bench, Measured, all, batch, garbage, nodes, services, sets, workloads};
+use steps::{About, Bench, Measured, all, batch, garbage, identity, nodes, services, sets, workloads};
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,6 +36,8 @@ pub enum Set {
     Sets,
     /// Nodes that come, rest, are lost and lose their pods.
     Nodes,
+    /// Certificates and tokens.
+    Identity,
     /// All operators, at work on Deployments and at rest.
     All,
 }
@@ -49,6 +51,7 @@ impl Set {
             Self::Garbage => garbage::about(options),
             Self::Sets => sets::about(options),
             Self::Nodes => nodes::about(options),
+            Self::Identity => identity::about(options),
             Self::All => all::about(options)?,
         })
     }
@@ -62,6 +65,7 @@ impl Set {
             Self::Garbage => garbage::run(bench).await,
             Self::Sets => sets::run(bench).await,
             Self::Nodes => nodes::run(bench).await,
+            Self::Identity => identity::run(bench).await,
             Self::All => all::run(bench).await,
         }
     }
@@ -104,6 +108,8 @@ pub struct BenchOptions {
     pub sets: sets::Sizes,
     #[command(flatten)]
     pub nodes: nodes::Sizes,
+    #[command(flatten)]
+    pub identity: identity::Sizes,
     #[command(flatten)]
     pub all: all::Sizes,
     /// Where the report goes; by default a page of the set's own in docs.

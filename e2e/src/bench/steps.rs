@@ -5,6 +5,7 @@
 pub(super) mod all;
 pub(super) mod batch;
 pub(super) mod garbage;
+pub(super) mod identity;
 pub(super) mod nodes;
 pub(super) mod services;
 pub(super) mod sets;

@@ -11,6 +11,7 @@
 mod bad_input;
 mod batch;
 mod cluster;
+mod cold;
 mod deployment;
 mod disruption;
 mod endpointslice;
