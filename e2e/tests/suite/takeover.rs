@@ -1,6 +1,7 @@
 //! A controller handed over on a live cluster, in both directions.
 
 mod daemonset;
+mod derived;
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
