@@ -19,7 +19,7 @@ use crate::operator::OperatorSpec;
 use crate::progress::Progress;
 pub use contestant::Contestant;
 use contestant::{Programs, Running};
-use steps::{About, Bench, Measured, all, batch, garbage, services, sets, workloads};
+use steps::{About, Bench, Measured, all, batch, garbage, quota, services, sets, workloads};
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -34,6 +34,8 @@ pub enum Set {
     Garbage,
     /// StatefulSets, DaemonSets and budgets.
     Sets,
+    /// Endpoints and quotas.
+    Quota,
     /// All operators, at work on Deployments and at rest.
     All,
 }
@@ -46,6 +48,7 @@ impl Set {
             Self::Services => services::about(options),
             Self::Garbage => garbage::about(options),
             Self::Sets => sets::about(options),
+            Self::Quota => quota::about(options),
             Self::All => all::about(options)?,
         })
     }
@@ -58,6 +61,7 @@ impl Set {
             Self::Services => services::run(bench).await,
             Self::Garbage => garbage::run(bench).await,
             Self::Sets => sets::run(bench).await,
+            Self::Quota => quota::run(bench).await,
             Self::All => all::run(bench).await,
         }
     }
@@ -98,6 +102,8 @@ pub struct BenchOptions {
     pub garbage: garbage::Sizes,
     #[command(flatten)]
     pub sets: sets::Sizes,
+    #[command(flatten)]
+    pub quota: quota::Sizes,
     #[command(flatten)]
     pub all: all::Sizes,
     /// Where the report goes; by default a page of the set's own in docs.

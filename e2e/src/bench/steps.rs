@@ -5,6 +5,7 @@
 pub(super) mod all;
 pub(super) mod batch;
 pub(super) mod garbage;
+pub(super) mod quota;
 pub(super) mod services;
 pub(super) mod sets;
 pub(super) mod workloads;
