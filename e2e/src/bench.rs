@@ -19,7 +19,7 @@ use crate::operator::OperatorSpec;
 use crate::progress::Progress;
 pub use contestant::Contestant;
 use contestant::{Programs, Running};
-use steps::{About, Bench, Measured, all, batch, garbage, identity, nodes, services, sets, workloads};
+use steps::{About, Bench, Measured, all, batch, garbage, identity, nodes, quota, services, sets, workloads};
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -38,6 +38,8 @@ pub enum Set {
     Nodes,
     /// Certificates and tokens.
     Identity,
+    /// Endpoints and quotas.
+    Quota,
     /// All operators, at work on Deployments and at rest.
     All,
 }
@@ -52,6 +54,7 @@ impl Set {
             Self::Sets => sets::about(options),
             Self::Nodes => nodes::about(options),
             Self::Identity => identity::about(options),
+            Self::Quota => quota::about(options),
             Self::All => all::about(options)?,
         })
     }
@@ -66,6 +69,7 @@ impl Set {
             Self::Sets => sets::run(bench).await,
             Self::Nodes => nodes::run(bench).await,
             Self::Identity => identity::run(bench).await,
+            Self::Quota => quota::run(bench).await,
             Self::All => all::run(bench).await,
         }
     }
@@ -110,6 +114,8 @@ pub struct BenchOptions {
     pub nodes: nodes::Sizes,
     #[command(flatten)]
     pub identity: identity::Sizes,
+    #[command(flatten)]
+    pub quota: quota::Sizes,
     #[command(flatten)]
     pub all: all::Sizes,
     /// Where the report goes; by default a page of the set's own in docs.

@@ -7,6 +7,7 @@ pub(super) mod batch;
 pub(super) mod garbage;
 pub(super) mod identity;
 pub(super) mod nodes;
+pub(super) mod quota;
 pub(super) mod services;
 pub(super) mod sets;
 pub(super) mod workloads;

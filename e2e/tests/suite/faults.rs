@@ -7,6 +7,7 @@
 
 mod daemons;
 mod demand;
+mod derived;
 mod failover;
 mod jobs;
 mod kills;

@@ -1,6 +1,7 @@
 //! A controller handed over on a live cluster, in both directions.
 
 mod daemonset;
+mod derived;
 mod nodes;
 
 use anyhow::{Result, ensure};

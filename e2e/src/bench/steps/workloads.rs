@@ -108,7 +108,7 @@ impl Bench<'_> {
     }
 
     /// With all that is theirs.
-    async fn delete_deployments(&self) -> Result<()> {
+    pub(super) async fn delete_deployments(&self) -> Result<()> {
         self.delete_all::<Deployment>().await?;
         self.delete_all::<ReplicaSet>().await?;
         self.delete_pods().await
