@@ -83,6 +83,9 @@ pub struct BenchOptions {
     pub set: Set,
     #[command(flatten)]
     pub programs: Programs,
+    /// Only steps in whose name one of these stands; what the others of a set only prepare is left out with them.
+    #[arg(long, value_delimiter = ',')]
+    pub steps: Vec<String>,
     /// Whether every operator runs from the program of all, so that they share its pages.
     #[arg(long)]
     pub one_program: bool,
@@ -124,6 +127,11 @@ pub struct BenchOptions {
 }
 
 impl BenchOptions {
+    /// Whether a step is asked for.
+    fn wants(&self, step: &str) -> bool {
+        self.steps.is_empty() || self.steps.iter().any(|part| step.contains(part.as_str()))
+    }
+
     /// Whether the contestants hold Leases.
     fn is_leader_elected(&self) -> bool {
         self.leader_elect.unwrap_or(self.set == Set::All)

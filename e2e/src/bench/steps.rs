@@ -271,7 +271,15 @@ impl<'a> Bench<'a> {
         Ok(self.cluster.usage(Part::Apiserver)?.cpu + self.cluster.usage(Part::Etcd)?.cpu)
     }
 
+    /// Whether one of these steps is asked for.
+    fn wants(&self, steps: &[&str]) -> bool {
+        steps.iter().any(|step| self.options.wants(step))
+    }
+
     fn keep(&mut self, step: &'static str, figures: Figures) {
+        if !self.options.wants(step) {
+            return;
+        }
         Progress::default().finish(&format!("  {step}: {figures}"));
         self.measured.push(Measured { contestant: self.contestant(), step, figures });
     }

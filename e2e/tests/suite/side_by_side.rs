@@ -6,6 +6,7 @@
 
 pub(crate) mod batch;
 mod daemonset;
+mod disruption;
 mod identity;
 mod nodes;
 mod statefulset;
