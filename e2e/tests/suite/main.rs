@@ -17,6 +17,7 @@ mod endpointslice;
 mod explain;
 mod faults;
 mod leader;
+mod mirroring;
 mod preflight;
 mod privilege;
 mod replicas;
