@@ -19,6 +19,7 @@ mod endpointslice;
 mod explain;
 mod faults;
 mod leader;
+mod mirroring;
 mod nodes;
 mod preflight;
 mod privilege;
