@@ -60,6 +60,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              replicaset-operator for all alike"
         ),
         nodes: nodes_for(*charged_pods),
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-quota.md",
         command: "make bench BENCH=--set=quota".to_owned(),
         targets: None,
