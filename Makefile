@@ -54,7 +54,7 @@ run: build-e2e ## A local cluster with every operator, and a Deployment rolling 
 	$(E2E) run
 
 .PHONY: bench
-bench: build build-e2e ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets or all for other steps
+bench: build build-e2e ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota or all for other steps
 	$(E2E) bench --bin $(DIST)/bin $(BENCH)
 
 .PHONY: bench-memory
@@ -116,6 +116,11 @@ realnode: images ## The images in real pods, on a real node without docker: REAL
 realnode-daemonset: ## The operators as DaemonSets, on such a node without a network and without kube-controller-manager: REALNODE=path/to/realnode
 	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
 	scripts/realnode-daemonset.sh $(OPERATORS)
+
+.PHONY: realnode-cold
+realnode-cold: ## A cluster from an empty etcd and no kube-controller-manager, on a real node; REALNODE_HOME=folder of its programs
+	$(MAKE) images PROGRAMS=$(ALL_IN_ONE)
+	scripts/cold-cluster.sh
 
 .PHONY: conformance
 conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode
@@ -182,5 +187,6 @@ needs:
 	@missing=; need() { command -v "$$1" >/dev/null || { echo "missing: $$1, $$2" >&2; missing=1; }; }; \
 	need cargo "Rust 1.95 or newer: https://rustup.rs"; \
 	need cc "a C compiler for the TLS library: apt-get install build-essential"; \
+	need openssl "which makes the certificates of static pods: apt-get install openssl"; \
 	need go "Go 1.26 or newer, which builds the local cluster: https://go.dev/dl"; \
 	[ -z "$$missing" ]

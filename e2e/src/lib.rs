@@ -19,5 +19,6 @@ pub mod process;
 pub mod progress;
 pub mod proxy;
 pub mod rbac;
+pub mod static_pods;
 pub mod tools;
 pub mod usage;

@@ -195,7 +195,7 @@ impl Cluster {
             .args(needed_flags(&spec.operator, self.pki()?.folder()))
             .args(&spec.flags);
         let process = Process::start(self.guard()?, &program)?;
-        Ok(Operator { name: spec.name.clone(), port, guard: Arc::clone(self.guard()?), program, process })
+        Ok(Operator::started(&spec.name, port, Arc::clone(self.guard()?), program, process))
     }
 }
 
@@ -209,6 +209,11 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// An operator that `program` has started, which serves at `port`.
+    pub(crate) fn started(name: &str, port: u16, guard: Arc<Guard>, program: Program, process: Process) -> Self {
+        Self { name: name.to_owned(), port, guard, program, process }
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -120,11 +120,32 @@ impl Pki {
 
 /// A request for a client certificate, as PEM: `user` is its common name, `group` its organization. Nobody keeps the key.
 pub fn certificate_request(user: &str, group: &str) -> Result<String> {
-    let mut params = named(user);
-    params.distinguished_name.push(DnType::OrganizationName, group);
-    let key = KeyPair::generate().context("make a key")?;
-    let request = params.serialize_request(&key).context("sign a request")?;
-    request.pem().context("write a request as PEM")
+    Ok(Requested::new(user, group, &[])?.request)
+}
+
+/// A request for a certificate and the key that it is for, as PEM.
+pub struct Requested {
+    pub request: String,
+    pub key: String,
+}
+
+impl Requested {
+    /// For this user and group, and for a server of these names.
+    pub fn new(user: &str, group: &str, names: &[&str]) -> Result<Self> {
+        let mut params = named(user);
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        for name in names {
+            params.subject_alt_names.push(SanType::DnsName((*name).try_into().context("a DNS name")?));
+        }
+        let key = KeyPair::generate().context("make a key")?;
+        let request = params.serialize_request(&key).context("sign a request")?;
+        Ok(Self { request: request.pem().context("write a request as PEM")?, key: key.serialize_pem() })
+    }
+
+    /// With the certificate that was signed for it.
+    pub fn signed(self, certificate: String) -> Identity {
+        Identity { certificate, key: self.key }
+    }
 }
 
 fn named(common_name: &str) -> CertificateParams {

@@ -223,6 +223,28 @@ fn a_certificate_whose_answer_is_lost_is_not_issued_twice() {
 }
 
 #[test]
+fn a_watch_that_stands_still_and_a_second_process_issue_no_second_certificate() {
+    test(async {
+        let server = Server::new();
+        server.add(&request("a"));
+        let held = server.on("patch", "certificatesigningrequests/status").once().hold();
+        let first = FILES.start(&server);
+        held.arrived().await;
+        // One more, such as after a pause in which the Lease expired: both have seen the request without a certificate.
+        server.hold_watches(REQUESTS);
+        let second = FILES.start(&server);
+        second.at_rest().await;
+        let certificate = issued(&server, "a").unwrap();
+        held.release();
+        first.pass(Duration::from_mins(1)).await;
+        server.release_watches(REQUESTS);
+        first.at_rest().await;
+        second.at_rest().await;
+        assert_eq!(issued(&server, "a").unwrap().contents, certificate.contents);
+    });
+}
+
+#[test]
 fn what_fails_is_tried_again_and_an_odd_request_keeps_no_other_waiting() {
     test(async {
         let server = Server::new();

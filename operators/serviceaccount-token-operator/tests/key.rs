@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use p521::ecdsa::signature::Verifier;
+use p521::ecdsa::{Signature, VerifyingKey};
+use p521::pkcs8::DecodePublicKey;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
     VerificationAlgorithm,
@@ -36,6 +39,13 @@ fn decoded(part: &str) -> Vec<u8> {
 /// A signature of this key is checked by the public key that OpenSSL has made of it; `in_spki` is where that begins.
 #[track_caller]
 fn check(name: &str, public: &str, header: &Value, algorithm: &'static dyn VerificationAlgorithm, in_spki: usize) {
+    let (signed, signature, spki) = signed(name, public, header);
+    UnparsedPublicKey::new(algorithm, &spki[in_spki..]).verify(signed.as_bytes(), &signature).unwrap();
+}
+
+/// What this key has signed, the signature, and the public key.
+#[track_caller]
+fn signed(name: &str, public: &str, header: &Value) -> (String, Vec<u8>, SubjectPublicKeyInfoDer<'static>) {
     let token = TokenKey::read(&path(name)).unwrap().sign(&claims()).unwrap();
     let parts: Vec<&str> = token.split('.').collect();
     let [head, body, signature] = parts[..] else { unreachable!("a token has three parts: {token}") };
@@ -50,8 +60,7 @@ fn check(name: &str, public: &str, header: &Value, algorithm: &'static dyn Verif
     });
     assert_eq!(serde_json::from_slice::<Value>(&decoded(body)).unwrap(), expected);
     let spki = SubjectPublicKeyInfoDer::from_pem_slice(&std::fs::read(path(public)).unwrap()).unwrap();
-    let public = UnparsedPublicKey::new(algorithm, &spki[in_spki..]);
-    public.verify(format!("{head}.{body}").as_bytes(), &decoded(signature)).unwrap();
+    (format!("{head}.{body}"), decoded(signature), spki)
 }
 
 /// Upstream: `TestTokenGenerateAndValidate`, `pkg/serviceaccount/jwt_test.go`.
@@ -68,6 +77,19 @@ fn a_token_is_signed_as_the_keys_kind_says() {
     for _ in 0..100 {
         check("p256.pem", "p256.pub", &p256, &ECDSA_P256_SHA256_FIXED, 26);
         check("p384.pem", "p384.pub", &p384, &ECDSA_P384_SHA384_FIXED, 23);
+    }
+}
+
+/// ring knows nothing of this curve.
+#[test]
+fn a_token_is_signed_by_a_key_on_p521() {
+    let header = json!({ "alg": "ES512", "kid": "NRwt7VBEbXtxgQySkULHnKFD7KdtHhQpS3qH_SomfAw" });
+    for form in ["p521.pem", "p521-sec1.pem"] {
+        let (signed, signature, spki) = signed(form, "p521.pub", &header);
+        let public = VerifyingKey::from_public_key_der(&spki).unwrap();
+        public.verify(signed.as_bytes(), &Signature::from_slice(&signature).unwrap()).unwrap();
+        assert!(public.verify(b"something else", &Signature::from_slice(&signature).unwrap()).is_err());
+        assert_eq!(signature.len(), 132, "as RFC 7518 has it");
     }
 }
 
@@ -102,13 +124,16 @@ fn a_key_that_cannot_sign_ends_the_process_at_its_start() {
     let of = |name: &str| path(name).display().to_string();
     check("/not/there", "No such file");
     check(&of("rsa.pub"), "it holds no private key in PEM form");
-    check(&of("p521.pem"), "its private key is on the curve P-521, with which this build cannot sign");
-    let other = "its private key is neither RSA of 2048 to 4096 bits nor on the curve P-256 or P-384";
+    let other = "its private key is neither RSA of 2048 to 4096 bits nor on the curve P-256, P-384 or P-521";
     check(&of("rsa-1024.pem"), other);
     check(&of("ed25519.pem"), other);
+    // On P-521, with another number of bytes than that curve's keys have.
+    let half =
+        "-----BEGIN EC PRIVATE KEY-----\nMBECAQEEA///AKAHBgUrgQQAIw==\n-----END EC PRIVATE KEY-----\n".to_owned();
     let (folder, whole) = (tempfile::tempdir().unwrap(), std::fs::read_to_string(path("p384.pem")).unwrap());
     for (name, contents, expected) in [
         ("empty", String::new(), "it holds no private key in PEM form"),
+        ("of-half", half, other),
         ("cut", whole.lines().take(2).collect::<Vec<&str>>().join("\n"), other),
         ("broken", whole.replace('a', "?"), "it holds no private key in PEM form"),
         ("encrypted", whole.replace("PRIVATE", "ENCRYPTED PRIVATE"), "it holds no private key in PEM form"),

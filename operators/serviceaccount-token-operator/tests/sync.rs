@@ -146,6 +146,46 @@ fn an_account_that_only_the_cache_misses_keeps_its_token() {
 }
 
 #[test]
+fn a_write_whose_answer_is_lost_is_not_made_twice() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        server.on("patch", "secrets").once().lose();
+        server.on("delete", "secrets").once().lose();
+        server.add(&robot(&[]));
+        server.add(&secret("robot-token"));
+        server.add(&secret("of-another").annotation(ACCOUNT_UID, &uid("former").to_string()));
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        assert_eq!((algorithm(&server, KEY), server.keys("secrets")), (json!("RS256"), vec![KEY.to_owned()]));
+        assert_eq!((server.count("patch secrets"), server.count("delete secrets")), (1, 1));
+    });
+}
+
+/// An account that was deleted and made again while the watch stood still is a live one of another uid.
+#[test]
+fn a_watch_of_accounts_that_stands_still_deletes_no_token_of_a_live_account() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        server.add(&robot(&[]));
+        server.add(&secret("first"));
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        server.hold_watches("serviceaccounts");
+        server.delete("serviceaccounts", "default/robot");
+        server.add(&robot(&[]).uid_of("its successor"));
+        let of_successor = uid("its successor").to_string();
+        server.add(&secret("robot-token").annotation(ACCOUNT_UID, &of_successor));
+        running.at_rest().await;
+        assert_eq!((algorithm(&server, KEY), server.count("delete secrets default/robot-token")), (json!("RS256"), 0));
+        server.release_watches("serviceaccounts");
+        running.at_rest().await;
+        assert_eq!(server.keys("secrets"), [KEY.to_owned()]);
+    });
+}
+
+#[test]
 fn a_token_stays_while_nobody_can_say_whether_its_account_is_there() {
     let (_folder, flags) = set_up();
     test(async {

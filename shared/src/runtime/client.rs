@@ -17,7 +17,7 @@ pub(crate) mod list;
 pub(crate) mod page;
 mod reach;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ use crate::runtime::clock::jitter;
 use crate::runtime::leader::Term;
 use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
-pub use ca::load_ca;
+pub use ca::{ca_file, load_ca};
 use connections::{Connections, Place, Purpose};
 use credentials::{Connection, Refusals, Renewing};
 pub use forms::{Accept, PatchType};
@@ -83,6 +83,8 @@ pub struct ClientOptions {
     pub burst: u32,
     /// Told of every request.
     pub observer: Option<RequestObserver>,
+    /// The file of the CA that verifies the apiserver: see [`ca_file`].
+    pub ca_file: Option<PathBuf>,
 }
 
 /// How many requests may be sent.
@@ -193,12 +195,13 @@ impl Client {
             cause: chain(cause),
         };
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|cause| error(&cause))?;
-        let first = connect(config).map_err(|cause| error(&cause))?;
+        let ca_file = options.ca_file;
+        let first = connect(config, ca_file.as_deref()).map_err(|cause| error(&cause))?;
         Ok(Self {
             connections: Arc::new(Connections::new(first)),
             connect: Arc::new({
                 let config = config.clone();
-                move || connect(&config)
+                move || connect(&config, ca_file.as_deref())
             }),
             host: config.cluster_url.authority().map_or("", |authority| authority.as_str()).into(),
             user_agent,
@@ -526,8 +529,8 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn connect(config: &kube::Config) -> Result<kube::Client, kube::Error> {
-    Ok(kube::Client::new(Renewing::new(config, connection)?, config.default_namespace.clone()))
+fn connect(config: &kube::Config, ca_file: Option<&Path>) -> Result<kube::Client, kube::Error> {
+    Ok(kube::Client::new(Renewing::new(config, ca_file, connection)?, config.default_namespace.clone()))
 }
 
 /// A connection with the credentials as they are now.

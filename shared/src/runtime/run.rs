@@ -121,6 +121,7 @@ async fn connect<O: Operator>(shared: &SharedFlags, metrics: &Metrics) -> anyhow
         qps: Some(shared.kube_api_qps),
         burst: shared.kube_api_burst,
         observer: Some(metrics.client(host).observer()),
+        ca_file: client::ca_file(shared.kubeconfig(), shared.master())?,
     };
     Ok(Client::new(&config, options)?)
 }

@@ -2,8 +2,9 @@
 //!
 //! That is seldom, so the key is in memory for the time of one signature, and a file that was replaced counts at once.
 //! The file's text and what is decoded from it are wiped then. The copies that rustls and ring make for that time are
-//! not: neither of them wipes memory.
-//! Left out: keys on P-521, with which ring cannot sign, and encrypted ones, as upstream.
+//! not: neither of them wipes memory. With keys on P-521, with which ring cannot sign, the crate p521 does, which wipes
+//! its copy.
+//! Left out: encrypted keys, as upstream.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,6 +13,10 @@ use std::path::{Path, PathBuf};
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use base64::{Engine, decoded_len_estimate};
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use p521::SecretKey;
+use p521::ecdsa::signature::Signer as _;
+use p521::ecdsa::{Signature, SigningKey};
+use p521::pkcs8::{DecodePrivateKey, EncodePublicKey};
 use ring::digest::{SHA256, digest};
 use rustls::SignatureScheme;
 use rustls::crypto::ring::sign::any_supported_type;
@@ -39,8 +44,7 @@ const P521: [u8; 7] = [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23];
 const READ_BY_OTHERS: u32 = 0o044;
 
 const NO_KEY: &str = "it holds no private key in PEM form";
-const ON_P521: &str = "its private key is on the curve P-521, with which this build cannot sign";
-const OTHER_KIND: &str = "its private key is neither RSA of 2048 to 4096 bits nor on the curve P-256 or P-384";
+const OTHER_KIND: &str = "its private key is neither RSA of 2048 to 4096 bits nor on the curve P-256, P-384 or P-521";
 
 /// `--service-account-private-key-file`; none if it was not given, or given as `""`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +72,14 @@ pub(crate) fn open_to_others(path: &Path) -> Option<u32> {
 #[derive(Debug)]
 pub struct TokenKey {
     id: String,
-    algorithm: Algorithm,
-    signer: Box<dyn Signer>,
+    signing: Signing,
+}
+
+/// Who makes the signature.
+#[derive(Debug)]
+enum Signing {
+    Ring(Algorithm, Box<dyn Signer>),
+    P521(Box<SigningKey>),
 }
 
 impl TokenKey {
@@ -90,23 +100,43 @@ impl TokenKey {
     }
 
     fn of_der(der: &PrivateKeyDer<'_>) -> Result<Self, String> {
-        let unfit = || {
-            let is_on_p521 = der.secret_der().windows(P521.len()).any(|part| part == P521);
-            if is_on_p521 { ON_P521.to_owned() } else { OTHER_KIND.to_owned() }
-        };
+        let unfit = || OTHER_KIND.to_owned();
+        if der.secret_der().windows(P521.len()).any(|part| part == P521) {
+            return Self::on_p521(der).ok_or_else(unfit);
+        }
         let key = any_supported_type(der).map_err(|_| unfit())?;
         let chosen =
             ALGORITHMS.into_iter().find_map(|(scheme, algorithm)| Some((key.choose_scheme(&[scheme])?, algorithm)));
         let (signer, algorithm) = chosen.ok_or_else(unfit)?;
         let public = key.public_key().ok_or_else(unfit)?;
-        Ok(Self { id: key_id(&public), algorithm, signer })
+        Ok(Self { id: key_id(&public), signing: Signing::Ring(algorithm, signer) })
+    }
+
+    fn on_p521(der: &PrivateKeyDer<'_>) -> Option<Self> {
+        let secret = match der {
+            PrivateKeyDer::Sec1(der) => SecretKey::from_sec1_der(der.secret_sec1_der()).ok()?,
+            PrivateKeyDer::Pkcs8(der) => SecretKey::from_pkcs8_der(der.secret_pkcs8_der()).ok()?,
+            PrivateKeyDer::Pkcs1(_) | _ => return None,
+        };
+        let public = secret.public_key().to_public_key_der().ok()?;
+        Some(Self { id: key_id(public.as_bytes()), signing: Signing::P521(Box::new(SigningKey::from(&secret))) })
     }
 
     /// A signed token.
     pub fn sign(&self, claims: &Claims<'_>) -> Result<String, String> {
-        let Self { id, algorithm, signer } = self;
-        let signing_input = claims.signing_input(*algorithm, id);
-        let signature = signer.sign(signing_input.as_bytes()).map_err(|error| error.to_string())?;
+        let Self { id, signing } = self;
+        let (algorithm, signing_input, signature) = match signing {
+            Signing::Ring(algorithm, signer) => {
+                let input = claims.signing_input(*algorithm, id);
+                let signature = signer.sign(input.as_bytes()).map_err(|error| error.to_string())?;
+                (*algorithm, input, signature)
+            }
+            Signing::P521(key) => {
+                let input = claims.signing_input(Algorithm::Es512, id);
+                let signature: Signature = key.try_sign(input.as_bytes()).map_err(|error| error.to_string())?;
+                (Algorithm::Es512, input, signature.to_vec())
+            }
+        };
         algorithm.token(&signing_input, &signature).ok_or_else(|| "the signature is none of its kind".to_owned())
     }
 }

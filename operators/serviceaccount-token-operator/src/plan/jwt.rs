@@ -39,6 +39,8 @@ pub enum Algorithm {
     Es256,
     /// The curve P-384.
     Es384,
+    /// The curve P-521.
+    Es512,
 }
 
 impl Claims<'_> {
@@ -66,6 +68,7 @@ impl Algorithm {
             Self::Rs256 => "RS256",
             Self::Es256 => "ES256",
             Self::Es384 => "ES384",
+            Self::Es512 => "ES512",
         }
     }
 
@@ -73,7 +76,8 @@ impl Algorithm {
     /// of this algorithm.
     pub fn token(self, signing_input: &str, signature: &[u8]) -> Option<String> {
         let signature = match self {
-            Self::Rs256 => signature.to_vec(),
+            // Who signs on P-521 gives it in that form.
+            Self::Rs256 | Self::Es512 => signature.to_vec(),
             Self::Es256 => fixed(signature, 32)?,
             Self::Es384 => fixed(signature, 48)?,
         };

@@ -1,8 +1,8 @@
-//! The CA by which a client verifies the apiserver, as text, for operators that publish it.
+//! The CA by which a client verifies the apiserver: as text, for operators that publish it, and the file it is from.
 //!
-//! Left out: noticing that it has changed.
+//! Left out: noticing that it has changed, which is in `credentials`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kube::config::{ExecAuthCluster, Kubeconfig, KubeconfigError};
 
@@ -31,6 +31,20 @@ pub fn load_ca(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option
     }
 }
 
+/// The file of that CA; none where the kubeconfig itself has it.
+pub fn ca_file(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option<PathBuf>, ConfigError> {
+    match (kubeconfig, master) {
+        (Some(path), _) => {
+            let read = kubeconfig::read(path)?;
+            let cluster = kubeconfig::current_cluster(&read);
+            let named = cluster.filter(|cluster| cluster.certificate_authority_data.is_none());
+            Ok(named.and_then(|cluster| cluster.certificate_authority.as_ref()).map(PathBuf::from))
+        }
+        (None, Some(_)) => Ok(None),
+        (None, None) => Ok(Some(PathBuf::from(IN_CLUSTER))),
+    }
+}
+
 fn of_current(read: &Kubeconfig) -> Result<Option<Vec<u8>>, KubeconfigError> {
     kubeconfig::current_cluster(read).map_or(Ok(None), |cluster| {
         // kube reads a CA, from wherever it is, only to pass it on to a credential plugin.
@@ -42,8 +56,12 @@ fn of_current(read: &Kubeconfig) -> Result<Option<Vec<u8>>, KubeconfigError> {
 mod tests {
     use super::*;
 
-    /// Loads from a kubeconfig whose current context's cluster says this; as text.
+    /// The CA, as text, and its file, of a kubeconfig whose current context's cluster says this.
     fn load(cluster: &str) -> String {
+        read(cluster).0
+    }
+
+    fn read(cluster: &str) -> (String, Option<String>) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ca.crt"), "from a file\n").unwrap();
         let text = format!(
@@ -54,11 +72,13 @@ clusters: [{{name: other, cluster: {{certificate-authority-data: eA==}}}}, {{nam
         );
         let path = folder.path().join("kubeconfig");
         std::fs::write(&path, text).unwrap();
-        match load_ca(Some(&path), Some("https://elsewhere")) {
+        let text = match load_ca(Some(&path), Some("https://elsewhere")) {
             Ok(Some(ca)) => ca,
             Ok(None) => "none".to_owned(),
             Err(_) => "error".to_owned(),
-        }
+        };
+        let file = ca_file(Some(&path), Some("https://elsewhere")).unwrap();
+        (text, file.map(|file| file.strip_prefix(folder.path()).unwrap().display().to_string()))
     }
 
     #[test]
@@ -66,6 +86,16 @@ clusters: [{{name: other, cluster: {{certificate-authority-data: eA==}}}}, {{nam
         assert_eq!(load("{certificate-authority-data: aW5saW5lCg==}"), "inline\n");
         assert_eq!(load("{certificate-authority: ca.crt}"), "from a file\n");
         assert_eq!(load("{server: https://a}"), "none");
+    }
+
+    #[test]
+    fn the_file_is_that_of_the_ca_which_is_used() {
+        let file = |cluster| read(cluster).1;
+        assert_eq!(file("{certificate-authority: ca.crt}").as_deref(), Some("ca.crt"));
+        assert_eq!(file("{certificate-authority: ca.crt, certificate-authority-data: aW5saW5lCg==}"), None);
+        assert_eq!(file("{server: https://a}"), None);
+        assert_eq!(ca_file(None, Some("https://a")).unwrap(), None);
+        assert_eq!(ca_file(None, None).unwrap().as_deref(), Some(Path::new(IN_CLUSTER)));
     }
 
     #[test]

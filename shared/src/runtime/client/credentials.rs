@@ -1,5 +1,5 @@
-//! Credentials that change while the process runs, as client-go's: a token's file and a client certificate's files are
-//! read again, a credential plugin is run again, and new requests go over a new connection.
+//! Credentials that change while the process runs, as client-go's: the files of a token, of a client certificate and of
+//! the CA are read again, a credential plugin is run again, and new requests go over a new connection.
 //!
 //! Requests under way, such as a watch, go on over the old connection until they end.
 //! Left out: expiry dates. The apiserver knows them best, and answers 401.
@@ -14,6 +14,8 @@ use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use kube::client::Body;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 use tower::util::BoxCloneService;
@@ -38,6 +40,7 @@ type Connect = fn(&kube::Config) -> Result<Connection, kube::Error>;
 pub(super) struct Renewing {
     config: Arc<kube::Config>,
     token_file: Option<Arc<Path>>,
+    ca_file: Option<Arc<Path>>,
     connect: Connect,
     state: Arc<AsyncMutex<State>>,
 }
@@ -47,6 +50,8 @@ struct State {
     connected: Instant,
     /// The contents of the certificate's files when the connection was made.
     certificate: Vec<Option<Vec<u8>>>,
+    /// The CA by which the connection verifies the apiserver.
+    ca: Option<Vec<Vec<u8>>>,
     token: Option<HeaderValue>,
     looked: Instant,
     /// Whether the last answer was that the credentials are not valid.
@@ -60,8 +65,9 @@ impl State {
 }
 
 impl Renewing {
-    /// The first connection is made here, so that credentials that cannot be used are found at once.
-    pub(super) fn new(config: &kube::Config, connect: Connect) -> Result<Self, kube::Error> {
+    /// The first connection is made here, so that credentials that cannot be used are found at once. The configuration
+    /// has the content of `ca_file`, if its CA is from a file.
+    pub(super) fn new(config: &kube::Config, ca_file: Option<&Path>, connect: Connect) -> Result<Self, kube::Error> {
         let mut config = config.clone();
         let token_file = config.auth_info.token_file.take().map(|file| Arc::from(PathBuf::from(file)));
         if token_file.is_some() {
@@ -71,13 +77,15 @@ impl Renewing {
         let token = token_file.as_deref().map(read_token).transpose();
         let state = State {
             certificate: read_certificate(&config),
+            ca: config.root_cert.clone(),
             connection: connect(&config)?,
             connected: Instant::now(),
             token: token.map_err(kube::Error::Service)?,
             looked: Instant::now(),
             is_refused: false,
         };
-        Ok(Self { config: Arc::new(config), token_file, connect, state: Arc::new(AsyncMutex::new(state)) })
+        let (config, state) = (Arc::new(config), Arc::new(AsyncMutex::new(state)));
+        Ok(Self { config, token_file, ca_file: ca_file.map(Arc::from), connect, state })
     }
 
     async fn current(&self) -> (Connection, Option<HeaderValue>) {
@@ -106,19 +114,21 @@ impl Renewing {
         }
         let certificate = read_certificate(&self.config);
         let is_replaced = certificate != state.certificate && certificate.iter().all(Option::is_some);
+        let ca = self.ca_file.as_deref().and_then(read_ca).or_else(|| state.ca.clone());
         let has_plugin = self.config.auth_info.exec.is_some();
         let runs_plugin = has_plugin && was_refused && state.connected.elapsed() >= PLUGIN_PERIOD;
-        if !is_replaced && !runs_plugin {
+        if !is_replaced && !runs_plugin && ca == state.ca {
             return;
         }
         state.connected = Instant::now();
-        let (config, connect) = (Arc::clone(&self.config), self.connect);
+        let (mut config, connect) = ((*self.config).clone(), self.connect);
+        config.root_cert.clone_from(&ca);
         // A plugin is a process that is waited for.
         let connection = tokio::task::spawn_blocking(move || connect(&config)).await;
         match connection.map_err(BoxError::from).and_then(|made| made.map_err(BoxError::from)) {
             Ok(connection) => {
                 tracing::info!("new credentials; new requests go over a new connection");
-                (state.connection, state.certificate) = (connection, certificate);
+                (state.connection, state.certificate, state.ca) = (connection, certificate, ca);
             }
             Err(error) => tracing::warn!(error = chain(&*error), "cannot use new credentials; the last ones are used"),
         }
@@ -167,6 +177,16 @@ fn read_token(path: &Path) -> Result<HeaderValue, BoxError> {
 fn read_certificate(config: &kube::Config) -> Vec<Option<Vec<u8>>> {
     let files = [&config.auth_info.client_certificate, &config.auth_info.client_key];
     files.into_iter().flatten().map(|file| std::fs::read(file).ok()).collect()
+}
+
+/// The certificates of a bundle; none where one of them cannot be read, as in a file that is just being written.
+///
+/// Upstream: `atomicTransportHolder`, staging/src/k8s.io/client-go/transport/ca_rotation.go.
+fn read_ca(path: &Path) -> Option<Vec<Vec<u8>>> {
+    let text = std::fs::read(path).ok()?;
+    let bundle: Result<Vec<Vec<u8>>, _> =
+        CertificateDer::pem_slice_iter(&text).map(|read| read.map(|certificate| certificate.to_vec())).collect();
+    bundle.ok().filter(|bundle| !bundle.is_empty())
 }
 
 /// Since when each answer was that the credentials are not valid.

@@ -148,7 +148,7 @@ async fn a_new_certificate_gets_a_new_connection_once_it_is_whole() {
     config.root_cert = Some(Vec::new());
     config.auth_info.client_certificate = Some(certificate.to_str().unwrap().to_owned());
     config.auth_info.client_key = Some(key.to_str().unwrap().to_owned());
-    let renewing = Renewing::new(&config, counted).unwrap();
+    let renewing = Renewing::new(&config, None, counted).unwrap();
     let made = async |after: Duration| {
         tokio::time::advance(after).await;
         renewing.current().await;
@@ -164,6 +164,40 @@ async fn a_new_certificate_gets_a_new_connection_once_it_is_whole() {
     assert_eq!(made(PERIOD).await, 3, "it is tried, and does not fit");
     write(&first);
     assert_eq!((made(PERIOD).await, made(PERIOD).await), (4, 4));
+}
+
+/// The CA of the last connection.
+static TRUSTED: Mutex<Option<Vec<Vec<u8>>>> = Mutex::new(None);
+
+fn trusting(config: &kube::Config) -> Result<Connection, kube::Error> {
+    TRUSTED.lock().unwrap().clone_from(&config.root_cert);
+    crate::runtime::client::connection(config)
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_ca_gets_a_new_connection_once_it_is_whole() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("ca.crt");
+    let ((old, _), (new, _)) = (identity(), identity());
+    let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec();
+    let mut config = kube::Config::new("https://127.0.0.1:1".parse().unwrap());
+    config.root_cert = Some(vec![der(&old)]);
+    let renewing = Renewing::new(&config, Some(&path), trusting).unwrap();
+    let trusted = async || {
+        tokio::time::advance(PERIOD).await;
+        renewing.current().await;
+        TRUSTED.lock().unwrap().clone().unwrap()
+    };
+    assert_eq!(trusted().await, [der(&old)], "a file that is not there says nothing");
+    for (text, expected) in [
+        (format!("{old}{new}"), vec![der(&old), der(&new)]),
+        (String::new(), vec![der(&old), der(&new)]),
+        (format!("{old}{}", new.replacen("MII", "?", 1)), vec![der(&old), der(&new)]),
+        (new.clone(), vec![der(&new)]),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(trusted().await, expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]
