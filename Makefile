@@ -54,7 +54,7 @@ run: build-e2e ## A local cluster with every operator, and a Deployment rolling 
 	$(E2E) run
 
 .PHONY: bench
-bench: build build-e2e ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, identity or all for other steps
+bench: build build-e2e ## The benchmark beside kube-controller-manager, on local clusters; BENCH=--rounds=1 for a quick look, --set=batch, services, garbage, sets, nodes, identity, quota or all for other steps
 	$(E2E) bench --bin $(DIST)/bin $(BENCH)
 
 .PHONY: bench-memory

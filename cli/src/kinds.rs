@@ -25,9 +25,9 @@ const OF_KINDS: &[(&str, &str, &[&str])] = &[
             "node-lifecycle-operator",
         ],
     ),
-    ("", "Service", &["endpointslice-operator", "endpoints-operator"]),
-    ("", "Endpoints", &["endpoints-operator"]),
-    ("discovery.k8s.io", "EndpointSlice", &["endpointslice-operator"]),
+    ("", "Service", &["endpointslice-operator", "endpoints-operator", "endpointslice-mirroring-operator"]),
+    ("", "Endpoints", &["endpoints-operator", "endpointslice-mirroring-operator"]),
+    ("discovery.k8s.io", "EndpointSlice", &["endpointslice-operator", "endpointslice-mirroring-operator"]),
     ("", "Namespace", &["namespace-operator", "serviceaccount-operator", "root-ca-certificate-publisher-operator"]),
     ("", "ServiceAccount", &["serviceaccount-operator"]),
     ("", "ConfigMap", &["root-ca-certificate-publisher-operator", "bootstrap-signer-operator"]),
@@ -238,7 +238,7 @@ mod tests {
         row("v1", "ConfigMap", "cluster-info", "", &["bootstrap-signer-operator"]);
         row("v1", "Secret", BOOTSTRAP_TOKEN, "", &["token-cleaner-operator", "bootstrap-signer-operator"]);
         row("v1", "Secret", "Opaque", "", &[]);
-        row("v1", "Service", "web", "", &["endpointslice-operator", "endpoints-operator"]);
+        row("v1", "Service", "web", "", &["endpointslice-operator", "endpoints-operator", MIRRORING]);
         row("v1", "ServiceAccount", "default", "", &["serviceaccount-operator"]);
         row("v1", "ServiceAccount", "robot", "", &[]);
         row("v1", "Namespace", "team", "", &["namespace-operator", "serviceaccount-operator", publisher]);
@@ -280,6 +280,7 @@ mod tests {
             "node-lifecycle-operator",
             "endpointslice-operator",
             "endpoints-operator",
+            MIRRORING,
             "clusterrole-aggregation-operator",
             "token-cleaner-operator",
             "bootstrap-signer-operator",

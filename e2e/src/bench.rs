@@ -19,7 +19,7 @@ use crate::operator::OperatorSpec;
 use crate::progress::Progress;
 pub use contestant::Contestant;
 use contestant::{Programs, Running};
-use steps::{About, Bench, Measured, all, batch, garbage, identity, services, sets, workloads};
+use steps::{About, Bench, Measured, all, batch, garbage, identity, nodes, quota, services, sets, workloads};
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -34,8 +34,12 @@ pub enum Set {
     Garbage,
     /// StatefulSets, DaemonSets and budgets.
     Sets,
+    /// Nodes that come, rest, are lost and lose their pods.
+    Nodes,
     /// Certificates and tokens.
     Identity,
+    /// Endpoints and quotas.
+    Quota,
     /// All operators, at work on Deployments and at rest.
     All,
 }
@@ -48,7 +52,9 @@ impl Set {
             Self::Services => services::about(options),
             Self::Garbage => garbage::about(options),
             Self::Sets => sets::about(options),
+            Self::Nodes => nodes::about(options),
             Self::Identity => identity::about(options),
+            Self::Quota => quota::about(options),
             Self::All => all::about(options)?,
         })
     }
@@ -61,7 +67,9 @@ impl Set {
             Self::Services => services::run(bench).await,
             Self::Garbage => garbage::run(bench).await,
             Self::Sets => sets::run(bench).await,
+            Self::Nodes => nodes::run(bench).await,
             Self::Identity => identity::run(bench).await,
+            Self::Quota => quota::run(bench).await,
             Self::All => all::run(bench).await,
         }
     }
@@ -75,6 +83,9 @@ pub struct BenchOptions {
     pub set: Set,
     #[command(flatten)]
     pub programs: Programs,
+    /// Only steps in whose name one of these stands; what the others of a set only prepare is left out with them.
+    #[arg(long, value_delimiter = ',')]
+    pub steps: Vec<String>,
     /// Whether every operator runs from the program of all, so that they share its pages.
     #[arg(long)]
     pub one_program: bool,
@@ -103,7 +114,11 @@ pub struct BenchOptions {
     #[command(flatten)]
     pub sets: sets::Sizes,
     #[command(flatten)]
+    pub nodes: nodes::Sizes,
+    #[command(flatten)]
     pub identity: identity::Sizes,
+    #[command(flatten)]
+    pub quota: quota::Sizes,
     #[command(flatten)]
     pub all: all::Sizes,
     /// Where the report goes; by default a page of the set's own in docs.
@@ -112,6 +127,11 @@ pub struct BenchOptions {
 }
 
 impl BenchOptions {
+    /// Whether a step is asked for.
+    fn wants(&self, step: &str) -> bool {
+        self.steps.is_empty() || self.steps.iter().any(|part| step.contains(part.as_str()))
+    }
+
     /// Whether the contestants hold Leases.
     fn is_leader_elected(&self) -> bool {
         self.leader_elect.unwrap_or(self.set == Set::All)
@@ -137,8 +157,11 @@ pub async fn run(options: &BenchOptions) -> Result<()> {
 async fn run_steps(options: &BenchOptions, about: &About, contestant: Contestant, round: u32) -> Result<Vec<Measured>> {
     let mut progress = Progress::default();
     progress.finish(&format!("round {}: {contestant}", round + 1));
-    let cluster =
-        Cluster::start(ClusterOptions { nodes: about.nodes, audit: true, ..ClusterOptions::default() }).await?;
+    let has_node_lifecycle = about.operators.iter().any(|name| name == "node-lifecycle-operator");
+    let (nodes, zones) = (about.nodes, about.zones);
+    let options_of_cluster =
+        ClusterOptions { nodes, zones, has_node_lifecycle, audit: true, ..ClusterOptions::default() };
+    let cluster = Cluster::start(options_of_cluster).await?;
     let mut helpers = Vec::new();
     for name in about.helpers {
         let spec = options.programs.install(name, options.one_program, &cluster).await?;
@@ -148,7 +171,7 @@ async fn run_steps(options: &BenchOptions, about: &About, contestant: Contestant
         helpers.push(helper);
     }
     let others = apiserver::counts(&cluster.client().await?).await?.watches;
-    let running = Running::start(contestant, &about.operators, options, &cluster).await?;
+    let running = Running::start(contestant, about, options, &cluster).await?;
     let mut bench = Bench::new(options, about, &cluster, running, others).await?;
     options.set.run(&mut bench).await.with_context(|| format!("under {contestant}"))?;
     drop(helpers);

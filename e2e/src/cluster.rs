@@ -29,6 +29,7 @@ use crate::{kubeconfig, ports};
 use parts::Parts;
 use run_dir::RunDir;
 
+pub use nodes::kubelet;
 pub use parts::Part;
 
 /// How long a part may take from its start until it serves.
@@ -54,6 +55,9 @@ pub enum ClusterKind {
 
 /// Off by default in kube-controller-manager, and turned on by kubeadm.
 const TURNED_ON: [&str; 2] = ["bootstrap-signer-controller", "token-cleaner-controller"];
+
+/// Takes the taint away that every new node has.
+const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 
 /// The gate of ClusterTrustBundles, of kube-apiserver and of kube-controller-manager.
 const TRUST_BUNDLES: &str = "--feature-gates=ClusterTrustBundle=true";
@@ -83,6 +87,14 @@ impl ControllerManager {
         let words = iter::once("*".to_owned()).chain(on).chain(off.iter().map(|name| format!("-{name}")));
         Self { controllers: words.collect::<Vec<String>>().join(","), flags: Vec::new() }
     }
+
+    /// Of several words about one controller the first counts.
+    fn runs(&self, controller: &str) -> bool {
+        let mut words = self.controllers.split(',');
+        let own = words.clone().find(|word| word.strip_prefix('-').unwrap_or(word) == controller);
+        // The word for all comes last, wherever it stands.
+        own.or_else(|| words.find(|word| *word == "*")).is_some_and(|word| !word.starts_with('-'))
+    }
 }
 
 /// The size and the programs of a local cluster.
@@ -90,6 +102,12 @@ impl ControllerManager {
 pub struct ClusterOptions {
     /// How many nodes kwok plays.
     pub nodes: u32,
+    /// In how many zones these are, in turn.
+    pub zones: u32,
+    /// For how many seconds a node's Lease holds, which kwok renews four times as often.
+    pub node_lease: u32,
+    /// Whether node-lifecycle-operator will be at work: it takes the taint away that every new node has.
+    pub has_node_lifecycle: bool,
     /// None, unless said otherwise: the operators do its work.
     pub controller_manager: Option<ControllerManager>,
     /// Further flags of kube-apiserver, such as `--feature-gates=…`; they win over ours.
@@ -104,6 +122,9 @@ impl Default for ClusterOptions {
     fn default() -> Self {
         Self {
             nodes: 5,
+            zones: 3,
+            node_lease: 40,
+            has_node_lifecycle: false,
             controller_manager: None,
             apiserver_flags: Vec::new(),
             audit: false,
@@ -113,6 +134,11 @@ impl Default for ClusterOptions {
 }
 
 impl ClusterOptions {
+    /// Whether somebody takes the taint away that every new node has, at the latest when the operators are at work.
+    fn is_untainted(&self) -> bool {
+        self.has_node_lifecycle || self.controller_manager.as_ref().is_some_and(|one| one.runs(NODE_LIFECYCLE))
+    }
+
     /// With every controller of kube-controller-manager that a cluster of kubeadm has.
     pub fn with_controller_manager() -> Self {
         Self { controller_manager: Some(ControllerManager::all()), ..Self::default() }
@@ -139,6 +165,9 @@ pub struct Cluster {
 /// The programs and files of a local cluster. Fields are dropped in this order: processes before their files.
 struct Local {
     processes: Mutex<BTreeMap<Part, Process>>,
+    /// Whether somebody takes the taint of new nodes away.
+    is_untainted: bool,
+    zones: u32,
     parts: Parts,
     pki: Pki,
     guard: Arc<Guard>,
@@ -159,9 +188,10 @@ impl Cluster {
         let guard = Arc::new(Guard::start(&run_dir.data())?);
         let pki = Pki::create(&run_dir.path().join("pki"))?;
         let parts = Parts::new(tools, &run_dir, &pki, &options)?;
+        let (is_untainted, zones) = (options.is_untainted(), options.zones);
         let cluster = Self {
             kubeconfig: parts.kubeconfig("admin"),
-            local: Some(Local { processes: Mutex::default(), parts, pki, guard, run_dir }),
+            local: Some(Local { processes: Mutex::default(), is_untainted, zones, parts, pki, guard, run_dir }),
         };
         cluster.run(Part::Etcd)?;
         cluster.run(Part::Apiserver)?;
@@ -173,7 +203,9 @@ impl Cluster {
             cluster.start_controller_manager(controller_manager).await?;
         }
         cluster.run(Part::Kwok)?;
-        cluster.add_nodes(options.nodes).await?;
+        // Operators start later, and with one of them the taint goes.
+        let is_done = if options.has_node_lifecycle { nodes::is_ready } else { nodes::is_schedulable };
+        cluster.add_and_wait(options.nodes, is_done).await?;
         Ok(cluster)
     }
 
@@ -263,6 +295,18 @@ impl Cluster {
             Part::Kwok | Part::ControllerManager | Part::Scheduler | Part::Etcd => {
                 process.terminate(STOP_GRACE).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Lets a part stand still, and go on.
+    pub fn suspend(&self, part: Part, suspended: bool) -> Result<()> {
+        let mut processes = self.lock_processes()?;
+        let process = processes.get_mut(&part).with_context(|| format!("{} does not run", part.name()))?;
+        if suspended {
+            process.suspend()
+        } else {
+            process.resume()
         }
         Ok(())
     }

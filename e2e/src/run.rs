@@ -39,7 +39,9 @@ pub(crate) async fn run(flags: &RunFlags) -> Result<()> {
     let started = Instant::now();
     let rest = || ControllerManager::without(names.iter().map(|name| upstream_controller(name)));
     let controller_manager = (!flags.operators.is_empty()).then(rest);
-    let options = ClusterOptions { nodes: flags.nodes, controller_manager, ..ClusterOptions::default() };
+    let has_node_lifecycle = names.iter().any(|name| name == "node-lifecycle-operator");
+    let options =
+        ClusterOptions { nodes: flags.nodes, controller_manager, has_node_lifecycle, ..ClusterOptions::default() };
     let cluster = Cluster::start_with(options, &mut progress).await?;
     progress.show_live("starting the operators");
     let mut operators = start(&cluster, &names, &program).await?;

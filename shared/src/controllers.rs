@@ -4,6 +4,7 @@ pub mod brake;
 pub mod certificates;
 pub mod claims;
 pub mod endpoints;
+pub mod pace;
 pub mod pod_control;
 pub mod rejections;
 pub mod replicas;

@@ -64,7 +64,7 @@ fn looked_at(report: &ShadowReport) -> String {
         "bootstrap-signer-operator" => Some("ConfigMap"),
         // Others do something to its kind too.
         "serviceaccount-token-operator" => Some("Secret"),
-        "endpoints-operator" => Some("Service"),
+        "endpoints-operator" | "endpointslice-mirroring-operator" => Some("Service"),
         // The key of the one is a round, that of the other a signer.
         "legacy-serviceaccount-token-cleaner-operator"
         | "kube-apiserver-serving-clustertrustbundle-publisher-operator" => None,

@@ -125,6 +125,30 @@ pub(super) fn delays(requests: &[Request], users: &[String]) -> Vec<Duration> {
     delays
 }
 
+/// How long after the end of the deletion of a namespace's last pod the usage of a quota there was written for the last
+/// time, sorted. Where nothing was written after that, nothing was left to write.
+pub(super) fn usages(requests: &[Request], users: &[String]) -> Vec<Duration> {
+    let last = |picks: &dyn Fn(&Request) -> bool| {
+        let mut last: BTreeMap<&str, Timestamp> = BTreeMap::new();
+        for request in requests.iter().filter(|request| picks(request) && request.response_status.code == 200) {
+            let known = last.entry(&request.object_ref.namespace).or_insert(request.finished);
+            *known = request.finished.max(*known);
+        }
+        last
+    };
+    let deletions = last(&|request| request.verb == "delete" && request.object_ref.resource == "pods");
+    let writes = last(&|request| {
+        let ObjectRef { resource, subresource, .. } = &request.object_ref;
+        (&**resource, &**subresource) == ("resourcequotas", "status") && users.contains(&request.user.username)
+    });
+    let waited = |(namespace, deleted): (&&str, &Timestamp)| {
+        Some(Duration::try_from(deleted.duration_until(*writes.get(*namespace)?)).unwrap_or_default())
+    };
+    let mut waits: Vec<Duration> = deletions.iter().filter_map(waited).collect();
+    waits.sort_unstable();
+    waits
+}
+
 impl Request {
     fn creates(&self, resource: &str) -> bool {
         self.verb == "create"
@@ -169,6 +193,32 @@ mod tests {
         let counts: Vec<(String, u64)> = by_verb(&requests, &users).into_iter().collect();
         assert_eq!(counts, [("create", 2), ("create event", 1), ("watch", 1)].map(|(verb, n)| (verb.to_owned(), n)));
         assert_eq!(reactions(&requests, &users), [Duration::from_millis(750)]);
+    }
+
+    #[test]
+    fn usage_is_right_when_it_was_written_last_after_the_last_deletion() {
+        let users = ["us".to_owned()];
+        let in_namespace = |verb: &str, user: &str, resource: &str, namespace: &str, second: u32| {
+            let mut request = request(verb, user, resource, "a", second);
+            request.response_status.code = 200;
+            namespace.clone_into(&mut request.object_ref.namespace);
+            if resource == "resourcequotas" {
+                "status".clone_into(&mut request.object_ref.subresource);
+            }
+            request
+        };
+        let mut refused = in_namespace("patch", "us", "resourcequotas", "a", 9);
+        refused.response_status.code = 409;
+        let requests = [
+            in_namespace("delete", "person", "pods", "a", 1),
+            in_namespace("patch", "us", "resourcequotas", "a", 2),
+            in_namespace("delete", "person", "pods", "a", 3),
+            in_namespace("patch", "us", "resourcequotas", "a", 5),
+            in_namespace("patch", "others", "resourcequotas", "a", 8),
+            refused,
+            in_namespace("delete", "person", "pods", "b", 3),
+        ];
+        assert_eq!(usages(&requests, &users), [Duration::from_secs(2)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use super::BenchOptions;
+use super::steps::{About, Flags};
 use crate::cluster::{Cluster, ControllerManager, Part};
 use crate::operator::{ALL_IN_ONE, Operator, OperatorSpec, upstream_controller};
 use crate::usage::Usage;
@@ -26,11 +27,12 @@ pub enum Contestant {
 impl Contestant {
     pub(super) const ALL: [Self; 3] = [Self::Operators, Self::Unthrottled, Self::Throttled];
 
-    fn controller_manager(self, operators: &[String], leader_elect: bool) -> ControllerManager {
+    fn controller_manager(self, operators: &[String], flags_of_set: Flags, leader_elect: bool) -> ControllerManager {
         let mut flags = match self {
             Self::Throttled => vec!["--kube-api-qps=20".to_owned(), "--kube-api-burst=30".to_owned()],
             Self::Unthrottled | Self::Operators => Vec::new(),
         };
+        flags.extend(flags_of_set.iter().map(|(_, flag)| (*flag).to_owned()));
         if leader_elect {
             // Without the gate it would keep its Lease when it is stopped, and wait for that when it starts again.
             let gate = "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true";
@@ -77,6 +79,8 @@ pub(super) struct Running {
     contestant: Contestant,
     /// Those that do the work, or whose controllers of kube-controller-manager do it.
     names: Vec<String>,
+    /// The flags of this set of steps.
+    flags: Flags,
     leader_elect: bool,
     processes: Processes,
 }
@@ -92,18 +96,21 @@ impl Running {
     /// Starts it. That it serves is for the steps to see.
     pub(super) async fn start(
         contestant: Contestant,
-        names: &[String],
+        about: &About,
         options: &BenchOptions,
         cluster: &Cluster,
     ) -> Result<Self> {
         let leader_elect = options.is_leader_elected();
         let processes = Processes::Stopped(Vec::new());
-        let mut running = Self { contestant, names: names.to_vec(), leader_elect, processes };
+        let (names, flags) = (&about.operators, about.flags);
+        let mut running = Self { contestant, names: names.clone(), flags, leader_elect, processes };
         match contestant {
             Contestant::Operators => {
                 let mut operators = Vec::new();
                 for name in names {
-                    let spec = options.programs.install(name, options.one_program, cluster).await?;
+                    let mut spec = options.programs.install(name, options.one_program, cluster).await?;
+                    let own = flags.iter().filter(|(of, _)| of == name);
+                    spec.flags.extend(own.map(|(_, flag)| (*flag).to_owned()));
                     operators.push(cluster.start_operator(&OperatorSpec { leader_elect, ..spec }).await?);
                 }
                 running.processes = Processes::Operators(operators);
@@ -137,7 +144,9 @@ impl Running {
     }
 
     async fn begin_as(&mut self, contestant: Contestant, cluster: &Cluster) -> Result<()> {
-        cluster.start_controller_manager(contestant.controller_manager(&self.names, self.leader_elect)).await?;
+        cluster
+            .start_controller_manager(contestant.controller_manager(&self.names, self.flags, self.leader_elect))
+            .await?;
         self.processes = Processes::ControllerManager;
         Ok(())
     }

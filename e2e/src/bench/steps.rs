@@ -6,6 +6,8 @@ pub(super) mod all;
 pub(super) mod batch;
 pub(super) mod garbage;
 pub(super) mod identity;
+pub(super) mod nodes;
+pub(super) mod quota;
 pub(super) mod services;
 pub(super) mod sets;
 pub(super) mod workloads;
@@ -62,6 +64,10 @@ pub(super) struct About {
     pub(super) steps: String,
     /// How many nodes there are; see [`nodes_for`].
     pub(super) nodes: u32,
+    /// In how many zones they are.
+    pub(super) zones: u32,
+    /// Flags of operators, by name, which kube-controller-manager gets, too.
+    pub(super) flags: Flags,
     /// Where the page is.
     pub(super) page: &'static str,
     /// How to measure it again.
@@ -69,6 +75,9 @@ pub(super) struct About {
     /// The targets, where the page shows them and the costs of each operator.
     pub(super) targets: Option<Targets>,
 }
+
+/// Flags, each with the operator that has it.
+pub(super) type Flags = &'static [(&'static str, &'static str)];
 
 /// As many nodes as so many pods need: each has a place, and a node of kwok takes what it is given.
 fn nodes_for(pods: u32) -> u32 {
@@ -262,7 +271,15 @@ impl<'a> Bench<'a> {
         Ok(self.cluster.usage(Part::Apiserver)?.cpu + self.cluster.usage(Part::Etcd)?.cpu)
     }
 
+    /// Whether one of these steps is asked for.
+    fn wants(&self, steps: &[&str]) -> bool {
+        steps.iter().any(|step| self.options.wants(step))
+    }
+
     fn keep(&mut self, step: &'static str, figures: Figures) {
+        if !self.options.wants(step) {
+            return;
+        }
         Progress::default().finish(&format!("  {step}: {figures}"));
         self.measured.push(Measured { contestant: self.contestant(), step, figures });
     }
@@ -330,6 +347,17 @@ impl<'a> Bench<'a> {
     {
         let first = self.api::<K>().list_metadata(&ListParams::default().limit(1)).await?;
         Ok(i64::try_from(first.items.len())?.saturating_add(first.metadata.remaining_item_count.unwrap_or(0)))
+    }
+
+    /// All pods run: work that nodes still have to do would be done within the step.
+    async fn wait_running(&self) -> Result<()> {
+        self.wait_until("running", async || {
+            let pods = self.api::<Pod>().list(&ListParams::default()).await?.items;
+            let is_running =
+                |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
+            Ok(pods.iter().all(is_running))
+        })
+        .await
     }
 
     async fn wait_none<K>(&self) -> Result<()>

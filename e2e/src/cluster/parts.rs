@@ -22,6 +22,9 @@ const KWOK_CONFIG: [(&str, &str); 3] = [
     ("pod.yaml", include_str!("../../kwok/pod.yaml")),
 ];
 
+/// How long a node's Lease holds, as the configuration has it.
+const LEASE_OF_A_KUBELET: &str = "nodeLeaseDurationSeconds: 40";
+
 /// A program of the local cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
@@ -90,8 +93,9 @@ impl Parts {
         };
         parts.write_kubeconfigs(pki)?;
         write(&dir.join("audit-policy.yaml"), options.audit_policy)?;
+        let lease = format!("nodeLeaseDurationSeconds: {}", options.node_lease);
         for (name, text) in KWOK_CONFIG {
-            write(&dir.join(format!("kwok-{name}")), text)?;
+            write(&dir.join(format!("kwok-{name}")), &text.replace(LEASE_OF_A_KUBELET, &lease))?;
         }
         Ok(parts)
     }

@@ -70,13 +70,13 @@ pub(crate) async fn stale_target(scene: &Scene, name: &str) -> Result<()> {
 }
 
 /// The pods of an app that nobody has deleted.
-async fn living(scene: &Scene, app: &str) -> Result<Vec<String>> {
+pub(crate) async fn living(scene: &Scene, app: &str) -> Result<Vec<String>> {
     let pods: Vec<Pod> = scene.list(&format!("app={app}")).await?;
     Ok(pods.iter().filter(|pod| is_active(pod)).map(ResourceExt::name_any).collect())
 }
 
 /// Tries to evict each of these pods ten times, all at once.
-async fn storm(scene: &Scene, pods: &[String]) {
+pub(crate) async fn storm(scene: &Scene, pods: &[String]) {
     let all = pods.iter().flat_map(|pod| std::iter::repeat_n(pod, 10));
     // Most are refused.
     join_all(all.map(async |pod| scene.api::<Pod>().evict(pod, &EvictParams::default()).await.is_ok())).await;

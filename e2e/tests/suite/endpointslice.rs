@@ -2,7 +2,7 @@
 //! Left out: packing, named ports and hints in all their cases, which are tables of the operator.
 
 mod families;
-mod handover;
+pub(crate) mod handover;
 mod life;
 mod rolling;
 

@@ -7,13 +7,17 @@
 
 mod daemons;
 mod demand;
+mod derived;
+mod evictions;
 mod failover;
 mod jobs;
 mod kills;
 mod lost_answers;
+mod minutes;
 mod outages;
 mod refusals;
 mod sets;
+mod sleepers;
 mod stale_caches;
 mod timers;
 mod undecodable;

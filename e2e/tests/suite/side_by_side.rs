@@ -6,7 +6,9 @@
 
 pub(crate) mod batch;
 mod daemonset;
+mod disruption;
 mod identity;
+mod nodes;
 mod statefulset;
 
 use anyhow::{Result, ensure};

@@ -1,5 +1,5 @@
 //! StatefulSets that a broken template has brought to a stop, and the annotation by which they get over it.
-//! Left out: all else about which pod is replaced, and pods in parallel, which are tables of the operator.
+//! Left out: all else about which pod is replaced, such as with `maxUnavailable`, which are tables of the operator.
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -89,6 +89,20 @@ fn a_faulty_first_template_is_got_over_where_the_set_asks_for_it() -> Result<()>
         let expected = "Evict Pod web-0 in StatefulSet web successful: never ready, not of web-";
         ensure!(messages.iter().all(|message| message.starts_with(expected)), "{messages:?}");
         Ok(())
+    })
+}
+
+/// Upstream: k/k#137409, of the first template.
+#[test]
+fn a_faulty_first_template_is_got_over_in_parallel_too() -> Result<()> {
+    without_kubelets(async |scene| {
+        let mut set = curable(faulty(web(2)));
+        set["spec"]["podManagementPolicy"] = json!("Parallel");
+        scene.apply(&set).await?;
+        started(scene, "web-0").await?;
+        started(scene, "web-1").await?;
+        change(scene, &Value::Null).await?;
+        settled(scene, 2).await
     })
 }
 

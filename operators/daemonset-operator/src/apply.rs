@@ -7,18 +7,18 @@ mod bodies;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use futures::future::join_all;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion};
 use shared::api::owner::Claim;
 use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::controllers::pod_control::PodControl;
 use shared::controllers::revisions::apply::{Creation, create, delete, label, renumber};
+use shared::controllers::revisions::truncation::Truncation;
 use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
 use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
 use shared::runtime::control::{
-    Claimed, Control, KeyControl, Patch, Preconditions, SlowStart, Written, aggregate, slow_start,
+    Claimed, Control, KeyControl, Patch, Preconditions, SlowStart, Written, aggregate, slow_start, together,
 };
 use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
@@ -28,7 +28,7 @@ use crate::objects::{DAEMON_SETS, DaemonSet, DaemonSetStatus};
 use crate::observe::Observed;
 use crate::observe::failures::Failures;
 use crate::plan::reason::Why;
-use crate::plan::revisions::{RevisionPlan, Revisions, Truncation, Update};
+use crate::plan::revisions::{RevisionPlan, Revisions, Update};
 use crate::plan::{Deletion, NewPod, Plan};
 use bodies::PodMaker;
 
@@ -194,7 +194,7 @@ impl Writer {
             slow_start(create.len(), |at| self.create(set, &about, &maker, &create[at])).await;
         self.expectations.creations_observed(key, skipped);
         let mut errors: Vec<anyhow::Error> = failed;
-        let deleted = join_all(delete.into_iter().map(|deletion| self.delete(key, &about, deletion))).await;
+        let deleted = together(delete.into_iter().map(|deletion| self.delete(key, &about, deletion))).await;
         errors.extend(deleted.into_iter().filter_map(Result::err));
         Outcome { error: aggregate(errors).err() }
     }

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
+use shared::controllers::pace::{NEXT_STATUS, Pace};
 use shared::controllers::pod_control::PodControl;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -24,14 +25,14 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::DaemonSetMetrics;
-use crate::objects::DaemonSet;
+use crate::objects::{DaemonSet, DaemonSetStatus};
 use crate::observe::failures::Failures;
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::claim::{plan_pod_claim, plan_revision_claim};
 use crate::plan::reason::Reason;
 use crate::plan::revisions::{Revisions, plan_revisions, plan_truncation};
 use crate::plan::{Plan, plan, refusal};
-use crate::status::{MIN_READY, next_check, next_status};
+use crate::status::{MIN_READY, is_in_between, next_check, next_status};
 use nodes::NodeController;
 
 /// The purpose of the timer while a failed pod stays.
@@ -89,6 +90,7 @@ impl Operator for DaemonSetOperator {
         let of_sets = DaemonSetController {
             caches,
             writer,
+            pace: Pace::default(),
             metrics: DaemonSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&sets_queue),
@@ -102,6 +104,7 @@ impl Operator for DaemonSetOperator {
 pub struct DaemonSetController {
     caches: Arc<Caches>,
     writer: Writer,
+    pace: Pace,
     metrics: DaemonSetMetrics,
     clock: Clock,
     decisions: Decisions,
@@ -113,6 +116,7 @@ impl Controller for DaemonSetController {
         let now = self.clock.now();
         let Some(observed) = self.observe(key, now) else {
             self.writer.forget(key);
+            self.pace.forget(key);
             return Ok(Requeue::Done);
         };
         if let Some(reason) = refusal(&observed.set) {
@@ -218,7 +222,7 @@ impl DaemonSetController {
         if let Reason::InvalidStrategy { error } = &plan.reason {
             tracing::warn!(%key, error, "invalid update strategy");
         }
-        let look_again = plan.look_again;
+        let (look_again, is_empty) = (plan.look_again, plan.is_empty());
         let Outcome { error } = self.writer.apply(observed, revisions, plan).await;
         let done = match error {
             None if observed.outstanding.is_none() => self.truncate(observed, revisions).await,
@@ -226,8 +230,15 @@ impl DaemonSetController {
             Some(error) => Err(error),
         };
         let now = self.clock.now();
-        let written = match next_status(observed, &revisions.hash, now) {
-            Some(status) => self.writer.write_status(observed, &status).await,
+        let next = next_status(observed, &revisions.hash, now);
+        let in_between = |status: &DaemonSetStatus| is_empty && is_in_between(observed, status);
+        let wait = |_| self.pace.wait(key, observed.pods.len(), now);
+        let later = next.as_ref().filter(|status| in_between(status)).and_then(wait);
+        let written = match next.filter(|_| later.is_none()) {
+            Some(status) => {
+                self.pace.note(key, observed.pods.len(), now);
+                self.writer.write_status(observed, &status).await
+            }
             None => Ok(()),
         };
         done?;
@@ -238,6 +249,7 @@ impl DaemonSetController {
             available.map(|at| (until(at.timestamp()), MIN_READY)),
             look_again.map(|at| (until(at), FAILED_POD)),
             observed.outstanding.map(|outstanding| (outstanding.remaining(now), LOST_EVENTS)),
+            later.map(|delay| (delay, NEXT_STATUS)),
         ]))
     }
 

@@ -28,6 +28,8 @@ pub struct Caches {
     pub daemon_sets: Arc<Cache<DaemonSet>>,
     /// All nodes.
     pub nodes: Arc<Cache<Node>>,
+    /// All nodes in order: the namespace of each is the empty one.
+    nodes_by_namespace: IndexId,
     /// All pods of the namespaces with a DaemonSet: an orphan that one of them may adopt need not have the labels that
     /// this operator gives to pods.
     pub pods: Arc<Cache<Pod>>,
@@ -120,11 +122,14 @@ impl Caches {
         let (owners, daemon_sets, pods) = Claims::new(InformerBuilder::new(), pods);
         let mut controller_revisions = InformerBuilder::<ControllerRevision>::new();
         let revisions_by_controller = controller_revisions.index_by_controller();
-        let (nodes, controller_revisions) = (InformerBuilder::<Node>::new().build(), controller_revisions.build());
+        let mut nodes = InformerBuilder::<Node>::new();
+        let nodes_by_namespace = nodes.index_by_namespace();
+        let (nodes, controller_revisions) = (nodes.build(), controller_revisions.build());
         let informers = Informers { daemon_sets, nodes, pods, controller_revisions };
         let caches = Self {
             daemon_sets: informers.daemon_sets.cache(),
             nodes: informers.nodes.cache(),
+            nodes_by_namespace,
             pods: informers.pods.cache(),
             controller_revisions: informers.controller_revisions.cache(),
             owners,
@@ -152,7 +157,11 @@ impl Caches {
         let index = self.revisions_by_controller;
         let mut revisions = self.controller_revisions.controlled_by(index, &*set);
         revisions.extend(self.controller_revisions.orphans(index, key.namespace()));
-        Some(Observed { outstanding, failures, ..Observed::new(set, self.nodes.all(), pods, revisions) })
+        Some(Observed { outstanding, failures, ..Observed::new(set, self.nodes_in_order(), pods, revisions) })
+    }
+
+    fn nodes_in_order(&self) -> Vec<Arc<Node>> {
+        self.nodes.by_index(self.nodes_by_namespace, &IndexValue::Text(Text::default()))
     }
 
     /// Observes the node of this key; `None` if there is none.

@@ -9,6 +9,7 @@
 pub mod claim;
 pub mod manage;
 pub mod nodes;
+pub mod places;
 pub mod reason;
 pub mod revisions;
 pub mod update;
@@ -26,6 +27,7 @@ use crate::objects::pod::Pod;
 use crate::objects::{DaemonSet, UpdateType};
 use crate::observe::Observed;
 use crate::status::numbers;
+use places::Places;
 use reason::{Reason, Why};
 
 /// The most pods that one sync creates, and the most that it deletes; the next one waits until these were seen.
@@ -86,9 +88,10 @@ pub fn plan(observed: &Observed, hash: &str, now: Timestamp) -> Plan {
     if let Some(outstanding) = observed.outstanding {
         return Plan::nothing(Reason::Waiting(outstanding));
     }
-    let managed = manage::manage(observed, hash, now);
+    let places = Places::of(observed);
+    let managed = manage::manage(observed, &places, hash, now);
     match observed.set.spec.update_strategy.type_ {
-        UpdateType::RollingUpdate if managed.is_empty() => match update::rolling_update(observed, hash, now) {
+        UpdateType::RollingUpdate if managed.is_empty() => match update::rolling_update(observed, &places, hash, now) {
             Ok(update) => Plan { look_again: managed.look_again, ..update },
             Err(error) => Plan { reason: Reason::InvalidStrategy { error }, ..managed },
         },
@@ -99,6 +102,7 @@ pub fn plan(observed: &Observed, hash: &str, now: Timestamp) -> Plan {
 /// A plan under construction.
 pub(crate) struct Draft<'a> {
     observed: &'a Observed,
+    places: &'a Places<'a>,
     hash: &'a str,
     now: Timestamp,
     create: Vec<NewPod>,
@@ -107,8 +111,8 @@ pub(crate) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(observed: &'a Observed, hash: &'a str, now: Timestamp) -> Self {
-        Self { observed, hash, now, create: Vec::new(), delete: Vec::new(), look_again: None }
+    fn new(observed: &'a Observed, places: &'a Places<'a>, hash: &'a str, now: Timestamp) -> Self {
+        Self { observed, places, hash, now, create: Vec::new(), delete: Vec::new(), look_again: None }
     }
 
     fn create(&mut self, node: Text, why: Why) {
@@ -129,10 +133,10 @@ impl<'a> Draft<'a> {
     }
 
     fn finish(self) -> Plan {
-        let Self { observed, hash, now, mut create, mut delete, look_again } = self;
+        let Self { observed, places, hash, now, mut create, mut delete, look_again } = self;
         create.truncate(BURST);
         delete.truncate(BURST);
-        Plan { create, delete, look_again, reason: Reason::Nodes(numbers(observed, hash, now)) }
+        Plan { create, delete, look_again, reason: Reason::Nodes(numbers(observed, places, hash, now)) }
     }
 }
 

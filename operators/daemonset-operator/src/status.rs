@@ -9,7 +9,7 @@ use shared::api::time::Time;
 
 use crate::objects::DaemonSetStatus;
 use crate::observe::Observed;
-use crate::plan::nodes::{Eligibility, by_node, eligibility};
+use crate::plan::places::Places;
 use crate::plan::reason::Numbers;
 
 /// The purpose of the timer while a ready pod is not available yet.
@@ -19,15 +19,22 @@ pub const MIN_READY: &str = "minReadySeconds of a pod";
 /// that only waited has not acted on the generation that it saw.
 pub fn next_status(observed: &Observed, hash: &str, now: Timestamp) -> Option<DaemonSetStatus> {
     let (stored, generation) = (&observed.set.status, observed.set.metadata.generation);
-    let counted = calculate_status(observed, hash, now);
+    let counted = calculate_status(observed, &Places::of(observed), hash, now);
     let is_raised = observed.outstanding.is_none() && stored.observed_generation < generation;
     let observed_generation = if is_raised { generation } else { stored.observed_generation };
     let next = DaemonSetStatus { observed_generation, ..counted };
     (next != *stored).then_some(next)
 }
 
+/// Whether a status tells of nothing but counts in between: neither that a pod is available on each node, nor of
+/// another spec.
+pub fn is_in_between(observed: &Observed, next: &DaemonSetStatus) -> bool {
+    next.number_available != next.desired_number_scheduled
+        && next.observed_generation == observed.set.status.observed_generation
+}
+
 /// The counts of the observed pods. Of several pods of a node the first one counts.
-pub fn calculate_status(observed: &Observed, hash: &str, now: Timestamp) -> DaemonSetStatus {
+pub fn calculate_status(observed: &Observed, places: &Places<'_>, hash: &str, now: Timestamp) -> DaemonSetStatus {
     let (set, stored) = (&*observed.set, &observed.set.status);
     let mut next = DaemonSetStatus {
         observed_generation: stored.observed_generation,
@@ -35,10 +42,9 @@ pub fn calculate_status(observed: &Observed, hash: &str, now: Timestamp) -> Daem
         ..DaemonSetStatus::default()
     };
     let count = |number: &mut i32, counts: bool| *number = number.saturating_add(i32::from(counts));
-    let daemons = by_node(observed);
-    for node in &observed.nodes {
-        let first = daemons.get(node.metadata.name()).and_then(|pods| pods.first());
-        if eligibility(set, node) != Eligibility::Runs {
+    for place in places.iter().filter(|place| place.node.is_some()) {
+        let first = place.pods.first();
+        if !place.runs() {
             count(&mut next.number_misscheduled, first.is_some());
             continue;
         }
@@ -55,8 +61,8 @@ pub fn calculate_status(observed: &Observed, hash: &str, now: Timestamp) -> Daem
 }
 
 /// How far it is, as a plan says it.
-pub fn numbers(observed: &Observed, hash: &str, now: Timestamp) -> Numbers {
-    let status = calculate_status(observed, hash, now);
+pub fn numbers(observed: &Observed, places: &Places<'_>, hash: &str, now: Timestamp) -> Numbers {
+    let status = calculate_status(observed, places, hash, now);
     Numbers {
         desired: status.desired_number_scheduled,
         available: status.number_available,
@@ -77,7 +83,7 @@ pub fn next_check(observed: &Observed, hash: &str, now: Timestamp) -> Option<Tim
     let next = stays.filter_map(|pod| pod.readiness.available_at(min_ready_seconds, now)).min();
     next.or_else(|| {
         // A pod that is ready but does not say since when becomes available at no known time.
-        let status = calculate_status(observed, hash, now);
+        let status = calculate_status(observed, &Places::of(observed), hash, now);
         let is_behind = status.number_ready != status.number_available;
         is_behind.then(|| Time::from_second(now.as_second().saturating_add(min_ready_seconds.into())))
     })

@@ -349,6 +349,29 @@ fn a_heartbeat_is_no_work_and_a_taint_is() {
     });
 }
 
+/// Each pod that gets ready would be a status.
+#[test]
+fn while_a_large_set_comes_its_statuses_are_apart_and_the_last_one_comes_at_once() {
+    test(async {
+        let server = Server::new();
+        let names: Vec<String> = (0..200).map(|at| format!("n{at:03}")).collect();
+        add_nodes(&server, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        server.add(&daemon_set("web"));
+        let running = started(&server).await;
+        let before = server.count("patch daemonsets/status");
+        for key in server.keys("pods") {
+            server.change("pods", &key, |pod| {
+                pod["status"] = json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] });
+            });
+            running.pass(Duration::from_millis(4)).await;
+        }
+        assert_eq!(status(&server)["numberAvailable"], 200);
+        // 800 ms, of which each 80 bring one.
+        let written = server.count("patch daemonsets/status") - before;
+        assert!((8..=12).contains(&written), "{written} statuses");
+    });
+}
+
 #[test]
 fn a_node_that_is_gone_counts_no_more_and_its_unbound_pod_goes() {
     test(async {

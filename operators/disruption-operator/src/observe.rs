@@ -6,12 +6,12 @@
 pub mod decided;
 pub mod evictions;
 pub mod scales;
+pub mod selected;
 pub mod stale;
 
 use std::sync::Arc;
 
 use shared::api::intern::Text;
-use shared::api::labels::Labels;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
@@ -23,6 +23,7 @@ use crate::objects::{Pod, PodDisruptionBudget};
 use decided::Decided;
 use evictions::Evictions;
 use scales::Scales;
+use selected::Selected;
 
 /// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +53,8 @@ pub struct Caches {
     pub budgets_by_namespace: IndexId,
     /// The pods of the namespaces with a budget.
     pub pods: Arc<Cache<Pod>>,
-    /// The pods by namespace.
-    pub pods_by_namespace: IndexId,
+    /// Which budgets select which pods.
+    pub selected: Selected,
     /// The statuses that were decided last.
     pub decided: Decided,
     /// Since when evictions are noted.
@@ -74,14 +75,13 @@ impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let mut budgets = InformerBuilder::<PodDisruptionBudget>::new();
-        let mut pods = InformerBuilder::<Pod>::new();
-        let (budgets_by_namespace, pods_by_namespace) = (budgets.index_by_namespace(), pods.index_by_namespace());
-        let (pod_disruption_budgets, pods) = (budgets.build(), pods.build());
+        let budgets_by_namespace = budgets.index_by_namespace();
+        let (selected, pod_disruption_budgets, pods) = Selected::new(budgets, InformerBuilder::new());
         let caches = Self {
             pod_disruption_budgets: pod_disruption_budgets.cache(),
             budgets_by_namespace,
             pods: pods.cache(),
-            pods_by_namespace,
+            selected,
             decided: Decided::default(),
             evictions: Evictions::default(),
         };
@@ -91,19 +91,9 @@ impl Caches {
     /// Reads the budget of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let budget = self.pod_disruption_budgets.get(key)?;
-        let mut pods = self.pods.by_index(self.pods_by_namespace, &by_namespace(key.namespace()));
-        pods.retain(|pod| budget.selects.as_ref().is_ok_and(|selector| selector.matches(&pod.metadata.labels)));
+        let selected = |selector| self.selected.pods(key.namespace(), selector);
+        let pods = budget.selects.as_ref().map(selected).unwrap_or_default();
         Some(Observed { budget, pods, scales: Scales::Unread })
-    }
-
-    /// The budgets of a namespace that select pods with these labels, by key.
-    ///
-    /// Upstream: `GetPodPodDisruptionBudgets`,
-    /// `staging/src/k8s.io/client-go/listers/policy/v1/poddisruptionbudget_expansion.go`.
-    pub fn selecting(&self, namespace: &str, labels: &Labels) -> Vec<Arc<PodDisruptionBudget>> {
-        let mut budgets = self.pod_disruption_budgets.by_index(self.budgets_by_namespace, &by_namespace(namespace));
-        budgets.retain(|budget| budget.selects.as_ref().is_ok_and(|selector| selector.matches(labels)));
-        budgets
     }
 
     /// Whether the pods of a namespace are followed because it has a budget.

@@ -351,6 +351,46 @@ fn a_pod_of_several_budgets_is_told_and_each_counts_it() {
     });
 }
 
+#[test]
+fn each_budget_finds_its_pods_whatever_it_looks_for() {
+    test(async {
+        let server = Server::new();
+        let selectors = [
+            ("app", json!({ "matchLabels": { "app": "web" } })),
+            ("app-and-tier", json!({ "matchLabels": { "app": "web", "tier": "front" } })),
+            (
+                "one-of",
+                json!({ "matchExpressions": [{ "key": "tier", "operator": "In", "values": ["front", "back"] }] }),
+            ),
+            ("none-of", json!({ "matchExpressions": [{ "key": "tier", "operator": "DoesNotExist" }] })),
+            ("all", json!({})),
+        ];
+        server.add(&ready("early"));
+        for (name, selector) in &selectors {
+            let budget = object("policy/v1", "PodDisruptionBudget", name).set(&["spec", "minAvailable"], 0);
+            server.add(&budget.set(&["spec", "selector"], selector.clone()));
+        }
+        let running = start(&server).await;
+        server.add(&ready("front").label("tier", "front"));
+        server.add(&pod("back").label("tier", "back").ready());
+        running.at_rest().await;
+        let expected = |names: [i64; 5]| {
+            let found = selectors.each_ref().map(|(name, _)| {
+                server.get(BUDGETS, &format!("default/{name}")).unwrap()["status"]["expectedPods"].as_i64().unwrap_or(0)
+            });
+            assert_eq!(found, names);
+        };
+        expected([2, 1, 2, 1, 3]);
+        // A pod that another label finds.
+        server.change("pods", "default/back", |pod| pod["metadata"]["labels"] = json!({ "app": "web" }));
+        running.at_rest().await;
+        expected([3, 1, 1, 2, 3]);
+        server.delete("pods", "default/front");
+        running.at_rest().await;
+        expected([2, 0, 0, 2, 2]);
+    });
+}
+
 fn target(name: &str, seconds_ago: i64) -> ObjectBuilder {
     let since = ago(seconds_ago).to_string();
     let target = json!({

@@ -10,9 +10,16 @@ use shared::api::resource::Resource;
 pub use shared::controllers::endpoints::address::{AddressType, Target};
 pub use shared::controllers::endpoints::pod::Pod;
 pub use shared::controllers::endpoints::service::{ClusterIp, ServicePort};
+use shared::controllers::endpoints::subset;
+pub use shared::controllers::endpoints::subset::Port;
 
-pub use endpoints::{Address, Endpoints, EndpointsMetadata, Port, Subset};
+pub use endpoints::{Endpoints, EndpointsMetadata};
 pub use service::Service;
+
+/// Addresses of the same ports.
+pub type Subset = subset::Subset;
+/// One address.
+pub type Address = subset::Address;
 
 /// `v1` `Endpoints`.
 pub const ENDPOINTS: Resource = Resource::namespaced("", "v1", "Endpoints", "endpoints");
@@ -37,12 +44,10 @@ pub mod labels {
 
 /// Keys of annotations.
 pub mod annotations {
-    pub use shared::controllers::endpoints::TRIGGER_TIME;
+    pub use shared::controllers::endpoints::{LEADER, TRIGGER_TIME};
 
     /// On Endpoints: not all addresses are listed.
     pub const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
-    /// On Endpoints that are the lock of an election and list no pods.
-    pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 }
 
 /// The value of [`annotations::OVER_CAPACITY`].

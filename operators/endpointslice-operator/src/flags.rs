@@ -2,7 +2,7 @@
 //!
 //! Left out: the feature gate `PreferSameTrafficDistribution`, which is locked on.
 
-use shared::runtime::flags::GoDuration;
+use shared::runtime::flags::{GoDuration, one_to};
 
 /// Lists the pods of each Service in EndpointSlices, as endpointslice-controller does.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,20 +24,11 @@ pub struct Flags {
 
 /// Upstream: `Validate`, `cmd/kube-controller-manager/app/options/endpointslicecontroller.go`.
 fn syncs(text: &str) -> Result<usize, String> {
-    within("concurrent-service-endpoint-syncs", text, 50)
+    one_to(50, "concurrent-service-endpoint-syncs", text)
 }
 
 fn endpoints(text: &str) -> Result<usize, String> {
-    within("max-endpoints-per-slice", text, 1000)
-}
-
-fn within(flag: &str, text: &str, max: i32) -> Result<usize, String> {
-    let number: i32 = text.parse().map_err(|error| format!("{error}"))?;
-    if number > max {
-        return Err(format!("{flag} must not be more than {max}, but got {number}"));
-    }
-    let too_few = || format!("{flag} must not be less than 1, but got {number}");
-    usize::try_from(number).ok().filter(|number| *number > 0).ok_or_else(too_few)
+    one_to(1000, "max-endpoints-per-slice", text)
 }
 
 #[cfg(test)]

@@ -9,19 +9,20 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::metrics::{MetricType, TypedMetric};
 use shared::api::intern::Text;
 use shared::api::object::Key;
+pub(crate) use shared::controllers::endpoints::metrics::operations;
+use shared::controllers::endpoints::metrics::{BareCounter, Size, Totals, count};
 use shared::runtime::metrics::Metrics;
 
 use crate::objects::Service;
+use crate::plan::Slices;
 use crate::plan::trafficdist::TrafficDistribution;
-use crate::plan::{Size, Slices};
 
 const ADDED: &str = "endpoint_slice_controller_endpoints_added_per_sync";
 const REMOVED: &str = "endpoint_slice_controller_endpoints_removed_per_sync";
@@ -33,36 +34,11 @@ const CHANGED: &str = "endpoint_slice_controller_endpointslices_changed_per_sync
 const SYNCS: &str = "endpoint_slice_controller_syncs";
 const SERVICES: &str = "endpoint_slice_controller_services_count_by_traffic_distribution";
 
-/// The operations that are counted.
-pub(crate) mod operations {
-    pub(crate) const CREATE: &str = "create";
-    pub(crate) const UPDATE: &str = "update";
-    pub(crate) const DELETE: &str = "delete";
-}
-
 /// How syncs end.
 pub(crate) mod results {
     pub(crate) const SUCCESS: &str = "success";
     pub(crate) const ERROR: &str = "error";
     pub(crate) const STALE: &str = "stale";
-}
-
-/// A counter whose name has no `_total`, as upstream's; so it is of no known type.
-#[derive(Clone, Debug, Default)]
-struct BareCounter(Counter);
-
-impl TypedMetric for BareCounter {
-    const TYPE: MetricType = MetricType::Unknown;
-}
-
-impl EncodeMetric for BareCounter {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        encoder.encode_gauge(&self.0.get())
-    }
-
-    fn metric_type(&self) -> MetricType {
-        Self::TYPE
-    }
 }
 
 type Label = [(&'static str, &'static str); 1];
@@ -104,12 +80,12 @@ impl EndpointSliceMetrics {
 
     /// A slice was written.
     pub(crate) fn wrote(&self, operation: &'static str) {
-        self.changes.get_or_create(&[("operation", operation)]).0.inc();
+        self.changes.get_or_create(&[("operation", operation)]).inc();
     }
 
     /// A sync has ended, or was put off.
     pub(crate) fn synced(&self, result: &'static str) {
-        self.syncs.get_or_create(&[("result", result)]).0.inc();
+        self.syncs.get_or_create(&[("result", result)]).inc();
     }
 
     /// The slices of one address type were written, so many of them.
@@ -169,24 +145,10 @@ struct Known {
     distribution: Option<Text>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Totals {
-    endpoints: usize,
-    slices: usize,
-    desired_slices: usize,
-}
-
-/// Upstream: `totals` and `numDesiredSlices`.
 fn totals(sizes: &[Size], max_endpoints_per_slice: usize) -> Totals {
-    let mut totals = Totals::default();
-    for Size { endpoints, slices } in sizes {
-        totals.endpoints += endpoints;
-        totals.slices += slices;
-        totals.desired_slices += endpoints.div_ceil(max_endpoints_per_slice);
-    }
+    let totals = Totals::of(sizes, max_endpoints_per_slice);
     // There is always a placeholder.
-    totals.desired_slices = totals.desired_slices.max(1);
-    totals
+    Totals { desired_slices: totals.desired_slices.max(1), ..totals }
 }
 
 impl Services {
@@ -226,11 +188,6 @@ impl Collector for Services {
         }
         Ok(())
     }
-}
-
-/// Counts of endpoints: a metric is a float.
-fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

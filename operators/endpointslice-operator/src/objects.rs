@@ -2,20 +2,23 @@
 //!
 //! Left out: every field that decides nothing here. A slice is changed by a patch, so what is not known of it stays.
 
-pub mod endpoint_slice;
 pub mod node;
 pub mod service;
 
 use shared::api::resource::Resource;
-pub use shared::controllers::endpoints::pod;
+pub use shared::controllers::endpoints::address::{AddressType, Target};
+pub use shared::controllers::endpoints::slice::{Addresses, Conditions, ENDPOINT_SLICES, EndpointPort, Hints};
+pub use shared::controllers::endpoints::{pod, slice};
 
-pub use endpoint_slice::{AddressType, Conditions, Endpoint, EndpointPort, EndpointSlice, Hints, Target};
 pub use node::Node;
 pub use pod::{NamedPort, Pod};
 pub use service::{ClusterIp, Service, ServicePort, TargetPort};
 
-/// `discovery.k8s.io/v1` `EndpointSlice`.
-pub const ENDPOINT_SLICES: Resource = Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
+/// An EndpointSlice, without its annotations.
+pub type EndpointSlice = slice::EndpointSlice;
+/// One endpoint of a slice.
+pub type Endpoint = slice::Endpoint;
+
 /// `v1` `Service`.
 pub const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "services");
 
@@ -25,11 +28,8 @@ pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";
 /// Keys of labels.
 pub mod labels {
     pub use shared::controllers::endpoints::HEADLESS;
+    pub use shared::controllers::endpoints::slice::{MANAGED_BY, SERVICE_NAME};
 
-    /// On a slice: the name of its Service.
-    pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
-    /// On a slice: who writes it.
-    pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
     /// On a node: its zone.
     pub const ZONE: &str = "topology.kubernetes.io/zone";
     /// On a node that takes no ordinary pods.

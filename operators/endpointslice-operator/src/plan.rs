@@ -20,6 +20,7 @@ use shared::api::labels::Labels;
 use shared::api::object::{Key, ResourceVersion, Uid};
 use shared::api::time::Time;
 use shared::controllers::endpoints::label_changes;
+pub use shared::controllers::endpoints::metrics::Size;
 use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::events::EventType;
 
@@ -185,15 +186,6 @@ pub struct PlannedEvent {
     pub reason: &'static str,
     /// The message.
     pub message: String,
-}
-
-/// How large a group of slices is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// How many endpoints there are.
-    pub endpoints: usize,
-    /// In how many slices.
-    pub slices: usize,
 }
 
 /// Decides one sync.

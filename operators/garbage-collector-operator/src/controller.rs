@@ -26,7 +26,7 @@ use attempt_to_orphan::AttemptToOrphan;
 use monitors::Monitors;
 
 /// So many objects of a kind may go in any case before the brake on mass deletion holds others back.
-const LEAST: usize = 20;
+const LEAST: usize = 10;
 /// Upstream's metric; `_total` is added.
 const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error";
 

@@ -15,8 +15,8 @@ pub struct Flags {
     /// The number of garbage collector workers that are allowed to sync concurrently.
     #[arg(long, default_value_t = 20, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_gc_syncs: usize,
-    /// Share of the objects of a kind that may be deleted within ten minutes although nobody deleted their owners, and
-    /// in any case 20; beyond it 1 % goes each minute. 0 is no limit.
-    #[arg(long, default_value_t = 0.04, value_parser = share, value_name = "SHARE")]
+    /// Share of the objects of a kind that may be deleted at once although nobody deleted their owners, and in any case
+    /// 10; beyond it 1 % goes each minute. 0 is no limit.
+    #[arg(long, default_value_t = 0.03, value_parser = share, value_name = "SHARE")]
     pub mass_deletion_share: f64,
 }

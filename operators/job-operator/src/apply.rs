@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use futures::future::join_all;
 use serde::Serialize;
 use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::owner::Claim;
@@ -20,7 +19,9 @@ use shared::api::resource::{JOBS, PODS};
 use shared::controllers::pod_control::{FAILED_CREATE, PodControl};
 use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
-use shared::runtime::control::{Claimed, Control, KeyControl, Patch, Preconditions, Written, aggregate, slow_start};
+use shared::runtime::control::{
+    Claimed, Control, KeyControl, Patch, Preconditions, Written, aggregate, slow_start, together,
+};
 use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
 use shared::runtime::queue::{Cause, Queue};
@@ -228,7 +229,7 @@ impl Writer {
             }
             (pod.uid, deleted)
         };
-        deleted(join_all(surplus.into_iter().map(delete)).await)
+        deleted(together(surplus.into_iter().map(delete)).await)
     }
 
     /// All pods of a Job that ends: with their finalizer, for how they end is counted.
@@ -237,7 +238,7 @@ impl Writer {
     async fn delete_all(&self, job: &Job, pods: Vec<PodRef>) -> Outcome {
         let about = job.reference();
         let delete = async |pod: &PodRef| (pod.uid, self.pods.delete(&about, &pod.key, pod.uid).await);
-        deleted(join_all(pods.iter().map(delete)).await)
+        deleted(together(pods.iter().map(delete)).await)
     }
 
     /// Takes the tracking finalizer from a pod that has it; one that is gone has none.
@@ -278,7 +279,7 @@ impl Writer {
         self.metrics.count_policy_actions(&policy_actions);
         self.memory.expect_released(key, uid, release.iter().map(|pod| pod.uid));
         let release_one = async |pod: PodRef| (pod.uid, self.release(job, &pod).await);
-        for (pod, released) in join_all(release.into_iter().map(release_one)).await {
+        for (pod, released) in together(release.into_iter().map(release_one)).await {
             match released {
                 Ok(()) => drop(outcome.tracked.remove(&pod)),
                 Err(error) => {

@@ -11,7 +11,7 @@ pub struct Flags {
     /// pods. If <= 0, the terminated pod garbage collector is disabled.
     #[arg(long, default_value_t = 12_500, value_name = "NUMBER")]
     pub terminated_pod_gc_threshold: i32,
-    /// Share of the nodes that may lose their pods within ten minutes because they are gone, and in any case 10; beyond
+    /// Share of the nodes that may lose their pods at once because they are gone, and in any case 10; beyond
     /// it 1 % does each minute. 0 is no limit.
     #[arg(long, default_value_t = 0.55, value_parser = share, value_name = "SHARE")]
     pub mass_deletion_share: f64,

@@ -1,4 +1,4 @@
-//! Carries out a plan: records the events; and writes the status.
+//! Carries out a plan: records the events, has a quota woken that waits for a kind, and writes the status.
 //!
 //! Decides nothing. Left out: the limits themselves, which people write.
 
@@ -31,6 +31,8 @@ pub struct Outcome {
     pub counted: Amounts,
     /// Whether a kind was left out that cannot be counted.
     pub is_partial: bool,
+    /// Whether a kind was left out that is older than what was charged.
+    pub is_behind: bool,
     /// When to count again; none if only a change can make a difference.
     pub recount: Option<Duration>,
 }
@@ -38,13 +40,16 @@ pub struct Outcome {
 impl Writer {
     /// Executes the plan.
     pub(crate) fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Plan { notices, counted, unreadable, recount, kinds: _, untracked: _ } = plan;
+        let Plan { notices, counted, unreadable, behind, recount, kinds: _, untracked: _ } = plan;
         for PlannedEvent { about, kind, reason, message } in notices {
             self.recorder.event(&about, kind, reason, message);
         }
-        let is_partial = !unreadable.is_empty();
-        self.caches.told.set(&observed.quota.metadata.key, unreadable.into_keys().collect());
-        Outcome { counted, is_partial, recount }
+        let (key, is_partial, is_behind) = (&observed.quota.metadata.key, !unreadable.is_empty(), !behind.is_empty());
+        self.caches.told.set(key, unreadable.into_keys().collect());
+        for (evaluator, version) in behind {
+            self.caches.feeds.wait_for(&evaluator, key, version);
+        }
+        Outcome { counted, is_partial, is_behind, recount }
     }
 
     /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. Above all
@@ -54,6 +59,7 @@ impl Writer {
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let patch = StatusPatch::new(&observed.quota.status, status);
         let control = self.control.for_key(&meta.key, meta.uid);
+        self.caches.charges.writes(&meta.key, &status.used);
         match control.patch_status(&RESOURCE_QUOTAS, &meta.key, preconditions, &patch).await {
             // It is gone.
             Err(error) if error.is_not_found() => Ok(()),

@@ -29,7 +29,7 @@ use crate::status::next_status;
 use changes::quota_changed;
 use monitors::Monitors;
 
-/// The first list of a kind wakes the quotas that wait for it; this is for one that fails.
+/// The first list of a kind, or what was charged, wakes the quotas that wait for it; this is for what does not come.
 const LOOK: Duration = Duration::from_secs(1);
 /// How far apart events count again while a kind cannot be counted.
 const APART: Duration = Duration::from_secs(1);
@@ -50,7 +50,9 @@ impl Operator for ResourceQuotaOperator {
         let (caches, mut resource_quotas) = Caches::new();
         let (caches, changed) = (Arc::new(caches), Arc::new(Notify::new()));
         let notified = Arc::clone(&changed);
+        let noting = Arc::clone(&caches);
         resource_quotas.on_change_at_any_time(move |change| {
+            noting.charges.note(&change);
             let is_other = match change {
                 Change::Updated { old, new } => is_about_kinds(old, new),
                 Change::Added(_) | Change::Deleted(_) => true,
@@ -63,8 +65,10 @@ impl Operator for ResourceQuotaOperator {
         let known = Arc::clone(&caches);
         resource_quotas.on_change(move |change| known.told.note(&change));
         setup.watch(resource_quotas);
+        let restored = Arc::clone(&caches);
+        setup.on_restore(move || restored.charges.start_over());
 
-        let waker = Waker { quotas: caches.quotas.clone(), queue: queue.clone() };
+        let waker = Waker { quotas: caches.quotas.clone(), queue: queue.clone(), monitors: Arc::clone(&changed) };
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&caches), waker, changed);
         setup.run("monitors", ready, monitors.run());
 
@@ -125,6 +129,9 @@ impl Controller for ResourceQuotaController {
 
 impl ResourceQuotaController {
     fn requeue(&self, outcome: &Outcome) -> Requeue {
+        if outcome.is_behind {
+            return Requeue::After(LOOK, "what was charged");
+        }
         if outcome.is_partial {
             return Requeue::Partly(APART);
         }

@@ -4,6 +4,7 @@
 
 pub mod amounts;
 pub mod claim;
+pub mod device_class;
 pub mod evaluator;
 pub mod pod;
 pub mod quota;
@@ -15,6 +16,7 @@ use shared::api::object::{Key, Meta, ResourceVersion, Versioned};
 
 pub use amounts::{Amounts, TooLarge};
 pub use claim::{Claim, ClaimFacts};
+pub use device_class::{DeviceClass, DeviceClassFacts};
 pub use evaluator::{Evaluator, GroupResource};
 pub use pod::{Pod, PodFacts};
 pub use quota::{QuotaStatus, RESOURCE_QUOTAS, ResourceQuota, Scope};

@@ -2,6 +2,7 @@
 //!
 //! Left out: live reads. A kind that is not known at the moment keeps its last usage.
 
+pub mod charges;
 pub mod feeds;
 pub mod shelf;
 pub mod told;
@@ -10,11 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shared::api::intern::Text;
-use shared::api::object::Key;
+use shared::api::object::{Key, ResourceVersion};
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::objects::{ClaimFacts, Evaluator, PodFacts, ResourceClaimFacts, ResourceQuota, ServiceFacts};
+use crate::objects::evaluator::extended_resource;
+use crate::objects::{
+    ClaimFacts, DeviceClassFacts, Evaluator, PodFacts, ResourceClaimFacts, ResourceQuota, ServiceFacts,
+};
+use charges::Charges;
 use feeds::Feeds;
 use told::Told;
 
@@ -36,6 +41,8 @@ pub enum Known {
     Listed(Objects),
     /// They are about to be listed.
     Unlisted,
+    /// They are older than what was charged at this version of the quota.
+    Behind(ResourceVersion),
     /// They cannot be read, and this is why.
     Unreadable(String),
     /// The apiserver has no such kind that can be counted.
@@ -53,6 +60,8 @@ pub enum Objects {
     Claims(Vec<ClaimFacts>),
     /// ResourceClaims.
     ResourceClaims(Vec<ResourceClaimFacts>),
+    /// DeviceClasses.
+    DeviceClasses(Vec<DeviceClassFacts>),
     /// So many of another kind.
     Number(u64),
 }
@@ -63,6 +72,8 @@ pub struct Caches {
     pub quotas: Quotas,
     /// The objects that they count.
     pub feeds: Feeds,
+    /// How new these must be.
+    pub charges: Charges,
     /// The kinds of which somebody was told that they cannot be counted.
     pub told: Told,
 }
@@ -87,18 +98,19 @@ impl Quotas {
     /// The keys of those in a namespace, or with `""` everywhere, that count this kind.
     pub fn counting(&self, evaluator: &Evaluator, namespace: &str) -> Vec<Key> {
         let mut quotas = self.of(namespace);
-        quotas.retain(|quota| quota.evaluators().contains(evaluator));
+        quotas.retain(|quota| quota.counts(evaluator));
         quotas.iter().map(|quota| quota.metadata.key.clone()).collect()
     }
 
     /// The kinds that are counted, and where.
-    pub fn wanted(&self) -> BTreeMap<Evaluator, Wanted> {
+    pub fn wanted(&self, classes: &[DeviceClassFacts]) -> BTreeMap<Evaluator, Wanted> {
         let mut wanted: BTreeMap<Evaluator, Wanted> = BTreeMap::new();
         for quota in self.cache.all() {
             let ended = quota.hard.keys().any(|name| Evaluator::counts_ended_pods(name));
-            for evaluator in quota.evaluators() {
+            for evaluator in evaluators_of(quota.hard.keys().chain(quota.status.hard.keys()), classes) {
+                let is_everywhere = evaluator == Evaluator::DeviceClasses;
                 let Wanted { namespaces, ended_pods } = wanted.entry(evaluator).or_default();
-                namespaces.insert(Text::new(quota.metadata.namespace()));
+                namespaces.insert(Text::new(if is_everywhere { "" } else { quota.metadata.namespace() }));
                 if ended {
                     ended_pods.insert(Text::new(quota.metadata.namespace()));
                 }
@@ -124,21 +136,32 @@ impl Caches {
         let by_namespace = resource_quotas.index_by_namespace();
         let resource_quotas = resource_quotas.build();
         let quotas = Quotas { cache: resource_quotas.cache(), by_namespace };
-        (Self { quotas, feeds: Feeds::default(), told: Told::default() }, resource_quotas)
+        (Self { quotas, feeds: Feeds::default(), charges: Charges::default(), told: Told::default() }, resource_quotas)
     }
 
     /// Reads the quota of this key, and what it counts; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let quota = self.quotas.cache.get(key)?;
         // A kind that only former limits were about counts for nothing any more.
-        let evaluators: BTreeSet<Evaluator> = quota.hard.keys().flat_map(|name| Evaluator::of(name)).collect();
+        let evaluators = evaluators_of(quota.hard.keys(), &self.feeds.device_classes());
         let known = |evaluator: Evaluator| {
-            let known = self.feeds.known(&evaluator, key.namespace());
+            let known = self.feeds.known(&evaluator, key.namespace(), self.charges.version(key, &evaluator));
             (evaluator, known)
         };
         let kinds = evaluators.into_iter().map(known).collect();
         Some(Observed { kinds, told: self.told.of(key), quota })
     }
+}
+
+/// The kinds that limits of these names are about. Where an extended resource stands for the devices of a class, claims
+/// are one of them.
+fn evaluators_of<'a>(names: impl Iterator<Item = &'a Text>, classes: &[DeviceClassFacts]) -> BTreeSet<Evaluator> {
+    let of = |name: &'a Text| {
+        let is_claimed =
+            extended_resource(name).is_some_and(|resource| classes.iter().any(|class| class.has(resource)));
+        Evaluator::of(name).into_iter().chain(is_claimed.then_some(Evaluator::ResourceClaims))
+    };
+    names.flat_map(of).collect()
 }
 
 /// Whether a change of a quota may change which kinds are counted.

@@ -4,6 +4,7 @@
 //!
 //! Upstream: `CalculateUsage`, `staging/src/k8s.io/apiserver/pkg/quota/v1/resources.go`.
 
+mod claimed;
 pub mod reason;
 pub mod scopes;
 pub mod usage;
@@ -15,15 +16,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::list::list;
-use shared::api::object::{Kind, ObjectReference};
+use shared::api::object::{Kind, ObjectReference, ResourceVersion};
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
 use shared::runtime::events::EventType;
 use shared::runtime::flags::GoDuration;
 
+use crate::objects::evaluator::extended_resource;
 use crate::objects::{Amounts, Evaluator, USAGE_NOT_COUNTED, amounts};
 use crate::observe::{Known, Objects, Observed};
 use reason::{Reason, Unlisted};
-use usage::usage;
+use usage::{Around, usage};
 
 /// One sync, decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +36,8 @@ pub struct Plan {
     pub counted: Amounts,
     /// The kinds that cannot be counted, and why. Their usage stays as it is.
     pub unreadable: BTreeMap<Evaluator, String>,
+    /// The kinds that are older than what was charged, and the version to wait for. Their usage stays, too.
+    pub behind: BTreeMap<Evaluator, ResourceVersion>,
     /// When the first of the pods that are being deleted will count no more.
     pub recount: Option<Duration>,
     /// How many kinds were counted.
@@ -64,16 +68,19 @@ pub fn plan_wait(observed: &Observed) -> Option<LiveRead<Unlisted>> {
 
 /// Decides one sync.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let quota = &*observed.quota;
+    let (quota, around) = (&*observed.quota, Around::of(observed));
     let mut counted = Amounts::new();
-    let mut unreadable: BTreeMap<Evaluator, String> = BTreeMap::new();
+    let (mut unreadable, mut behind) = (BTreeMap::new(), BTreeMap::new());
     let (mut kinds, mut untracked) = (0, quota.hard.keys().cloned().collect::<BTreeSet<Text>>());
     for (evaluator, known) in &observed.kinds {
-        let names = quota.hard.keys().filter(|name| Evaluator::of(name).contains(evaluator));
-        let names: Vec<Text> = names.cloned().collect();
+        let names: Vec<Text> = quota.hard.keys().filter(|name| counts(evaluator, name, around)).cloned().collect();
         let objects = match known {
+            Known::Listed(Objects::DeviceClasses(_)) | Known::Unserved => continue,
             Known::Listed(objects) => objects,
-            Known::Unserved => continue,
+            Known::Behind(version) => {
+                behind.insert(evaluator.clone(), *version);
+                continue;
+            }
             Known::Unlisted => {
                 unreadable.insert(evaluator.clone(), "not listed yet".to_owned());
                 continue;
@@ -83,8 +90,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
                 continue;
             }
         };
-        let summed = usage(objects, &names, &quota.scopes, now).and_then(|usage| amounts::add(&mut counted, &usage));
-        match summed {
+        let used = usage(objects, &names, &quota.scopes, around, now);
+        match used.and_then(|used| amounts::add(&mut counted, &used)) {
             Ok(()) => kinds += 1,
             Err(error) => {
                 unreadable.insert(evaluator.clone(), error.to_string());
@@ -92,12 +99,19 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         }
         untracked.retain(|name| !names.contains(name));
     }
-    for evaluator in unreadable.keys() {
-        counted.retain(|name, _| !Evaluator::of(name).contains(evaluator));
-        untracked.retain(|name| !Evaluator::of(name).contains(evaluator));
+    for evaluator in unreadable.keys().chain(behind.keys()) {
+        counted.retain(|name, _| !counts(evaluator, name, around));
+        untracked.retain(|name| !counts(evaluator, name, around));
     }
     let notices = notices(observed, &unreadable);
-    Plan { notices, counted, unreadable, recount: recount(observed, now), kinds, untracked }
+    Plan { notices, counted, unreadable, behind, recount: recount(observed, now), kinds, untracked }
+}
+
+/// Whether a limit of this name is about this kind.
+fn counts(evaluator: &Evaluator, name: &str, around: Around<'_>) -> bool {
+    let is_claimed = *evaluator == Evaluator::ResourceClaims
+        && extended_resource(name).is_some_and(|resource| around.classes.iter().any(|class| class.has(resource)));
+    is_claimed || Evaluator::of(name).contains(evaluator)
 }
 
 /// Each kind is told of once.
@@ -127,7 +141,7 @@ impl Reasoned for Plan {
 /// `use cpu 500m, pods 2 (1 kinds are counted)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { notices, counted, unreadable: _, recount, kinds: _, untracked: _ } = self;
+        let Self { notices, counted, unreadable: _, behind: _, recount, kinds: _, untracked: _ } = self;
         for notice in notices {
             write!(f, "tell {}; ", notice.reason)?;
         }

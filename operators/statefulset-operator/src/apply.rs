@@ -17,6 +17,7 @@ use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::controllers::rejections::{REJECTED_POD_BACKOFF, Rejection};
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::apply::{Creation, create, delete, renumber};
+use shared::controllers::revisions::truncation::Truncation;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate};
 use shared::runtime::events::{EventType, Recorder};
@@ -25,7 +26,7 @@ use crate::objects::pod::Pod;
 use crate::objects::{STATEFUL_SETS, StatefulSet, StatefulSetStatus};
 use crate::observe::Observed;
 use crate::plan::Plan;
-use crate::plan::revisions::{RevisionPlan, Revisions, Truncation, Update, collision_count, revisions_with};
+use crate::plan::revisions::{RevisionPlan, Revisions, Update, collision_count, revisions_with};
 use crate::plan::stuck::Refused;
 use pods::OfSet;
 

@@ -11,6 +11,7 @@ use anyhow::Context;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
+use shared::controllers::pace::{NEXT_STATUS, Pace};
 use shared::controllers::rejections::HELD_BACK;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -22,7 +23,7 @@ use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::flags::gates::FeatureGates;
 use crate::metrics::StatefulSetMetrics;
-use crate::objects::StatefulSet;
+use crate::objects::{StatefulSet, StatefulSetStatus};
 use crate::observe::rejected::Rejected;
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::claim::{plan_pod_claim, plan_revision_claim};
@@ -30,7 +31,7 @@ use crate::plan::reason::Reason;
 use crate::plan::revisions::{Revisions, Update, plan_revisions, plan_truncation, revisions_with};
 use crate::plan::stuck::{BUDGET, BUDGET_RETRY};
 use crate::plan::{plan, unavailability};
-use crate::status::{MIN_READY, next_check, next_status};
+use crate::status::{MIN_READY, is_in_between, next_check, next_status};
 
 /// The operator as a process.
 pub struct StatefulSetOperator;
@@ -68,6 +69,7 @@ impl Operator for StatefulSetOperator {
             rejected,
             writer: Writer { control: setup.control(&queue), recorder: setup.recorder() },
             gates: flags.feature_gates,
+            pace: Pace::default(),
             metrics: StatefulSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
@@ -83,6 +85,7 @@ pub struct StatefulSetController {
     rejected: Option<Arc<Rejected>>,
     writer: Writer,
     gates: FeatureGates,
+    pace: Pace,
     metrics: StatefulSetMetrics,
     clock: Clock,
     decisions: Decisions,
@@ -94,6 +97,7 @@ impl Controller for StatefulSetController {
         let Some(observed) = self.caches.observe(key) else {
             self.writer.control.forget(key, None);
             self.metrics.forget(key);
+            self.pace.forget(key);
             return Ok(Requeue::Done);
         };
         if let Err(error) = &observed.set.spec.selector {
@@ -201,13 +205,22 @@ impl StatefulSetController {
             let unavailability = unavailability(observed, now);
             self.metrics.observe(&set.metadata.key, set.spec.pod_management_policy, unavailability);
         }
+        let is_empty = plan.is_empty();
         let outcome = self.writer.apply(observed, revisions, plan).await;
         let budget = outcome.refused.as_ref().map(|refused| {
             self.decisions.record(self.clock.now(), &set.metadata.key, refused);
             (BUDGET_RETRY, BUDGET)
         });
-        let written = match next_status(observed, revisions, &outcome, now) {
-            Some(status) => self.writer.write_status(observed, &status).await,
+        let next = next_status(observed, revisions, &outcome, now);
+        let in_between = |status: &StatefulSetStatus| is_empty && is_in_between(observed, status);
+        let pods = observed.pods.len();
+        let wait = |_| self.pace.wait(&set.metadata.key, pods, self.clock.now());
+        let later = next.as_ref().filter(|status| in_between(status)).and_then(wait);
+        let written = match next.filter(|_| later.is_none()) {
+            Some(status) => {
+                self.pace.note(&set.metadata.key, pods, self.clock.now());
+                self.writer.write_status(observed, &status).await
+            }
             None => Ok(()),
         };
         match (outcome.error, written) {
@@ -222,7 +235,8 @@ impl StatefulSetController {
         });
         let has_rejected = observed.pods.iter().any(|pod| pod.rejection.is_some());
         let held = observed.rejections.wait(self.clock.now()).filter(|_| has_rejected);
-        Ok(Requeue::earliest([available, budget, held.map(|delay| (delay, HELD_BACK))]))
+        let later = later.map(|delay| (delay, NEXT_STATUS));
+        Ok(Requeue::earliest([available, budget, later, held.map(|delay| (delay, HELD_BACK))]))
     }
 
     /// The last stage, also after failures.

@@ -74,10 +74,12 @@ impl Observed {
         }
         history::sort(&mut revisions);
         let mut claims = BTreeMap::new();
-        for ordinal in ordinals_of_interest(&set, &pods) {
-            for template in &set.spec.volume_claim_templates {
-                let name = claim_name(&template.name, set.metadata.name(), ordinal);
-                claims.extend(claim(&name).map(|claim| (name, claim)));
+        if !set.spec.volume_claim_templates.is_empty() {
+            for ordinal in ordinals_of_interest(&set, &pods) {
+                for template in &set.spec.volume_claim_templates {
+                    let name = claim_name(&template.name, set.metadata.name(), ordinal);
+                    claims.extend(claim(&name).map(|claim| (name, claim)));
+                }
             }
         }
         Self { set, pods, revisions, claims, rejections: Rejections::default() }

@@ -15,6 +15,7 @@ pub mod stateful_pod_control;
 pub mod stateful_set_utils;
 pub mod stuck;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -36,7 +37,7 @@ use reason::{Differences, Numbers, Reason, Until, Waiting, Why};
 use revisions::Revisions;
 use stateful_pod_control::ClaimWork;
 use stateful_set_utils::{
-    PodIdentity, identity_matches, is_of_current, is_running_and_ready, ordinal, ordinals_of_interest, pod_name,
+    MISSING_MAX, PodIdentity, identity_matches, is_of_current, is_pod_name, is_running_and_ready, ordinal, pod_name,
     storage_matches,
 };
 use stuck::Eviction;
@@ -183,11 +184,16 @@ impl<'a> Places<'a> {
         let (wanted, mut replicas, mut condemned) = (set.spec.ordinals(), BTreeMap::new(), Vec::new());
         for pod in &observed.pods {
             let ordinal = ordinal(pod);
-            let is_its_name = pod.metadata.name() == pod_name(set.metadata.name(), ordinal);
             if wanted.contains(&ordinal) {
-                // Of `web-1` and `web-01` the first one has the place.
-                if is_its_name || !replicas.contains_key(&ordinal) {
-                    replicas.insert(ordinal, pod);
+                match replicas.entry(ordinal) {
+                    Entry::Vacant(free) => {
+                        free.insert(pod);
+                    }
+                    // Of `web-1` and `web-01` the first one has the place.
+                    Entry::Occupied(mut taken) if is_pod_name(set.metadata.name(), pod.metadata.name()) => {
+                        taken.insert(pod);
+                    }
+                    Entry::Occupied(_) => {}
                 }
             } else if ordinal >= 0 {
                 condemned.push(pod);
@@ -321,9 +327,9 @@ impl<'a> Draft<'a> {
 
     fn plan_in_parallel(&mut self) {
         let places = self.places;
-        let wanted = self.spec().ordinals();
-        let mut ordinals = ordinals_of_interest(&self.observed.set, &self.observed.pods);
-        ordinals.retain(|at| wanted.contains(at));
+        let missing = self.spec().ordinals().filter(|at| !places.replicas.contains_key(at));
+        let mut ordinals: Vec<i64> = places.replicas.keys().copied().chain(missing.take(MISSING_MAX)).collect();
+        ordinals.sort_unstable();
         if !self.observed.rejections.is_empty() {
             self.under_way = ordinals.iter().filter(|at| places.is_under_way(**at)).count();
         }

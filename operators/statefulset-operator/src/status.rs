@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use shared::api::time::Time;
 
 use crate::apply::Outcome;
-use crate::objects::pod::Pod;
 use crate::objects::{StatefulSetStatus, UpdateType};
 use crate::observe::Observed;
 use crate::plan::revisions::Revisions;
@@ -40,22 +39,25 @@ pub fn calculate_status(observed: &Observed, revisions: &Revisions, now: Timesta
     let Revisions { current, update, collision_count } = revisions;
     // Once it is being deleted a pod counts whatever the number in its name.
     let is_deleted = set.metadata.is_being_deleted();
-    let counted = observed.pods.iter().filter(|pod| is_deleted || ordinal(pod) >= 0);
-    let count = |counts: &dyn Fn(&Pod) -> bool| to_i32(counted.clone().filter(|pod| counts(pod)).count());
-    let stays = |pod: &Pod| !pod.metadata.is_being_deleted();
-    let is_available =
-        |pod: &Pod| is_running_and_ready(pod) && pod.readiness.is_available(set.spec.min_ready_seconds, now);
-    StatefulSetStatus {
+    let mut status = StatefulSetStatus {
         observed_generation: set.metadata.generation,
-        replicas: count(&|_| true),
-        ready_replicas: count(&is_running_and_ready),
-        available_replicas: count(&is_available),
-        current_replicas: count(&|pod| stays(pod) && pod.revision() == &**current),
-        updated_replicas: count(&|pod| stays(pod) && pod.revision() == &**update),
         current_revision: current.clone(),
         update_revision: update.clone(),
         collision_count: Some(*collision_count),
+        ..StatefulSetStatus::default()
+    };
+    let count = |number: &mut i32, counts: bool| *number = number.saturating_add(i32::from(counts));
+    for pod in observed.pods.iter().filter(|pod| is_deleted || ordinal(pod) >= 0) {
+        let (is_ready, stays) = (is_running_and_ready(pod), !pod.metadata.is_being_deleted());
+        let revision = pod.revision();
+        count(&mut status.replicas, true);
+        count(&mut status.ready_replicas, is_ready);
+        let is_available = is_ready && pod.readiness.is_available(set.spec.min_ready_seconds, now);
+        count(&mut status.available_replicas, is_available);
+        count(&mut status.current_replicas, stays && revision == &**current);
+        count(&mut status.updated_replicas, stays && revision == &**update);
     }
+    status
 }
 
 fn to_i32(count: usize) -> i32 {
@@ -84,6 +86,17 @@ fn is_news(stored: &StatefulSetStatus, next: &StatefulSetStatus) -> bool {
         ..next.clone()
     };
     next.observed_generation > stored.observed_generation || same != *stored
+}
+
+/// Whether a status tells of nothing but counts in between: neither that all pods are there and available, nor of
+/// another spec or revision.
+pub fn is_in_between(observed: &Observed, next: &StatefulSetStatus) -> bool {
+    let (stored, replicas) = (&observed.set.status, observed.set.spec.replicas);
+    let told = |status: &StatefulSetStatus| {
+        (status.observed_generation, status.current_revision.clone(), status.update_revision.clone())
+    };
+    let counts = [next.replicas, next.ready_replicas, next.available_replicas];
+    told(stored) == told(next) && counts != [replicas; 3]
 }
 
 /// When the next pod becomes available, and the status with it; `now` is that of the status.

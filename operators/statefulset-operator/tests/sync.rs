@@ -319,6 +319,28 @@ fn many_at_once_survive_a_kill_before_any_write() {
     });
 }
 
+/// Each pod that gets ready would be a status.
+#[test]
+fn while_a_large_set_comes_its_statuses_are_apart_and_the_last_one_comes_at_once() {
+    test(async {
+        let server = Server::new();
+        KIND.add(&server, 200);
+        let running = start(&server);
+        running.at_rest().await;
+        let before = server.count("patch statefulsets/status");
+        for key in server.keys("pods") {
+            server.change("pods", &key, |pod| {
+                pod["status"] = json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] });
+            });
+            running.pass(Duration::from_millis(4)).await;
+        }
+        assert_eq!(status(&server)["availableReplicas"], 200);
+        // 800 ms, of which each 80 bring one.
+        let written = server.count("patch statefulsets/status") - before;
+        assert!((8..=12).contains(&written), "{written} statuses");
+    });
+}
+
 /// A kill forgets the back-off: then they come sooner.
 #[test]
 fn rejected_pods_survive_a_kill_before_any_write() {

@@ -58,13 +58,15 @@ impl Operator for TaintEvictionOperator {
             clock: setup.clock(),
             evictions: Arc::clone(&caches.evictions),
         };
+        let limits = Limits { share: flags.mass_deletion_share, least: LEAST };
+        let brake = Arc::new(Brake::new(setup, &of_pods, limits));
         let nodes = NodeController {
             caches: Arc::clone(&caches),
             pods: of_pods.clone(),
             clock: setup.clock(),
             decisions: setup.decisions(&of_nodes),
+            brake: Arc::clone(&brake),
         };
-        let brake = Brake::new(setup, &of_pods, Limits { share: flags.mass_deletion_share, least: LEAST });
         let (clock, decisions) = (setup.clock(), setup.decisions(&of_pods));
         setup.work(Arc::new(nodes), &of_nodes, WORKERS);
         setup.work(Arc::new(PodController { caches, writer, brake, clock, decisions }), &of_pods, WORKERS);
@@ -75,7 +77,7 @@ impl Operator for TaintEvictionOperator {
 struct PodController {
     caches: Arc<Caches>,
     writer: Writer,
-    brake: Brake<Text>,
+    brake: Arc<Brake<Text>>,
     clock: Clock,
     decisions: Decisions,
 }
@@ -109,6 +111,7 @@ impl PodController {
     fn hold_back(&self, key: &Key, plan: &Plan) -> Option<Requeue> {
         let Step::Evict(eviction) = &plan.step else { return None };
         let nodes = |_| self.caches.nodes.len();
-        if eviction.is_explained { None } else { self.brake.ask(key, "nodes", &eviction.pod.node, nodes) }
+        let may_go = eviction.is_explained || !eviction.delete;
+        if may_go { None } else { self.brake.ask(key, "nodes", &eviction.pod.node, nodes) }
     }
 }

@@ -40,9 +40,9 @@ impl Node {
         !self.taints.is_empty()
     }
 
-    /// Whether one of its taints does not come from its health.
-    pub fn is_tainted_by_users(&self) -> bool {
-        self.taints.iter().any(|taint| !OF_HEALTH.contains(&taint.key.as_str()))
+    /// Whether one of its taints comes from its health.
+    pub fn is_tainted_for_health(&self) -> bool {
+        self.taints.iter().any(Taint::is_for_health)
     }
 }
 
@@ -55,6 +55,13 @@ pub struct Taint {
     pub key: Text,
     /// Its value; mostly `""`.
     pub value: Text,
+}
+
+impl Taint {
+    /// Whether it comes from the node's health, and not from a user.
+    pub fn is_for_health(&self) -> bool {
+        OF_HEALTH.contains(&self.key.as_str())
+    }
 }
 
 /// A pod.

@@ -69,7 +69,7 @@ pub struct Eviction {
     pub announce: bool,
     /// The pod is deleted; a pod that is being deleted already is only marked.
     pub delete: bool,
-    /// Whether a user's change explains it: the node has a taint that does not come from its health.
+    /// Whether a user's change explains it: a taint that does not come from the node's health would end the pod now, too.
     pub is_explained: bool,
 }
 
@@ -86,10 +86,11 @@ pub struct NodePlan {
 enum Verdict {
     /// It may stay.
     Stays(Reason),
-    /// It has to go at once.
-    Goes(Reason),
-    /// It may stay for so many seconds, because it tolerates this taint no longer.
-    GoesAfter(i64, Text),
+    /// It has to go at once, and whether a user's taint says so.
+    Goes(Reason, bool),
+    /// It may stay for so many seconds, because it tolerates this taint no longer, and whether the same holds of a
+    /// user's taint.
+    GoesAfter(i64, Text, bool),
     /// The node is not known, so a pending deletion stays.
     AsBefore(Reason),
 }
@@ -110,18 +111,18 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let (cancel, step, reason) = match (verdict(pod, node.as_deref()), own) {
         (Verdict::Stays(Reason::BeingDeleted), _) => (is_formers, Step::Keep, Reason::BeingDeleted),
         (Verdict::Stays(reason), _) => (is_formers || own.is_some(), Step::Keep, reason),
-        (Verdict::Goes(reason), Some(pending)) if pending.is_announced => {
-            (false, evict(pod, node.as_deref(), Some(pending), pending.due), reason)
+        (Verdict::Goes(reason, is_explained), Some(pending)) if pending.is_announced => {
+            (false, evict(pod, is_explained, Some(pending), pending.due), reason)
         }
-        (Verdict::Goes(reason), _) => (is_waited_for, evict(pod, node.as_deref(), None, now), reason),
-        (Verdict::GoesAfter(_, taint), Some(pending)) => {
-            (false, go_on(pod, node.as_deref(), pending, now), Reason::tolerates(taint, pending.due, now))
+        (Verdict::Goes(reason, is_explained), _) => (is_waited_for, evict(pod, is_explained, None, now), reason),
+        (Verdict::GoesAfter(_, taint, is_explained), Some(pending)) => {
+            (false, go_on(pod, is_explained, pending, now), Reason::tolerates(taint, pending.due, now))
         }
-        (Verdict::GoesAfter(seconds, taint), None) => {
+        (Verdict::GoesAfter(seconds, taint, is_explained), None) => {
             let due = now.checked_add(SignedDuration::from_secs(seconds.max(0))).unwrap_or(Timestamp::MAX);
-            (is_formers, start(pod, node.as_deref(), due, now), Reason::tolerates(taint, due, now))
+            (is_formers, start(pod, is_explained, due, now), Reason::tolerates(taint, due, now))
         }
-        (Verdict::AsBefore(reason), Some(pending)) => (false, go_on(pod, None, pending, now), reason),
+        (Verdict::AsBefore(reason), Some(pending)) => (false, go_on(pod, false, pending, now), reason),
         (Verdict::AsBefore(reason), None) => (is_formers, Step::Keep, reason),
     };
     Plan { cancel, step, reason }
@@ -141,18 +142,18 @@ fn verdict(pod: &Pod, node: Option<&Node>) -> Verdict {
     if !node.ends_pods() {
         return Verdict::Stays(Reason::NotTainted);
     }
-    let mut shortest: Option<(i64, &Taint)> = None;
-    for taint in &node.taints {
-        let Some(toleration) = pod.tolerations.iter().find(|toleration| toleration.tolerates(taint)) else {
-            return Verdict::Goes(Reason::NotTolerated { taint: name(taint) });
-        };
-        let Some(seconds) = toleration.seconds else { continue };
-        if shortest.is_none_or(|(least, _)| seconds < least) {
-            shortest = Some((seconds, taint));
-        }
+    let toleration = |taint: &Taint| pod.tolerations.iter().find(|toleration| toleration.tolerates(taint));
+    let mut not_tolerated = node.taints.iter().filter(|taint| toleration(taint).is_none());
+    if let Some(taint) = not_tolerated.clone().next() {
+        let is_explained = not_tolerated.any(|taint| !taint.is_for_health());
+        return Verdict::Goes(Reason::NotTolerated { taint: name(taint) }, is_explained);
     }
-    match shortest {
-        Some((seconds, taint)) => Verdict::GoesAfter(seconds, name(taint)),
+    let mut for_a_while = node.taints.iter().filter_map(|taint| Some((toleration(taint)?.seconds?, taint)));
+    match for_a_while.clone().min_by_key(|(seconds, _)| *seconds) {
+        Some((shortest, taint)) => {
+            let is_explained = for_a_while.any(|(seconds, taint)| seconds == shortest && !taint.is_for_health());
+            Verdict::GoesAfter(shortest, name(taint), is_explained)
+        }
         None => Verdict::Stays(Reason::ToleratesForEver { taints: node.taints.len() }),
     }
 }
@@ -166,9 +167,9 @@ fn left(due: Timestamp, now: Timestamp) -> Option<Duration> {
     Duration::try_from(now.duration_until(due)).ok().filter(|left| !left.is_zero())
 }
 
-fn start(pod: &Arc<Pod>, node: Option<&Node>, due: Timestamp, now: Timestamp) -> Step {
+fn start(pod: &Arc<Pod>, is_explained: bool, due: Timestamp, now: Timestamp) -> Step {
     left(due, now).map_or_else(
-        || evict(pod, node, None, due),
+        || evict(pod, is_explained, None, due),
         |left| Step::Start {
             pending: Pending { uid: pod.metadata.uid, due, is_announced: false },
             node: pod.node.clone(),
@@ -177,17 +178,18 @@ fn start(pod: &Arc<Pod>, node: Option<&Node>, due: Timestamp, now: Timestamp) ->
     )
 }
 
-fn go_on(pod: &Arc<Pod>, node: Option<&Node>, pending: Pending, now: Timestamp) -> Step {
-    left(pending.due, now).map_or_else(|| evict(pod, node, Some(pending), pending.due), |left| Step::Wait { left })
+fn go_on(pod: &Arc<Pod>, is_explained: bool, pending: Pending, now: Timestamp) -> Step {
+    left(pending.due, now)
+        .map_or_else(|| evict(pod, is_explained, Some(pending), pending.due), |left| Step::Wait { left })
 }
 
-fn evict(pod: &Arc<Pod>, node: Option<&Node>, pending: Option<Pending>, due: Timestamp) -> Step {
+fn evict(pod: &Arc<Pod>, is_explained: bool, pending: Option<Pending>, due: Timestamp) -> Step {
     Step::Evict(Eviction {
         pod: Arc::clone(pod),
         due,
         announce: pending.is_none_or(|pending| !pending.is_announced),
         delete: !pod.metadata.is_being_deleted(),
-        is_explained: node.is_some_and(Node::is_tainted_by_users),
+        is_explained,
     })
 }
 

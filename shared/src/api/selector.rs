@@ -144,6 +144,19 @@ impl Selector {
         }
     }
 
+    /// A label that every selected object has; none if the selector asks for no certain one.
+    pub fn anchor(&self) -> Option<(&str, &str)> {
+        let Matching::All(requirements) = &self.0 else { return None };
+        requirements.iter().find_map(|Requirement { key, test }| match test {
+            Test::Equals(value) => Some((key.as_str(), value.as_str())),
+            Test::In(values) => match &**values {
+                [value] => Some((key.as_str(), value.as_str())),
+                _ => None,
+            },
+            Test::NotIn(_) | Test::Exists | Test::DoesNotExist => None,
+        })
+    }
+
     /// Whether every object is selected.
     pub fn is_empty(&self) -> bool {
         match &self.0 {
@@ -251,6 +264,21 @@ mod tests {
         assert!(!requires("{}"));
         assert!(!expression("NotIn", r#","values":["1"]"#));
         assert!(!expression("DoesNotExist", ""));
+    }
+
+    #[test]
+    fn an_anchor_is_a_label_that_all_selected_objects_have() {
+        for (json, anchor) in [
+            (r#"{"matchLabels":{"b":"2","a":"1"}}"#, Some(("a", "1"))),
+            (r#"{"matchLabels":{"b":"2"},"matchExpressions":[{"key":"a","operator":"Exists"}]}"#, Some(("b", "2"))),
+            (r#"{"matchExpressions":[{"key":"a","operator":"In","values":["1"]}]}"#, Some(("a", "1"))),
+            (r#"{"matchExpressions":[{"key":"a","operator":"In","values":["1","2"]}]}"#, None),
+            (r#"{"matchExpressions":[{"key":"a","operator":"NotIn","values":["1"]}]}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(Selector::parse(&read(json)).unwrap().anchor(), anchor, "{json}");
+        }
+        assert_eq!(Selector::nothing().anchor(), None);
     }
 
     #[test]

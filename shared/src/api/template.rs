@@ -35,6 +35,8 @@ pub struct PodTemplate {
 struct Shared {
     json: Box<RawValue>,
     fingerprint: OnceLock<u128>,
+    /// See [`PodTemplate::noted`]. Most templates have none.
+    noted: [OnceLock<Box<[u128; 2]>>; 2],
 }
 
 static TEMPLATES: LazyLock<Interner<Shared>> = LazyLock::new(Interner::new);
@@ -56,7 +58,7 @@ impl PodTemplate {
     }
 
     fn of(json: Box<RawValue>, pod_template_hash: Option<Text>) -> Self {
-        let shared = TEMPLATES.intern_owned(Shared { json, fingerprint: OnceLock::new() });
+        let shared = TEMPLATES.intern_owned(Shared { json, fingerprint: OnceLock::new(), noted: Default::default() });
         Self { shared, pod_template_hash }
     }
 
@@ -90,6 +92,23 @@ impl PodTemplate {
     /// The text that equal templates have in common: sorted, and without what makes no difference.
     fn canonical(&self) -> String {
         canonical::text(&self.shared.json)
+    }
+
+    /// Two numbers that somebody has made of the text, which takes long, and noted in this place of two: they hold for
+    /// all that have the text. None are noted of a template with a hash label.
+    pub fn noted(&self, place: usize) -> Option<[u128; 2]> {
+        self.place(place)?.get().map(|noted| **noted)
+    }
+
+    /// Notes two numbers for [`Self::noted`].
+    pub fn note(&self, place: usize, numbers: [u128; 2]) {
+        if let Some(place) = self.place(place) {
+            place.get_or_init(|| Box::new(numbers));
+        }
+    }
+
+    fn place(&self, place: usize) -> Option<&OnceLock<Box<[u128; 2]>>> {
+        self.shared.noted.get(place).filter(|_| self.pod_template_hash.is_none())
     }
 
     /// The value of the label `pod-template-hash`.
@@ -365,6 +384,18 @@ mod tests {
         assert_eq!(template.spec().map(RawValue::get), Some(r#"{"new":1.0}"#));
         let empty: PodTemplate = serde_json::from_str("{}").unwrap();
         assert!(empty.labels().is_empty() && empty.spec().is_none() && empty.finalizers().is_none());
+    }
+
+    #[test]
+    fn what_is_noted_of_a_text_is_known_wherever_it_comes_again() {
+        let first = of_spec(r#"{"noted":true}"#);
+        assert_eq!(first.noted(0), None);
+        first.note(0, [1, 2]);
+        let again = of_spec(r#"{"noted":true}"#);
+        assert_eq!((again.noted(0), again.noted(1), of_spec("{}").noted(0)), (Some([1, 2]), None, None));
+        let hashed = again.with_label(POD_TEMPLATE_HASH, "1");
+        hashed.note(1, [3, 4]);
+        assert_eq!((hashed.noted(0), again.noted(1)), (None, None), "another label is another template");
     }
 
     #[test]

@@ -35,12 +35,17 @@ const HELD_HELP: &str = "Number of deletions that no user's change explains and 
 /// The purpose of the timer of a deletion that waits.
 const PURPOSE: &str = "the brake on mass deletion";
 
-/// A deletion counts for so long.
+/// What may go may be asked for again for so long, and people are told as often.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// This share of the population goes each minute beyond what may go at once.
 const CRAWL: f64 = 0.01;
 /// The population is counted again after so long: to count may need a look at everything.
 const COUNTED_FOR: SignedDuration = SignedDuration::from_secs(10);
+/// All that wait ask about once a second together, in case those before them need to go no more.
+const ASKS_APART: SignedDuration = SignedDuration::from_secs(1);
+const SOONEST: SignedDuration = SignedDuration::from_secs(10);
+/// Sums of fractions are not exact.
+const INEXACT: f64 = 1e-6;
 
 /// How much of a population may go at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,16 +66,21 @@ pub fn share(text: &str) -> Result<f64, String> {
 }
 
 /// The deletions of one group; each is known by a `U`, and may be asked for as often as one likes.
+///
+/// A leaky bucket: each deletion fills it, what crawls leaks out of it, and it holds what may go at once. So no moment
+/// lets more go than the ones around it.
 #[derive(Clone, Debug)]
 pub struct Allowance<U> {
     /// Since when these may go.
     granted: BTreeMap<U, Timestamp>,
-    /// When each of these is to ask again.
+    /// When it is the turn of each of these.
     waiting: BTreeMap<U, Timestamp>,
-    /// When the next one may go.
-    next: Timestamp,
-    /// When the last of those that wait is to ask again.
+    /// When it is the turn of the last of these.
     last: Timestamp,
+    /// How full the bucket is.
+    level: f64,
+    /// When it was.
+    at: Timestamp,
     population: usize,
     counted: Option<Timestamp>,
     told: Option<Timestamp>,
@@ -84,8 +94,8 @@ pub enum Answer {
     /// It has to wait.
     Wait {
         /// When it is to ask again.
-        until: Timestamp,
-        /// The same for people, and why.
+        again: Timestamp,
+        /// When it is its turn, for people, and why.
         held: Held,
         /// It has not waited before.
         is_new: bool,
@@ -104,15 +114,15 @@ pub struct Held {
     pub going: usize,
     /// How many there are.
     pub population: usize,
-    /// When it is asked for again.
+    /// When it is its turn.
     pub until: Time,
 }
 
 impl<U> Default for Allowance<U> {
     fn default() -> Self {
         let (granted, waiting) = (BTreeMap::new(), BTreeMap::new());
-        let (next, last) = (Timestamp::MIN, Timestamp::MIN);
-        Self { granted, waiting, next, last, population: 0, counted: None, told: None }
+        let (last, at, level) = (Timestamp::MIN, Timestamp::MIN, 0.0);
+        Self { granted, waiting, last, level, at, population: 0, counted: None, told: None }
     }
 }
 
@@ -127,49 +137,82 @@ impl<U: Ord + Clone> Allowance<U> {
         population: impl FnOnce(usize) -> usize,
         now: Timestamp,
     ) -> Answer {
+        self.pass(now);
         if self.counted.is_none_or(|counted| is_over(counted, COUNTED_FOR, now)) {
             self.granted.retain(|_, since| !is_over(*since, WINDOW, now));
-            // One that has not asked when its time came is not wanted any more.
-            self.waiting.retain(|_, until| !is_over(*until, WINDOW, now));
-            let known = self.granted.len() + self.waiting.len();
-            (self.population, self.counted) = (population(known), Some(now));
+            // One that has not asked when it was its turn is not wanted any more.
+            self.waiting.retain(|_, turn| !is_over(*turn, WINDOW, now));
+            let (known, waits) = (self.granted.len() + self.waiting.len(), !self.waiting.is_empty());
+            let population = population(known);
+            // It does not grow while some wait, for these may have been replaced already.
+            self.population = if waits { population.min(self.population) } else { population };
+            self.counted = Some(now);
         }
         if self.granted.contains_key(unit) {
             return Answer::Go;
         }
-        let pause = self.pause();
-        let may_go_at_once = number(self.granted.len()) < limits.at_once(self.population);
-        if !may_go_at_once && now < self.next {
-            return self.wait(group, unit, pause, now);
+        let turn = self.waiting.get(unit).copied();
+        let before = self.waiting.len() - usize::from(turn.is_some());
+        let too_many = |count: f64| (count - limits.at_once(self.population)).max(0.0);
+        // Those that wait were there first, unless it is the turn of this one.
+        let first = if turn.is_some_and(|turn| turn <= now) { 0 } else { before };
+        if too_many(self.level + number(first) + 1.0) <= INEXACT {
+            self.waiting.remove(unit);
+            self.granted.insert(unit.clone(), now);
+            self.level += 1.0;
+            return Answer::Go;
         }
-        // One that is a little late does not make all others late.
-        let on_time = if may_go_at_once { now } else { after(now, -pause) };
-        self.next = after(self.next.min(now).max(on_time), pause);
-        self.waiting.remove(unit);
-        self.granted.insert(unit.clone(), now);
-        Answer::Go
+        let next = after(now, self.pause(too_many(self.level + 1.0)));
+        let until = match turn {
+            Some(turn) if turn > now => turn,
+            None if before > 0 => next.max(after(self.last, self.pause(1.0))),
+            Some(_) | None => next,
+        };
+        self.wait(group, unit, until, turn.is_none(), now)
     }
 
-    fn wait(&mut self, group: &Text, unit: &U, pause: SignedDuration, now: Timestamp) -> Answer {
-        let known = self.waiting.get(unit).copied();
-        let until = known.filter(|until| *until > now).unwrap_or_else(|| {
-            self.last = after(self.last.max(now), pause);
-            self.last
-        });
-        self.waiting.insert(unit.clone(), until);
+    /// This one does not have to go any more: those that come later do not have to wait for it.
+    pub fn withdraw(&mut self, unit: &U) {
+        self.waiting.remove(unit);
+    }
+
+    fn wait(&mut self, group: &Text, unit: &U, turn: Timestamp, is_new: bool, now: Timestamp) -> Answer {
+        self.waiting.insert(unit.clone(), turn);
+        self.last = if self.waiting.len() == 1 { turn } else { self.last.max(turn) };
         let tell = self.told.is_none_or(|told| is_over(told, WINDOW, now));
         if tell {
             self.told = Some(now);
         }
+        let all = i32::try_from(self.waiting.len()).unwrap_or(i32::MAX);
+        let again = turn.min(after(now, SOONEST + ASKS_APART * all));
         let (going, population) = (self.granted.len(), self.population);
-        let held = Held { group: group.clone(), going, population, until: Time::of(until) };
-        Answer::Wait { until, held, is_new: known.is_none(), tell }
+        let held = Held { group: group.clone(), going, population, until: Time::of(turn) };
+        Answer::Wait { again, held, is_new, tell }
     }
 
-    /// The time between two deletions beyond those that may go at once.
-    fn pause(&self) -> SignedDuration {
-        let each_minute = (number(self.population) * CRAWL).max(1.0);
-        SignedDuration::try_from_secs_f64(60.0 / each_minute).unwrap_or(SignedDuration::from_mins(1))
+    /// The time in which so many go beyond those that may go at once.
+    fn pause(&self, count: f64) -> SignedDuration {
+        let milliseconds = (60_000.0 * count / self.each_minute()).ceil();
+        SignedDuration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(SignedDuration::MAX)
+    }
+
+    fn each_minute(&self) -> f64 {
+        (number(self.population) * CRAWL).max(1.0)
+    }
+
+    /// What crawls leaks out. A clock that was set back takes all times along.
+    fn pass(&mut self, now: Timestamp) {
+        let passed = self.at.duration_until(now);
+        self.at = now;
+        if passed.is_positive() {
+            self.level = (self.level - passed.as_secs_f64() / 60.0 * self.each_minute()).max(0.0);
+        } else if passed.is_negative() {
+            let times = self.granted.values_mut().chain(self.waiting.values_mut()).chain(&mut self.told);
+            for time in times.chain([&mut self.last]) {
+                *time = after(*time, passed);
+            }
+            self.counted = None;
+        }
     }
 }
 
@@ -185,10 +228,9 @@ fn number(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// Whether so much time has passed since then. A clock that was set back starts anew.
+/// Whether so much time has passed since then.
 fn is_over(since: Timestamp, time: SignedDuration, now: Timestamp) -> bool {
-    let passed = since.duration_until(now);
-    passed >= time || passed <= -time
+    since.duration_until(now) >= time
 }
 
 /// The brake of one queue.
@@ -230,14 +272,22 @@ impl<U: Ord + Clone> Brake<U> {
             let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
             groups.entry(group.clone()).or_default().ask(&group, unit, limits, population, now)
         };
-        let Answer::Wait { until, held, is_new, tell } = answer else { return None };
+        let Answer::Wait { again, held, is_new, tell } = answer else { return None };
         self.decisions.record(now, key, &held);
         self.held.inc_by(u64::from(is_new));
         if tell {
             self.tell(&held);
         }
-        let wait = Duration::try_from(now.duration_until(until)).unwrap_or_default();
+        let wait = Duration::try_from(now.duration_until(again)).unwrap_or_default();
         Some(Requeue::After(wait, PURPOSE))
+    }
+
+    /// This one does not have to go any more.
+    pub fn withdraw(&self, unit: &U) {
+        if self.limits.is_some() {
+            let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+            groups.values_mut().for_each(|group| group.withdraw(unit));
+        }
     }
 
     /// The event is the Lease's, which every operator may tell of.

@@ -1,14 +1,19 @@
-//! Services and the pods behind them: what all share that list the pods of a Service, in whatever kind of object.
+//! Services and the pods behind them: what all share that list the addresses of a Service, in whatever kind of object.
 //!
 //! Reading order: [`pod`] and [`service`] (the views, and what follows from both) → [`select`] (caches and indices) →
-//! [`changes`] (whom a change concerns) → [`trigger_time_tracker`] (when what is written happened) → [`address`]. Left
-//! out: the objects that list the pods, and the decision about them.
+//! [`changes`] (whom a change concerns) → [`trigger_time_tracker`] (when what is written happened) → [`address`],
+//! [`subset`] and [`slice`] (addresses in Endpoints and in EndpointSlices) → [`endpointslice_tracker`] (own writes of
+//! slices) → [`metrics`]. Left out: the objects that list the addresses, and the decision about them.
 
 pub mod address;
 pub mod changes;
+pub mod endpointslice_tracker;
+pub mod metrics;
 pub mod pod;
 pub mod select;
 pub mod service;
+pub mod slice;
+pub mod subset;
 pub mod trigger_time_tracker;
 
 use std::collections::BTreeMap;
@@ -18,6 +23,9 @@ use crate::api::labels::Labels;
 
 /// When what the last write of an object answers to happened: the key of an annotation.
 pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+
+/// On Endpoints that are the lock of an election: the key of an annotation.
+pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 
 /// On an object that lists pods: its Service has no IP of its own.
 pub const HEADLESS: &str = "service.kubernetes.io/headless";

@@ -2,14 +2,15 @@
 //! template that they were made from, and an earlier template can come back.
 //!
 //! Reading order: [`ControllerRevision`] (the view) → [`data`] (its bytes) → [`history`] (the place of a template among
-//! revisions) → [`apply`] (the writes). Left out: the count of collisions after a name was taken, which each owner
-//! keeps in its own way.
+//! revisions) → [`truncation`] (the end of old ones) → [`apply`] (the writes). Left out: the count of collisions after a
+//! name was taken, which each owner keeps in its own way.
 //!
 //! Upstream: `pkg/controller/history/controller_history.go`.
 
 pub mod apply;
 pub mod data;
 pub mod history;
+pub mod truncation;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -227,6 +227,20 @@ impl<T: Object> Cache<T> {
         state.indices.get(index.0).and_then(|buckets| buckets.get(value)).map_or(0, BTreeMap::len)
     }
 
+    /// Sorts all objects anew into an index whose function gives other values than before.
+    #[expect(clippy::iter_over_hash_type, reason = "each has its own place, whichever comes first")]
+    pub fn reindex(&self, index: IndexId) {
+        let mut state = self.write();
+        let State { objects, index_fns, indices } = &mut *state;
+        let (Some(index), Some(buckets)) = (index_fns.get(index.0), indices.get_mut(index.0)) else { return };
+        buckets.clear();
+        for (key, Entry { object, parts: _ }) in objects.iter() {
+            index(object, &mut |value| {
+                buckets.entry(value).or_default().insert(key.clone(), Arc::clone(object));
+            });
+        }
+    }
+
     /// The objects whose controller is `owner`, by key; `index` is [`Indices::add_controller`]'s. An object of another
     /// namespace is not among them, whatever its reference says: otherwise a user of that namespace could make it count
     /// here.
@@ -590,6 +604,26 @@ mod tests {
         assert_eq!(changes, [""; 0]);
         cache.reset(Part(1), vec![thing("b", 2, 1, None)], log(&mut changes));
         assert_eq!(changes, ["+b@1"]);
+    }
+
+    #[test]
+    fn an_index_whose_function_has_changed_is_sorted_anew() {
+        let prefix = Arc::new(RwLock::new("a"));
+        let mut indices = Indices::default();
+        let current = Arc::clone(&prefix);
+        let index = indices.add(move |thing: &Thing, emit| {
+            let prefix = *current.read().unwrap();
+            emit(IndexValue::Text(Text::new(&format!("{prefix}{}", thing.metadata.name()))));
+        });
+        let cache = Cache::new(indices);
+        cache.apply(WHOLE, &thing("x", 1, 1, None), |_| {});
+        *prefix.write().unwrap() = "b";
+        let count = |value: &str| cache.count_by_index(index, &IndexValue::Text(Text::new(value)));
+        assert_eq!((count("ax"), count("bx")), (1, 0));
+        cache.reindex(index);
+        assert_eq!((count("ax"), count("bx")), (0, 1));
+        cache.delete(WHOLE, &thing("x", 1, 1, None), |_| {});
+        assert_eq!((count("ax"), count("bx")), (0, 0));
     }
 
     proptest! {

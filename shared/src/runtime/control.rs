@@ -14,7 +14,7 @@ pub(crate) mod review;
 
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::stream::{self, Buffered, Collect, Iter, StreamExt};
 use serde::Deserialize;
 
 use crate::api::object::{Key, Meta, NoAnnotations, Object, Uid};
@@ -117,12 +117,25 @@ pub struct SlowStart<T, E> {
     pub skipped: usize,
 }
 
-/// The most calls of a slow start at once.
+/// The most calls in a batch of a slow start.
 ///
 /// Upstream: `MaxBatchSize`, `pkg/controller/statefulset/stateful_set_control.go`.
 const BATCH_MAX: usize = 500;
 
-/// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch at once, and stops after a batch with a failure:
+/// How many calls of many are under way at a time. An apiserver works on fewer at once, and each that waits has its
+/// body and its buffers in memory.
+const AT_ONCE: usize = 100;
+
+/// Calls that are made [`together`].
+pub type Together<F> = Collect<Buffered<Iter<std::vec::IntoIter<F>>>, Vec<<F as Future>::Output>>;
+
+/// Makes calls that do not depend on each other. Gives their results in order.
+pub fn together<F: Future>(calls: impl IntoIterator<Item = F>) -> Together<F> {
+    let calls: Vec<F> = calls.into_iter().collect();
+    stream::iter(calls).buffered(AT_ONCE).collect()
+}
+
+/// Makes `count` calls in batches of 1, 2, 4, …, the calls of a batch [together], and stops after a batch with a failure:
 /// where all calls fail alike, such as by a quota, the server sees a few and not hundreds.
 ///
 /// Upstream: `slowStartBatch`, `pkg/controller/replicaset/replica_set.go`.
@@ -134,7 +147,7 @@ where
     let (mut done, mut batch) = (0, 1);
     while done < count && outcome.failed.is_empty() {
         let end = count.min(done + batch);
-        for result in join_all((done..end).map(&mut call)).await {
+        for result in together((done..end).map(&mut call)).await {
             match result {
                 Ok(made) => outcome.succeeded.push(made),
                 Err(error) => outcome.failed.push(error),

@@ -29,6 +29,22 @@ pub enum Effect {
     Forget(Key, Uid),
 }
 
+impl Effect {
+    /// The effects of a change of the object that is synced: an edit of its spec overtakes, a status does not, and one
+    /// that is gone is synced once more.
+    pub fn of_owner<T: Kind>(change: Change<'_, T>) -> Vec<Self> {
+        let meta = change.latest().meta();
+        let cause = match change {
+            Change::Updated { old, new } if old.meta().generation == new.meta().generation => Cause::Event,
+            Change::Added(_) | Change::Updated { .. } => Cause::Edit,
+            Change::Deleted(_) => {
+                return vec![Self::Forget(meta.key.clone(), meta.uid), Self::Enqueue(meta.key.clone(), Cause::Event)];
+            }
+        };
+        vec![Self::Enqueue(meta.key.clone(), cause)]
+    }
+}
+
 /// Carries out the effects of changes for one queue; cheap to clone.
 #[derive(Clone)]
 pub struct Effects {

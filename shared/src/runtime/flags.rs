@@ -291,6 +291,16 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
     usize::try_from(number).ok().filter(|number| *number > 0).ok_or_else(too_few)
 }
 
+/// Reads a number from one to `max`, for the flag of this name.
+pub fn one_to(max: i32, flag: &str, text: &str) -> Result<usize, String> {
+    let number: i32 = text.parse().map_err(|error| format!("{error}"))?;
+    if number > max {
+        return Err(format!("{flag} must not be more than {max}, but got {number}"));
+    }
+    let too_few = || format!("{flag} must not be less than 1, but got {number}");
+    usize::try_from(number).ok().filter(|number| *number > 0).ok_or_else(too_few)
+}
+
 /// The text on one line, as a log shows it best: nothing after a line's end is lost or taken for something else.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

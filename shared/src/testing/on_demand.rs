@@ -37,8 +37,9 @@ pub async fn is_followed_only_while_needed<O: Operator>(
     let plural = resource.split(' ').next().unwrap_or_default();
     let reads_since = |before: usize| {
         let is_read = |line: &String| {
-            line.split_once(' ')
-                .is_some_and(|(verb, target)| ["list", "watch"].contains(&verb) && target.starts_with(plural))
+            line.split_once(' ').is_some_and(|(verb, target)| {
+                ["list", "watch"].contains(&verb) && target.split(' ').next() == Some(plural)
+            })
         };
         server.requests().into_iter().filter(is_read).skip(before).collect::<Vec<String>>()
     };

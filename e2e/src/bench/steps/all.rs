@@ -91,6 +91,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> Result<About> {
              all these Deployments at once,\nbut not at its default, where that takes half an hour"
         ),
         nodes: nodes_for(present.max(pods.unsigned_abs())),
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-all.md",
         command: command(options),
         targets: Some(TARGETS),

@@ -49,6 +49,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              at the same minute, from then\nuntil the last of their Jobs is complete. Pods succeed as soon as they run"
         ),
         nodes: nodes_for(*completions.max(jobs).max(cron_jobs)),
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-batch.md",
         command: "make bench BENCH=--set=batch".to_owned(),
         targets: None,

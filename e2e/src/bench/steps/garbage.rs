@@ -46,6 +46,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              owner never was is gone"
         ),
         nodes: nodes_for(trees * tree_pods),
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-garbage.md",
         command: "make bench BENCH=--set=garbage".to_owned(),
         targets: None,
@@ -84,14 +86,7 @@ impl Bench<'_> {
     async fn create_trees(&self) -> Result<()> {
         let &Sizes { trees, tree_pods, .. } = &self.options.garbage;
         in_parallel(trees, async |at| self.create_tree(&small(at), tree_pods).await).await?;
-        // Work that nodes still have to do would be done within the step.
-        self.wait_until("running", async || {
-            let pods = self.api::<Pod>().list(&ListParams::default()).await?.items;
-            let is_running =
-                |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
-            Ok(pods.iter().all(is_running))
-        })
-        .await
+        self.wait_running().await
     }
 
     async fn create_tree(&self, name: &str, pods: u32) -> Result<()> {

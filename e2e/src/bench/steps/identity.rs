@@ -47,6 +47,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
             REST.as_secs()
         ),
         nodes: 1,
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-identity.md",
         command: "make bench BENCH='--set=identity --one-program --rounds=1'".to_owned(),
         targets: None,

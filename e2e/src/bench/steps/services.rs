@@ -26,6 +26,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              meanwhile has its slice.\nPods are made by deployment-operator and replicaset-operator for all alike"
         ),
         nodes: nodes_for((*present).max(*pods).unsigned_abs()),
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-services.md",
         command: "make bench BENCH=--set=services".to_owned(),
         targets: None,

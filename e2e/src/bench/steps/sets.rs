@@ -3,15 +3,24 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::workloads::{deployment, template_patch};
-use super::{About, Bench, BenchOptions, LARGE, PROBE, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, LARGE, PROBE, SETTLE, create, in_parallel, small};
+
+/// The steps by their names, in the groups in which they build on each other.
+const PARALLEL_STEPS: [&str; 3] = ["create one Parallel StatefulSet", "roll it", "scale it to 0"];
+const ORDERED_STEP: &str = "create many ordered StatefulSets";
+const DAEMON_STEPS: [&str; 3] = ["create a DaemonSet", "roll the DaemonSet", "heartbeats of all nodes"];
+const BUDGET_STEPS: [&str; 2] = ["create budgets", "roll the pods of all budgets"];
 
 /// Pods of each small StatefulSet, which come and go one after the other.
 const ORDERED_PODS: i32 = 3;
@@ -31,7 +40,7 @@ pub struct Sizes {
     /// How many nodes there are, each of which gets a pod of the DaemonSet.
     #[arg(long, default_value_t = 1000)]
     pub nodes: u32,
-    /// For how many seconds nodes do nothing but say that they live.
+    /// For how many seconds nodes do nothing but say that they live: each writes its status once, and renews its Lease.
     #[arg(long, default_value_t = 60)]
     pub heartbeats: u64,
     /// How many budgets there are, each for a Deployment of ten pods.
@@ -49,12 +58,14 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         steps: format!(
             "a StatefulSet of {parallel_pods} pods with the policy Parallel; its roll, one pod at a time; its scaling \
              to 0; {ordered} ordered\nStatefulSets of {ORDERED_PODS} pods; a DaemonSet on {nodes} nodes; its roll at \
-             10 %; {heartbeats} s in which nodes only say that they live;\n{budgets} budgets, each of a Deployment of \
+             10 %; {heartbeats} s in which nodes only say that they live, each once by its status and all the time by its Lease;\n{budgets} budgets, each of a Deployment of \
              {BUDGET_PODS} pods, until all of them count these; the roll of all these Deployments,\nuntil budgets \
              count new pods alone. Deployments' pods are made by deployment-operator and replicaset-operator for all \
              alike"
         ),
         nodes: *nodes,
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks-workloads.md",
         command: "make bench BENCH=--set=sets".to_owned(),
         targets: None,
@@ -71,19 +82,29 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     bench.wait_budgets(1).await?;
     bench.delete_sets().await?;
 
-    run_parallel(bench, parallel_pods).await?;
+    if bench.wants(&PARALLEL_STEPS) {
+        run_parallel(bench, parallel_pods).await?;
+    }
+    if bench.wants(&[ORDERED_STEP]) {
+        run_ordered(bench, ordered).await?;
+    }
+    if bench.wants(&DAEMON_STEPS) {
+        run_daemons(bench, Duration::from_secs(heartbeats)).await?;
+    }
+    if bench.wants(&BUDGET_STEPS) {
+        run_budgets(bench).await?;
+    }
+    Ok(())
+}
+
+async fn run_ordered(bench: &mut Bench<'_>, ordered: u32) -> Result<()> {
     let in_order = async |bench: &mut Bench<'_>| {
         let one = async |at: u32| bench.create_stateful_set(&small(at), ORDERED_PODS, "OrderedReady").await;
         in_parallel(ordered, one).await?;
         bench.wait_stateful_sets(ORDERED_PODS).await
     };
-    bench.measure("create many ordered StatefulSets", in_order).await?;
-    bench.delete_sets().await?;
-
-    run_daemons(bench).await?;
-    bench.measure_rest("heartbeats of all nodes", Duration::from_secs(heartbeats)).await?;
-    bench.delete_sets().await?;
-    run_budgets(bench).await
+    bench.measure(ORDERED_STEP, in_order).await?;
+    bench.delete_sets().await
 }
 
 async fn run_parallel(bench: &mut Bench<'_>, pods: i32) -> Result<()> {
@@ -91,33 +112,44 @@ async fn run_parallel(bench: &mut Bench<'_>, pods: i32) -> Result<()> {
         bench.create_stateful_set(LARGE, pods, "Parallel").await?;
         bench.wait_stateful_sets(pods).await
     };
-    bench.measure("create one Parallel StatefulSet", create).await?;
+    let [create_step, roll_step, scale_step] = PARALLEL_STEPS;
+    bench.measure(create_step, create).await?;
     let roll = async |bench: &mut Bench<'_>| {
         bench.patch_stateful_set(LARGE, &template_patch("2")).await?;
         bench.wait_stateful_sets(pods).await
     };
-    bench.measure("roll it", roll).await?;
+    if bench.wants(&[roll_step]) {
+        bench.measure(roll_step, roll).await?;
+    }
     let scale_down = async |bench: &mut Bench<'_>| {
         bench.patch_stateful_set(LARGE, &json!({"spec": {"replicas": 0}})).await?;
         bench.wait_none::<Pod>().await
     };
-    bench.measure("scale it to 0", scale_down).await?;
+    bench.measure(scale_step, scale_down).await?;
     bench.delete_sets().await
 }
 
-async fn run_daemons(bench: &mut Bench<'_>) -> Result<()> {
+async fn run_daemons(bench: &mut Bench<'_>, heartbeats: Duration) -> Result<()> {
+    let [create_step, roll_step, heartbeat_step] = DAEMON_STEPS;
     let nodes = i32::try_from(bench.options.sets.nodes)?;
     let create = async |bench: &mut Bench<'_>| {
         create::<DaemonSet>(&bench.api(), daemon_set(LARGE)).await?;
         bench.wait_daemon_set(nodes).await
     };
-    bench.measure("create a DaemonSet", create).await?;
+    bench.measure(create_step, create).await?;
     let roll = async |bench: &mut Bench<'_>| {
         let round = Patch::Merge(template_patch("2"));
         bench.api::<DaemonSet>().patch(LARGE, &PatchParams::default(), &round).await?;
         bench.wait_daemon_set(nodes).await
     };
-    bench.measure("roll the DaemonSet", roll).await
+    if bench.wants(&[roll_step]) {
+        bench.measure(roll_step, roll).await?;
+    }
+    if bench.wants(&[heartbeat_step]) {
+        sleep(SETTLE).await;
+        bench.measure(heartbeat_step, async |bench: &mut Bench<'_>| bench.write_heartbeats(heartbeats).await).await?;
+    }
+    bench.delete_sets().await
 }
 
 async fn run_budgets(bench: &mut Bench<'_>) -> Result<()> {
@@ -129,7 +161,11 @@ async fn run_budgets(bench: &mut Bench<'_>) -> Result<()> {
         in_parallel(budgets, async |at| bench.create_budget(&small(at), BUDGET_PODS - 1).await).await?;
         bench.wait_budgets(BUDGET_PODS).await
     };
-    bench.measure("create budgets", count).await?;
+    let [create_step, roll_step] = BUDGET_STEPS;
+    bench.measure(create_step, count).await?;
+    if !bench.wants(&[roll_step]) {
+        return Ok(());
+    }
     let roll = async |bench: &mut Bench<'_>| {
         in_parallel(budgets, async |at| bench.patch(&small(at), &template_patch("2")).await).await?;
         bench.wait_available(&all).await?;
@@ -137,7 +173,7 @@ async fn run_budgets(bench: &mut Bench<'_>) -> Result<()> {
         bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;
         bench.wait_budgets(BUDGET_PODS).await
     };
-    bench.measure("roll the pods of all budgets", roll).await
+    bench.measure(roll_step, roll).await
 }
 
 impl Bench<'_> {
@@ -157,6 +193,22 @@ impl Bench<'_> {
 
     async fn patch_stateful_set(&self, name: &str, patch: &Value) -> Result<()> {
         self.api::<StatefulSet>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    /// Each node says once within this time, by its status, that it lives. A kubelet does so every five minutes.
+    async fn write_heartbeats(&self, time: Duration) -> Result<()> {
+        let (nodes, begun): (Api<Node>, _) = (Api::all(self.client.clone()), Instant::now());
+        let names = nodes.list_metadata(&ListParams::default()).await?.items.into_iter();
+        let names: Vec<String> = names.filter_map(|node| node.metadata.name).collect();
+        let apart = time.checked_div(u32::try_from(names.len())?).context("no nodes")?;
+        for (name, at) in names.iter().zip(0_u32..) {
+            sleep_until(begun + apart * at).await;
+            let condition = json!({"type": "Ready", "lastHeartbeatTime": Timestamp::now().to_string()});
+            let alive = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
+            nodes.patch_status(name, &PatchParams::default(), &alive).await?;
+        }
+        sleep_until(begun + time).await;
         Ok(())
     }
 

@@ -36,6 +36,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
              pods; a restart with\n{present} pods present until a Deployment changed meanwhile has its new pod"
         ),
         nodes: nodes_for((*present).max(*pods).unsigned_abs()),
+        zones: 3,
+        flags: &[],
         page: "docs/benchmarks.md",
         command: "make bench".to_owned(),
         targets: None,
@@ -106,7 +108,7 @@ impl Bench<'_> {
     }
 
     /// With all that is theirs.
-    async fn delete_deployments(&self) -> Result<()> {
+    pub(super) async fn delete_deployments(&self) -> Result<()> {
         self.delete_all::<Deployment>().await?;
         self.delete_all::<ReplicaSet>().await?;
         self.delete_pods().await

@@ -16,8 +16,8 @@ use crate::support::{DEADLINE, Scene, start_operators, template, with_cluster};
 
 const COLLECTOR: &str = "garbage-collector-operator";
 const PODS: usize = 200;
-/// 20 may go at once; the others crawl, four of 400 each minute.
-const LOST: usize = 25;
+/// 12 of 400 may go at once; the others crawl, four each minute.
+const LOST: usize = 17;
 const AT_ONCE: usize = 16;
 
 fn names(app: &str) -> Vec<String> {

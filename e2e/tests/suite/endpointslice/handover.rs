@@ -20,7 +20,7 @@ const OPERATOR: &str = "endpointslice-operator";
 const HINTED: [&str; 4] = ["spread", "close", "same-zone", "same-node"];
 
 /// Pods on each of five nodes in three zones: some call their port so, some otherwise, some are not ready.
-async fn pods(scene: &Scene) -> Result<()> {
+pub(crate) async fn pods(scene: &Scene) -> Result<()> {
     for n in 0..5 {
         let mut pod = pod(&format!("web-{n}"), "web");
         pod["spec"]["nodeName"] = format!("node-{n}").into();
@@ -36,7 +36,7 @@ async fn pods(scene: &Scene) -> Result<()> {
 }
 
 /// Services of every sort, by name, each with the number of its slices and of its endpoints.
-fn services() -> Vec<(&'static str, Value, usize, usize)> {
+pub(crate) fn services() -> Vec<(&'static str, Value, usize, usize)> {
     let of = |name: &str, app: &str, spec: Value| {
         let mut service = service(name);
         service["spec"]["selector"]["app"] = app.into();

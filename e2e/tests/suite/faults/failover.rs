@@ -20,7 +20,7 @@ use crate::support::behind::{Behind, Gate, nth_work};
 use crate::support::{DEADLINE, Scene};
 
 /// As upstream's, but seconds instead of a quarter of a minute.
-const FLAGS: [&str; 3] =
+pub(super) const FLAGS: [&str; 3] =
     ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
 const LEASE: Duration = Duration::from_secs(3);
 /// The time that a takeover may cost besides waiting.
@@ -38,7 +38,7 @@ fn with_two_replicas(test: impl AsyncFnOnce(&Scene, [Behind; 2]) -> Result<()>) 
 }
 
 /// Holds the answer to the leader's third write from now on.
-fn hold_third_write(replicas: &[Behind; 2]) -> [Gate; 2] {
+pub(super) fn hold_third_write(replicas: &[Behind; 2]) -> [Gate; 2] {
     let gates = [Gate::new(), Gate::new()];
     for (replica, gate) in replicas.iter().zip(&gates) {
         replica.proxy.forget_requests();
@@ -48,7 +48,7 @@ fn hold_third_write(replicas: &[Behind; 2]) -> [Gate; 2] {
 }
 
 /// The leader and the other one, once the leader is at its third write.
-async fn leader_first<'a>(
+pub(super) async fn leader_first<'a>(
     scene: &Scene,
     [first, second]: &'a mut [Behind; 2],
     gates: &[Gate; 2],

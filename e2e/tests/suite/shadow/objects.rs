@@ -62,6 +62,16 @@ fn service(name: &str, app: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
 }
 
+/// A Service without a selector, and its Endpoints.
+fn custom() -> [Value; 2] {
+    let metadata = json!({"name": "custom"});
+    let subsets = json!([{"addresses": [{"ip": "10.1.2.3"}], "ports": [{"port": 80}]}]);
+    [
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 80}]}}),
+        json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets}),
+    ]
+}
+
 fn owned(name: &str, kind: &str, owner: &str, uid: &str) -> Value {
     let api_version = if kind == "Deployment" { "apps/v1" } else { "v1" };
     let owner = json!({"apiVersion": api_version, "kind": kind, "name": owner, "uid": uid});
@@ -140,6 +150,7 @@ fn independent() -> Vec<Value> {
         .chain((0..BUDGETS).map(|n| budget(&format!("web-{n}"), &json!({"minAvailable": 1}))))
         .chain((0..NAMESPACES).map(namespace))
         .chain([quota()])
+        .chain(custom())
         .collect()
 }
 
@@ -188,6 +199,8 @@ async fn tamper_with_work(scene: &Scene) -> Result<Vec<String>> {
     scene.patch::<Pod>(&pod, &json!({"metadata": {"labels": {"app": null}}})).await?;
     let slice = first::<EndpointSlice>(scene, "kubernetes.io/service-name=service-5").await?;
     scene.patch::<EndpointSlice>(&slice, &json!({"endpoints": []})).await?;
+    let mirror = first::<EndpointSlice>(scene, "kubernetes.io/service-name=custom").await?;
+    scene.patch::<EndpointSlice>(&mirror, &json!({"endpoints": []})).await?;
     scene.kubectl("delete endpoints/service-4").await?;
     scene.patch_status::<Deployment>("web-1", &json!({"status": {"updatedReplicas": 0}})).await?;
     scene
@@ -205,6 +218,7 @@ async fn tamper_with_work(scene: &Scene) -> Result<Vec<String>> {
     Ok(vec![
         format!("replicaset-operator patch pods {ns}/{pod}: metadata.ownerReferences[uid="),
         format!("endpointslice-operator patch endpointslices.discovery.k8s.io {ns}/{slice}: endpoints"),
+        format!("endpointslice-mirroring-operator patch endpointslices.discovery.k8s.io {ns}/{mirror}: endpoints"),
         format!("endpoints-operator create endpoints {ns}/service-4: "),
         format!("deployment-operator patch deployments.apps/status {ns}/web-1: status.updatedReplicas: "),
         format!(

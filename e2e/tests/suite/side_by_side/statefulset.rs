@@ -5,6 +5,8 @@
 use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::{all, compare, mask};
@@ -51,30 +53,53 @@ async fn by_hand(scene: &Scene) -> Result<()> {
     settled(scene, "byhand", (2, 1)).await
 }
 
-/// Claims that stay, and claims that go with their pods.
+/// Claims that stay or go with their pod or with their StatefulSet, in every combination; and a policy that is changed.
 async fn claims(scene: &Scene) -> Result<()> {
     let claim = json!({
         "metadata": {"name": "data", "labels": {"of": "db"}},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
     });
-    let fields = |policy: &str| {
-        json!({
-            "podManagementPolicy": "Parallel", "volumeClaimTemplates": [claim],
-            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy, "whenScaled": policy},
-        })
-    };
-    for (name, policy) in [("keeps", "Retain"), ("drops", "Delete")] {
-        scene.apply(&set(name, &fields(policy))).await?;
-        created(scene, name, 2).await?;
-        scene.kubectl(&format!("scale statefulset/{name} --replicas=1")).await?;
-        created(scene, name, 1).await?;
+    let policy = |when_deleted: &str, when_scaled: &str| json!({"persistentVolumeClaimRetentionPolicy": {"whenDeleted": when_deleted, "whenScaled": when_scaled}});
+    let policies = [("Retain", "Retain"), ("Retain", "Delete"), ("Delete", "Retain"), ("Delete", "Delete")];
+    let (mut names, mut expected) = (Vec::new(), Vec::new());
+    for (at, (when_deleted, when_scaled)) in policies.into_iter().enumerate() {
+        let mut fields = policy(when_deleted, when_scaled);
+        fields["podManagementPolicy"] = json!("Parallel");
+        fields["volumeClaimTemplates"] = json!([claim]);
+        // Of the second one nothing is left but claims.
+        for (name, stays) in [(format!("stays{at}"), true), (format!("goes{at}"), when_deleted == "Retain")] {
+            scene.apply(&set(&name, &fields)).await?;
+            let kept = [stays, stays && when_scaled == "Retain"];
+            expected.extend((0..2).filter(|at| kept[*at]).map(|at| format!("data-{name}-{at}")));
+            names.push(name);
+        }
     }
+    for replicas in [2, 1] {
+        for name in &names {
+            scene.patch::<StatefulSet>(name, &json!({"spec": {"replicas": replicas}})).await?;
+        }
+        for name in &names {
+            created(scene, name, replicas).await?;
+        }
+    }
+    for name in names.iter().filter(|name| name.starts_with("goes")) {
+        scene.api::<StatefulSet>().delete(name, &DeleteParams::background()).await?;
+    }
+    scene.patch::<StatefulSet>("stays0", &json!({"spec": policy("Delete", "Delete")})).await?;
+    scene.patch::<StatefulSet>("stays3", &json!({"spec": policy("Retain", "Retain")})).await?;
+    expected.sort_unstable();
     scene
         .wait_until("claims are as the policies want them", DEADLINE, async || {
             let claims: Vec<PersistentVolumeClaim> = scene.list("").await?;
             let mut names: Vec<&str> = claims.iter().filter_map(|claim| claim.metadata.name.as_deref()).collect();
             names.sort_unstable();
-            ensure!(names == ["data-drops-0", "data-keeps-0", "data-keeps-1"], "{names:?}");
+            ensure!(names == expected, "{names:?} instead of {expected:?}");
+            let owned = |name: &str| {
+                let found = claims.iter().find(|claim| claim.metadata.name.as_deref() == Some(name));
+                found.is_some_and(|claim| !claim.owner_references().is_empty())
+            };
+            let changed = [owned("data-stays0-0"), owned("data-stays3-0")];
+            ensure!(changed == [true, false], "{changed:?}");
             Ok(())
         })
         .await

@@ -49,7 +49,8 @@ fn start_shared() -> Result<&'static Shared> {
                 if is_external() {
                     return Ok(Shared { cluster: Arc::new(Cluster::external(None)?), ports: Vec::new() });
                 }
-                let cluster = Cluster::start(ClusterOptions::default()).await?;
+                let options = ClusterOptions { has_node_lifecycle: true, ..ClusterOptions::default() };
+                let cluster = Cluster::start(options).await?;
                 let mut ports = Vec::new();
                 for operator in start_operators(&cluster, operators()).await? {
                     ports.push((operator.name().to_owned(), operator.port()));

@@ -9,7 +9,7 @@ use e2e::operator::upstream_controller;
 use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
 use serde_json::json;
 
-use super::versions;
+use super::{odd, there_and_back, versions};
 use crate::support::{DEADLINE, Scene, daemon_set, start_operators, with_cluster};
 
 const OPERATOR: &str = "daemonset-operator";
@@ -17,17 +17,16 @@ const NODES: u32 = 50;
 /// It has a pod on each of them.
 const COVERED: (i32, i32) = (50, 50);
 
-/// Finished work: a DaemonSet of three nodes that has been updated.
+/// Finished work: a DaemonSet of three nodes that was updated, and the update undone.
 async fn finish(scene: &Scene, name: &str) -> Result<()> {
     let hosts = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-0", "node-1", "node-2"]});
     let required = json!({"nodeSelectorTerms": [{"matchExpressions": [hosts]}]});
     let mut set = daemon_set(name, &json!({"updateStrategy": {"rollingUpdate": {"maxUnavailable": 3}}}));
     set["spec"]["template"]["spec"]["affinity"] =
         json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}});
+    odd(&mut set["spec"]["template"]);
     scene.apply(&set).await?;
-    scene.covered(name, (3, 3)).await?;
-    scene.kubectl(&format!("set env daemonset/{name} STEP=2")).await?;
-    scene.covered(name, (3, 3)).await
+    there_and_back(scene, "daemonset", name, async || scene.covered(name, (3, 3)).await).await
 }
 
 /// A rolling update with `meanwhile` in its middle. Each node gets one new pod for its old one, whoever sees to it.

@@ -62,9 +62,10 @@ impl Pod {
     ///
     /// Upstream: `IsPodUpdated`, `daemonset_util.go`.
     pub fn is_updated(&self, hash: &str, generation: Option<i64>) -> bool {
-        let of_generation = generation.map(|generation| generation.to_string());
-        (!hash.is_empty() && self.has_hash(hash))
-            || (of_generation.is_some() && self.metadata.labels.get(GENERATION_LABEL) == of_generation.as_deref())
+        let is_of = |generation: i64| {
+            self.metadata.labels.get(GENERATION_LABEL).is_some_and(|label| label == generation.to_string())
+        };
+        (!hash.is_empty() && self.has_hash(hash)) || generation.is_some_and(is_of)
     }
 
     /// Whether it has ended and is being deleted: it counts no more, and only its revision is still in use.

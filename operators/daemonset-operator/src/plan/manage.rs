@@ -7,13 +7,13 @@
 //! Upstream: `manage`, `podsShouldBeOnNode` and `getUnscheduledPodsWithoutNode`,
 //! `pkg/controller/daemon/daemon_controller.go`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use shared::api::pod::{Phase, PodView};
 
-use super::nodes::{Eligibility, by_node, eligibility, node_of};
+use super::nodes::Eligibility;
+use super::places::Places;
 use super::reason::Why;
 use super::{Draft, Plan};
 use crate::objects::node::Node;
@@ -22,22 +22,22 @@ use crate::observe::Observed;
 use crate::observe::failures::Pause;
 
 /// Plans which pods are missing, and which are too many.
-pub fn manage(observed: &Observed, hash: &str, now: Timestamp) -> Plan {
-    let (daemons, mut draft) = (by_node(observed), Draft::new(observed, hash, now));
-    for node in &observed.nodes {
-        let pods = daemons.get(node.metadata.name()).map_or(&[][..], Vec::as_slice);
-        match eligibility(&observed.set, node) {
-            Eligibility::Runs if pods.is_empty() => draft.create(node.name(), Why::Missing),
-            Eligibility::Runs => draft.keep_one(node, pods, true),
-            Eligibility::Stays(_) => draft.keep_one(node, pods, false),
+pub fn manage(observed: &Observed, places: &Places<'_>, hash: &str, now: Timestamp) -> Plan {
+    let mut draft = Draft::new(observed, places, hash, now);
+    for place in places.iter() {
+        let Some((node, eligibility)) = place.node else { continue };
+        match eligibility {
+            Eligibility::Runs if place.pods.is_empty() => draft.create(node.name(), Why::Missing),
+            Eligibility::Runs => draft.keep_one(node, place.pods, true),
+            Eligibility::Stays(_) => draft.keep_one(node, place.pods, false),
             Eligibility::Leaves(misfit) => {
-                for pod in staying(pods) {
+                for pod in staying(place.pods) {
                     draft.delete(pod, Why::Misplaced(misfit.clone()));
                 }
             }
         }
     }
-    draft.delete_without_node(&daemons);
+    draft.delete_without_node(places);
     draft.finish()
 }
 
@@ -100,12 +100,10 @@ impl Draft<'_> {
     }
 
     /// The garbage collector of pods ends those that were bound to a node that is gone, and no others.
-    fn delete_without_node(&mut self, daemons: &BTreeMap<&str, Vec<&Arc<Pod>>>) {
-        for (node, pods) in daemons {
-            if node_of(self.observed, node).is_none() {
-                for pod in staying(pods).filter(|pod| !pod.is_bound()) {
-                    self.delete(pod, Why::NodeGone);
-                }
+    fn delete_without_node(&mut self, places: &Places<'_>) {
+        for place in places.iter().filter(|place| place.node.is_none()) {
+            for pod in staying(place.pods).filter(|pod| !pod.is_bound()) {
+                self.delete(pod, Why::NodeGone);
             }
         }
     }

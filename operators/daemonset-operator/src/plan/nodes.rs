@@ -1,11 +1,10 @@
-//! Whether a DaemonSet is for a node, its pods node by node, and the DaemonSets that a changed node concerns.
+//! Whether a DaemonSet is for a node, and the DaemonSets that a changed node concerns.
 //!
 //! Left out: room on the node, its ports, other pods and its health. The first three are the scheduler's, and the last
 //! one is a taint that daemons tolerate.
 //!
 //! Upstream: `pkg/controller/daemon/daemon_controller.go`.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,8 +16,7 @@ use shared::runtime::decisions::{self, Reasoned};
 use super::reason::Misfit;
 use crate::objects::DaemonSet;
 use crate::objects::node::{Node, TaintEffect};
-use crate::objects::pod::Pod;
-use crate::observe::{Observed, ObservedNode};
+use crate::observe::ObservedNode;
 
 /// Whether a DaemonSet is for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,32 +51,6 @@ pub fn eligibility(set: &DaemonSet, node: &Node) -> Eligibility {
         }
     }
     misfit.map_or(Eligibility::Runs, |taint| Eligibility::Stays(Misfit::Taint(taint.clone())))
-}
-
-/// The pods of a DaemonSet by node, each node's in the order in which they are kept: bound ones first, then the older.
-/// Those are left out that have ended and are being deleted, and those of which nobody can say the node.
-///
-/// Upstream: `getNodesToDaemonPods` and `podByCreationTimestampAndPhase`.
-pub fn by_node(observed: &Observed) -> BTreeMap<&str, Vec<&Arc<Pod>>> {
-    let mut by_node: BTreeMap<&str, Vec<&Arc<Pod>>> = BTreeMap::new();
-    for pod in observed.pods.iter().filter(|pod| !pod.is_past()) {
-        if let Some(node) = pod.node() {
-            by_node.entry(node).or_default().push(pod);
-        }
-    }
-    for pods in by_node.values_mut() {
-        pods.sort_by(|a, b| {
-            let rank = |pod: &Pod| (!pod.is_bound(), pod.metadata.creation);
-            rank(a).cmp(&rank(b)).then_with(|| a.metadata.name().cmp(b.metadata.name()))
-        });
-    }
-    by_node
-}
-
-/// The node of this name.
-pub(super) fn node_of<'a>(observed: &'a Observed, name: &str) -> Option<&'a Node> {
-    let at = observed.nodes.binary_search_by(|node| node.metadata.name().cmp(name)).ok()?;
-    Some(&observed.nodes[at])
 }
 
 /// The decision about a node.

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::list::list;
-use shared::controllers::revisions::data::{Data, Numbers, Unreadable};
+use shared::controllers::revisions::data::{Data, Fingerprint, Numbers, Unreadable};
 use shared::controllers::revisions::history::{next_number, surplus};
+use shared::controllers::revisions::truncation::{Truncation, TruncationReason};
 use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
 use shared::runtime::decisions::{self, Reasoned};
 
@@ -80,8 +81,7 @@ pub enum RevisionReason {
 /// Upstream: `constructHistory`, `dedupCurHistories` and `snapshot`, `pkg/controller/daemon/update.go`.
 pub fn plan_revisions(observed: &Observed) -> Result<RevisionPlan, Unreadable> {
     let set = &*observed.set;
-    let data = Data::of(&set.spec.template, Numbers::Integers)?;
-    let wanted = data.fingerprint().exact;
+    let wanted = Fingerprint::of_template(&set.spec.template, Numbers::Integers)?.exact;
     let (mut current, old): (Vec<_>, Vec<_>) =
         observed.revisions.iter().cloned().partition(|revision| revision.data.exact == wanted);
     let is_unlabelled = |revision: &&Arc<ControllerRevision>| revision.metadata.labels.get(REVISION_LABEL).is_none();
@@ -89,6 +89,7 @@ pub fn plan_revisions(observed: &Observed) -> Result<RevisionPlan, Unreadable> {
     let next = next_number(&old);
     let Some(kept) = current.pop() else {
         let hash = set.spec.template.hash(set.status.collision_count);
+        let data = Data::of(&set.spec.template, Numbers::Integers)?;
         let labels = set.spec.template.labels();
         let new = NewRevision::of_daemon_set(set.metadata.name(), &labels, data, next, &hash);
         let update = Update::Create { new: Box::new(new), hash: Text::new(&hash) };
@@ -177,26 +178,6 @@ impl fmt::Display for RevisionReason {
     }
 }
 
-/// The revisions that go.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Truncation {
-    /// They, oldest first.
-    pub delete: Vec<Arc<ControllerRevision>>,
-    /// Why.
-    pub reason: TruncationReason,
-}
-
-/// Why revisions go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum TruncationReason {
-    /// No pod is of them, and no more are kept.
-    HistoryLimit {
-        /// How many are kept.
-        limit: i32,
-    },
-}
-
 /// Decides which revisions go. Those of any pod with a node stay, whatever has become of the
 /// pod.
 ///
@@ -207,26 +188,4 @@ pub fn plan_truncation(observed: &Observed, revisions: &Revisions) -> Truncation
     let placed = || observed.pods.iter().filter(|pod| pod.node().is_some());
     let is_in_use = |revision: &ControllerRevision| placed().any(|pod| pod.has_hash(revision.pod_hash()));
     Truncation { delete: surplus(old, limit, is_in_use), reason: TruncationReason::HistoryLimit { limit } }
-}
-
-impl Reasoned for Truncation {
-    fn reason(&self) -> impl decisions::Reason {
-        &self.reason
-    }
-}
-
-impl decisions::Reason for TruncationReason {}
-
-impl fmt::Display for Truncation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { delete, reason } = self;
-        write!(f, "delete revisions {} ({reason})", names(delete))
-    }
-}
-
-impl fmt::Display for TruncationReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::HistoryLimit { limit } = self;
-        write!(f, "beyond the history limit of {limit}")
-    }
 }

@@ -5,14 +5,14 @@
 //!
 //! Upstream: `rollingUpdate`, `pkg/controller/daemon/update.go`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use shared::api::int_or_percent::{IntOrPercent, Rounding};
 use shared::api::intern::Text;
 
-use super::nodes::{Eligibility, by_node, eligibility, node_of};
+use super::nodes::Eligibility;
+use super::places::{OnNode, Places};
 use super::reason::Why;
 use super::{Draft, Plan};
 use crate::objects::pod::Pod;
@@ -50,14 +50,14 @@ pub fn limits(set: &DaemonSet, desired: i32) -> Result<Limits, String> {
 }
 
 /// The pods of one node that are not being deleted.
-enum OnNode<'a> {
+enum Kept<'a> {
     /// At most one of each kind.
     Pair { new: Option<&'a Arc<Pod>>, old: Option<&'a Arc<Pod>> },
     /// More, of which [`super::manage`] keeps the right ones.
     Excess,
 }
 
-impl<'a> OnNode<'a> {
+impl<'a> Kept<'a> {
     /// Upstream: `findUpdatedPodsOnNode`.
     fn of(draft: &Draft<'_>, pods: &[&'a Arc<Pod>]) -> Self {
         let (mut new, mut old) = (None, None);
@@ -73,22 +73,21 @@ impl<'a> OnNode<'a> {
 }
 
 /// Plans which old pods go, and which nodes get a new one beside an old one.
-pub fn rolling_update(observed: &Observed, hash: &str, now: Timestamp) -> Result<Plan, String> {
-    let (mut daemons, mut draft) = (by_node(observed), Draft::new(observed, hash, now));
-    let mut desired = 0_i32;
-    for node in &observed.nodes {
-        if eligibility(&observed.set, node) == Eligibility::Runs {
-            desired = desired.saturating_add(1);
-            daemons.entry(node.metadata.name()).or_default();
-        }
-    }
+pub fn rolling_update(observed: &Observed, places: &Places<'_>, hash: &str, now: Timestamp) -> Result<Plan, String> {
+    let mut draft = Draft::new(observed, places, hash, now);
+    let desired = i32::try_from(places.iter().filter(OnNode::runs).count()).unwrap_or(i32::MAX);
     let limits = limits(&observed.set, desired)?;
     if limits.surge == 0 {
-        draft.replace(&daemons, limits.unavailable);
+        draft.replace(places, limits.unavailable);
     } else {
-        draft.surge(&daemons, limits.surge, desired);
+        draft.surge(places, limits.surge, desired);
     }
     Ok(draft.finish())
+}
+
+/// The places that count: those that the DaemonSet is for, and those where it has pods.
+fn counted<'a, 'p>(places: &'p Places<'a>) -> impl Iterator<Item = OnNode<'a, 'p>> {
+    places.iter().filter(|place| place.runs() || !place.pods.is_empty())
 }
 
 /// The first of them, as far as there is room.
@@ -98,19 +97,17 @@ fn within<T>(candidates: Vec<T>, room: i32) -> impl Iterator<Item = T> {
 
 impl Draft<'_> {
     /// Old pods that are not available go at once, for they serve nobody; of the others as many as may be unavailable.
-    fn replace(&mut self, daemons: &BTreeMap<&str, Vec<&Arc<Pod>>>, max_unavailable: i32) {
+    fn replace(&mut self, places: &Places<'_>, max_unavailable: i32) {
         let (mut unavailable, mut candidates) = (0_i32, Vec::new());
-        for pods in daemons.values() {
-            let is_available = match OnNode::of(self, pods) {
-                OnNode::Excess
-                | OnNode::Pair { new: None, old: None }
-                | OnNode::Pair { new: Some(_), old: Some(_) } => false,
-                OnNode::Pair { new: Some(new), old: None } => self.is_available(new),
-                OnNode::Pair { new: None, old: Some(old) } if self.is_available(old) => {
+        for place in counted(places) {
+            let is_available = match Kept::of(self, place.pods) {
+                Kept::Excess | Kept::Pair { new: None, old: None } | Kept::Pair { new: Some(_), old: Some(_) } => false,
+                Kept::Pair { new: Some(new), old: None } => self.is_available(new),
+                Kept::Pair { new: None, old: Some(old) } if self.is_available(old) => {
                     candidates.push(old);
                     true
                 }
-                OnNode::Pair { new: None, old: Some(old) } => {
+                Kept::Pair { new: None, old: Some(old) } => {
                     self.delete(old, Why::Outdated);
                     false
                 }
@@ -126,11 +123,11 @@ impl Draft<'_> {
 
     /// Old pods that are not available get a new one beside them at once, of the others as many as the surge allows.
     /// One on a node that the DaemonSet is for no more stays until enough others are available.
-    fn surge(&mut self, daemons: &BTreeMap<&str, Vec<&Arc<Pod>>>, max_surge: i32, desired: i32) {
+    fn surge(&mut self, places: &Places<'_>, max_surge: i32, desired: i32) {
         let (mut surging, mut available) = (0_i32, 0_i32);
         let (mut candidates, mut deferred) = (Vec::new(), Vec::new());
-        for (name, pods) in daemons {
-            let OnNode::Pair { new, old } = OnNode::of(self, pods) else {
+        for place in counted(places) {
+            let Kept::Pair { new, old } = Kept::of(self, place.pods) else {
                 surging = surging.saturating_add(1);
                 continue;
             };
@@ -142,13 +139,12 @@ impl Draft<'_> {
                 (Some(_), Some(_)) => surging = surging.saturating_add(1),
                 (None, Some(old)) => {
                     // Its node may have gone a moment ago, and the pod goes, too.
-                    let Some(node) = node_of(self.observed, name) else {
+                    let Some((node, eligibility)) = place.node else {
                         // It makes no room for the end of another one.
                         available = available.saturating_sub(i32::from(is_available));
                         continue;
                     };
-                    let runs = eligibility(&self.observed.set, node) == Eligibility::Runs;
-                    match (is_available, runs) {
+                    match (is_available, *eligibility == Eligibility::Runs) {
                         (true, true) => candidates.push(node.name()),
                         (true, false) => deferred.push(old),
                         (false, true) => self.create(node.name(), Why::Surge),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use daemonset_operator::objects::DaemonSet;
 use daemonset_operator::plan::manage::manage;
+use daemonset_operator::plan::places::Places;
 use daemonset_operator::plan::update::{Limits, limits, rolling_update};
 use daemonset_operator::plan::{Deletion, NewPod, Plan};
 use jiff::Timestamp;
@@ -61,9 +62,11 @@ impl Cluster {
 
     /// One sync; gives how many pods came and how many went.
     fn sync(&mut self) -> (usize, usize) {
-        let managed = manage(&self.observed(), &self.hash, self.now);
+        let observed = self.observed();
+        let managed = manage(&observed, &Places::of(&observed), &self.hash, self.now);
         let (came, went) = self.apply(managed);
-        let updated = rolling_update(&self.observed(), &self.hash, self.now).unwrap();
+        let observed = self.observed();
+        let updated = rolling_update(&observed, &Places::of(&observed), &self.hash, self.now).unwrap();
         let (also_came, also_went) = self.apply(updated);
         (came + also_came, went + also_went)
     }

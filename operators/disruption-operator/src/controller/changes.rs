@@ -54,7 +54,7 @@ impl Caches {
     }
 
     fn keys(&self, pod: &Pod, labels: &Labels) -> BTreeSet<Key> {
-        let budgets = self.selecting(pod.metadata.namespace(), labels);
+        let budgets = self.selected.budgets(pod.metadata.namespace(), labels);
         budgets.iter().map(|budget| budget.metadata.key.clone()).collect()
     }
 
@@ -69,7 +69,7 @@ impl Caches {
             return None;
         }
         let pod = change.latest();
-        let budgets = self.selecting(pod.metadata.namespace(), &pod.metadata.labels);
+        let budgets = self.selected.budgets(pod.metadata.namespace(), &pod.metadata.labels);
         several_budgets(pod, budgets.iter().map(|budget| &**budget))
     }
 }

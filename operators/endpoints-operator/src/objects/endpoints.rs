@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{IgnoredAny, MapAccess};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 
-use super::{ENDPOINTS, Target, annotations};
+use super::{ENDPOINTS, Subset, annotations};
 
 /// The addresses of a Service, whose name and namespace they have.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -70,52 +70,3 @@ impl<'de> Deserialize<'de> for Marks {
 
 #[derive(Deserialize)]
 struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
-
-/// Addresses of the same ports.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Subset {
-    /// The ready ones.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
-    pub addresses: Vec<Address>,
-    /// The others.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
-    pub not_ready_addresses: Vec<Address>,
-    /// The ports of each.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
-    pub ports: Vec<Port>,
-}
-
-/// One address.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Address {
-    /// The IP.
-    pub ip: Text,
-    /// Its name within its Service.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hostname: Option<Text>,
-    /// The node of its pod.
-    #[serde(rename = "nodeName", skip_serializing_if = "Option::is_none")]
-    pub node: Option<Text>,
-    /// Its pod.
-    #[serde(rename = "targetRef", skip_serializing_if = "Option::is_none")]
-    pub target: Option<Target>,
-}
-
-/// One port.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Port {
-    /// Its name, `""` if it has none.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub name: Text,
-    /// Its number.
-    pub port: i32,
-    /// `TCP`, `UDP` or `SCTP`.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub protocol: Text,
-    /// The application protocol.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub app_protocol: Option<Text>,
-}

@@ -1,77 +1,32 @@
-//! Addresses and ports in upstream's canonical form: each address once for each port, ports of the same addresses
-//! together, and all of it in an order that depends on nothing else.
+//! The order of subsets and of their ports, which is upstream's and depends on nothing else.
 //!
-//! Left out: which addresses there are.
+//! Left out: which addresses there are, and what belongs together, which [`shared::controllers::endpoints::subset`] says.
 //!
 //! Upstream: `pkg/api/v1/endpoints/util.go`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use shared::api::hash::fnv1a_128;
 use shared::api::intern::Text;
-use shared::api::object::Uid;
+pub use shared::controllers::endpoints::subset::Part;
+use shared::controllers::endpoints::subset::{self, parts};
 
 use crate::objects::{Address, Port, Subset};
-
-/// One address on one port.
-#[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
-    /// The address.
-    pub address: &'a Address,
-    /// The port; none where there are none.
-    pub port: Option<&'a Port>,
-    /// Whether it is ready there.
-    pub is_ready: bool,
-}
-
-/// Two pods may have the same IP. Ordered as upstream's `LessEndpointAddress`.
-type Id<'a> = (&'a str, Uid);
-
-fn id(address: &Address) -> Id<'_> {
-    (address.ip.as_str(), address.target.as_ref().map_or_else(Uid::default, |target| target.uid))
-}
 
 /// The canonical form of these.
 ///
 /// Upstream: `RepackSubsets`.
 pub fn pack<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> Vec<Subset> {
-    let mut addresses: BTreeMap<Id<'a>, &'a Address> = BTreeMap::new();
-    let mut by_port: BTreeMap<Option<&'a Port>, BTreeMap<Id<'a>, bool>> = BTreeMap::new();
-    for Part { address, port, is_ready } in parts {
-        // Of an address that comes twice, the first counts.
-        addresses.entry(id(address)).or_insert(address);
-        // One that is ready and is not ready is not.
-        *by_port.entry(port).or_default().entry(id(address)).or_insert(true) &= is_ready;
+    let mut subsets = subset::pack(parts);
+    for subset in &mut subsets {
+        subset.ports = sorted(std::mem::take(&mut subset.ports), printed_port);
     }
-    let mut by_addresses: BTreeMap<Vec<(Id<'a>, bool)>, Vec<Port>> = BTreeMap::new();
-    for (port, ids) in by_port {
-        let ports = by_addresses.entry(ids.into_iter().collect()).or_default();
-        // A pod's port that has no number is as good as none.
-        ports.extend(port.filter(|port| port.port > 0).cloned());
-    }
-    let subsets = by_addresses.into_iter().map(|(ids, ports)| {
-        let of = |wanted: bool| -> Vec<Address> {
-            let ids = ids.iter().filter(|(_, is_ready)| *is_ready == wanted);
-            ids.filter_map(|(id, _)| addresses.get(id).copied()).cloned().collect()
-        };
-        Subset { addresses: of(true), not_ready_addresses: of(false), ports: sorted(ports, printed_port) }
-    });
-    sorted(subsets.collect(), printed_subset)
+    sorted(subsets, printed_subset)
 }
 
 /// The canonical form of what somebody has written.
 pub fn repack(subsets: &[Subset]) -> Vec<Subset> {
-    pack(subsets.iter().flat_map(|subset| {
-        let ready = subset.addresses.iter().map(|address| (address, true));
-        let not_ready = subset.not_ready_addresses.iter().map(|address| (address, false));
-        let addresses = ready.chain(not_ready);
-        addresses.flat_map(move |(address, is_ready)| {
-            let without = subset.ports.is_empty().then_some(None);
-            let ports = subset.ports.iter().map(Some).chain(without);
-            ports.map(move |port| Part { address, port, is_ready })
-        })
-    }))
+    pack(parts(subsets))
 }
 
 /// In the order of a hash of how Go prints them: so Endpoints of both compare.

@@ -13,8 +13,7 @@ use shared::api::object::Meta;
 use shared::controllers::endpoints::service::Selecting;
 pub use shared::controllers::endpoints::service::{ClusterIp, ServicePort, TargetPort};
 
-use super::endpoint_slice::AddressType;
-use super::{SERVICES, annotations};
+use super::{AddressType, SERVICES, annotations};
 
 /// A Service.
 #[derive(Debug, PartialEq, Deserialize)]

@@ -1,7 +1,6 @@
 //! The memory of this process between syncs: its own writes, the times it has seen, and the hints it has given.
 //!
-//! A process that starts anew has forgotten all of it, and writes nothing because of that. What is kept of a Service's
-//! slices goes with the Service: nobody may follow them any more when they go.
+//! A process that starts anew has forgotten all of it, and writes nothing because of that.
 //! Left out: waiting for own creations and updates, which [`shared::runtime::consistency`] does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
+use shared::controllers::endpoints::endpointslice_tracker::EndpointSliceTracker;
 use shared::controllers::endpoints::trigger_time_tracker::{ServiceState, ServiceStates};
 
 use crate::objects::EndpointSlice;
@@ -23,22 +23,12 @@ pub(crate) struct Tracker {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By the Service that they were written for, and their uid.
-    slices: BTreeMap<(Key, Uid), Written>,
+    slices: EndpointSliceTracker,
     services: ServiceStates,
     hints: BTreeMap<Key, ServiceHints>,
     /// The nodes that each Service waits for, because of pods that are left out without them.
     missing_nodes: BTreeMap<Key, BTreeSet<Text>>,
     zones: Zones,
-}
-
-/// The last that this process wrote of a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
-    /// This generation of it.
-    Generation(i64),
-    /// Its end.
-    Deleted,
 }
 
 #[derive(Debug, Default)]
@@ -50,77 +40,44 @@ enum Zones {
     Known(Option<Arc<ZoneRatios>>),
 }
 
-impl State {
-    fn forget_slices(&mut self, service: &Key) {
-        let from = (service.clone(), Uid::default());
-        let of_service = self.slices.range(from..).map(|(slice, _)| slice).take_while(|(of, _)| of == service);
-        for slice in of_service.cloned().collect::<Vec<_>>() {
-            self.slices.remove(&slice);
-        }
-    }
-}
-
 impl Tracker {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, service: &Key, slice: Uid, written: Written) {
-        self.state().slices.insert((service.clone(), slice), written);
-    }
-
-    /// The last that this process wrote of a slice for the Service that it names.
-    fn written(&self, slice: &EndpointSlice) -> Option<Written> {
-        self.state().slices.get(&(slice.service()?, slice.metadata.uid)).copied()
-    }
-
     /// This process wrote this generation of a slice.
-    ///
-    /// Upstream: `Update`, `staging/src/k8s.io/endpointslice/util/endpointslice_tracker.go`.
     pub(crate) fn wrote(&self, service: &Key, slice: Uid, generation: i64) {
-        self.note(service, slice, Written::Generation(generation));
+        self.state().slices.wrote(service, slice, generation);
     }
 
     /// This process deleted a slice, and its event is still to come.
-    ///
-    /// Upstream: `ExpectDeletion`, `endpointslice_tracker.go`.
     pub(crate) fn deleted(&self, service: &Key, slice: Uid) {
-        self.note(service, slice, Written::Deleted);
+        self.state().slices.deleted(service, slice);
     }
 
     /// Whether this process deleted a slice whose event is still to come.
     pub(crate) fn has_deleted(&self, slice: &EndpointSlice) -> bool {
-        self.written(slice) == Some(Written::Deleted)
+        self.state().slices.has_deleted(slice)
     }
 
     /// Whether somebody else wrote this state of a slice.
-    ///
-    /// Upstream: `ShouldSync`, `endpointslice_tracker.go`.
     pub(crate) fn is_news(&self, slice: &EndpointSlice) -> bool {
-        match self.written(slice) {
-            None => true,
-            Some(Written::Generation(own)) => slice.metadata.generation > own,
-            Some(Written::Deleted) => false,
-        }
+        self.state().slices.is_news(slice)
     }
 
-    /// Forgets what was written: a restored etcd may have older states of slices, and those that were deleted.
+    /// Forgets what was written.
     pub(crate) fn start_over(&self) {
-        self.state().slices.clear();
+        self.state().slices.start_over();
     }
 
     /// The event of a slice's deletion has come.
-    ///
-    /// Upstream: `HandleDeletion`, `endpointslice_tracker.go`.
     pub(crate) fn deletion_observed(&self, slice: &EndpointSlice) {
-        if let Some(service) = slice.service() {
-            self.state().slices.remove(&(service, slice.metadata.uid));
-        }
+        self.state().slices.deletion_observed(slice);
     }
 
     /// A Service gets no slices any more: whoever changes those that it had, it does not matter.
     pub(crate) fn forget_slices(&self, service: &Key) {
-        self.state().forget_slices(service);
+        self.state().slices.forget(service);
     }
 
     /// Whether a sync has looked at this Service and its slices.
@@ -175,7 +132,7 @@ impl Tracker {
     /// Upstream: `DeleteService`, `endpointslice_tracker.go`.
     pub(crate) fn forget(&self, service: &Key) {
         let mut state = self.state();
-        state.forget_slices(service);
+        state.slices.forget(service);
         state.services.forget(service);
         state.hints.remove(service);
         state.missing_nodes.remove(service);

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use shared::api::labels::Labels;
 use shared::api::object::Key;
+use shared::controllers::endpoints::slice::{PortMapKey, port_map_key};
 
 use super::draft::{Draft, Drafts};
 use super::topologycache::{self, ServiceHints};
@@ -17,11 +18,8 @@ use super::trafficdist::{self, TrafficDistribution};
 use super::utils::{endpoint_ports, labels_differ, pod_to_endpoint, slice_labels};
 use super::{Config, Creation, Deletion, Family, Gone, PlannedEvent, Size, Skipped, Update};
 use crate::objects::pod::PodPorts;
-use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice, Service};
+use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice, SERVICES, Service};
 use crate::observe::Observed;
-
-/// Ports in an order of their own, by which slices are grouped.
-type PortMapKey = Vec<EndpointPort>;
 
 /// The slices and the endpoints of the same ports.
 #[derive(Default)]
@@ -44,12 +42,6 @@ type Groups<'a> = BTreeMap<PortMapKey, Group<'a>>;
 /// Slices on their way out.
 type Deletions<'a> = Vec<(&'a EndpointSlice, Gone)>;
 
-fn port_map_key(ports: &[EndpointPort]) -> PortMapKey {
-    let mut key = ports.to_vec();
-    key.sort_unstable();
-    key
-}
-
 /// Decides on the slices of one address type.
 ///
 /// Upstream: `reconcileByAddressType`.
@@ -65,7 +57,7 @@ pub(super) fn plan_address_type(
     let mut drafts = Drafts::default();
     let mut delete = Deletions::new();
     for slice in &existing {
-        if slice.is_owned_by(service.metadata.uid) {
+        if slice.is_owned_by(&SERVICES, service.metadata.uid) {
             groups.entry(port_map_key(&slice.ports)).or_default().existing.push(slice);
         } else {
             delete.push((slice, Gone::NotOwned));

@@ -4,16 +4,14 @@
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/utils.go`.
 
-use std::fmt::Write;
-
-use shared::api::hash::fnv1a_128;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 pub use shared::controllers::endpoints::service::find_port;
+pub use shared::controllers::endpoints::slice::in_order;
 
 use crate::objects::{
-    AddressType, ClusterIp, Conditions, Endpoint, EndpointPort, EndpointSlice, MANAGED_BY, NamedPort, Pod, Service,
-    Target, endpoint_slice::Addresses, labels,
+    AddressType, Addresses, ClusterIp, Conditions, Endpoint, EndpointPort, EndpointSlice, MANAGED_BY, NamedPort, Pod,
+    Service, Target, labels,
 };
 
 /// The types of addresses that a Service's slices have, IPv4 first.
@@ -47,34 +45,6 @@ pub fn endpoint_ports(service: &Service, named: &[NamedPort]) -> Vec<EndpointPor
         })
     });
     in_order(ports.collect())
-}
-
-/// Ports in the order in which upstream writes them: that of a hash of how Go prints them. So slices of both compare.
-///
-/// Upstream: `NewPortMapKey`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
-pub fn in_order(mut ports: Vec<EndpointPort>) -> Vec<EndpointPort> {
-    if ports.len() > 1 {
-        ports.sort_by_cached_key(|port| fnv1a_128(printed(port).into_bytes()));
-    }
-    ports
-}
-
-fn printed(EndpointPort { name, protocol, port, app_protocol }: &EndpointPort) -> String {
-    let mut text = String::from("(v1.EndpointPort){");
-    let port = port.map(|port| port.to_string());
-    let text_of = |value: &Option<Text>| value.as_ref().map(ToString::to_string);
-    let fields = [
-        ("Name:(*string)", text_of(name)),
-        (" Protocol:(*v1.Protocol)", text_of(protocol)),
-        (" Port:(*int32)", port),
-        (" AppProtocol:(*string)", text_of(app_protocol)),
-    ];
-    for (field, value) in fields {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{field}{}", value.as_deref().unwrap_or("<nil>"));
-    }
-    text.push('}');
-    text
 }
 
 /// The endpoint of a pod on a node of this zone; none if the pod has no address of this type.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use endpointslice_operator::objects::AddressType;
+use endpointslice_operator::objects::{AddressType, SERVICES};
 use endpointslice_operator::observe::Observed;
 use endpointslice_operator::plan::utils::address_types;
 use endpointslice_operator::plan::{Config, Family, Plan, plan};
@@ -166,7 +166,7 @@ proptest! {
             for update in &family.update {
                 let slice = of(&update.key).unwrap();
                 prop_assert_eq!((slice.metadata.uid, slice.metadata.resource_version), (update.uid, update.resource_version));
-                prop_assert!(slice.is_owned_by(observed.service.metadata.uid));
+                prop_assert!(slice.is_owned_by(&SERVICES, observed.service.metadata.uid));
                 prop_assert_eq!(&slice.address_type, &family.address_type);
                 prop_assert!(update.endpoints.as_ref() != Some(&slice.endpoints));
                 prop_assert!(update.ports.as_ref() != Some(&slice.ports));

@@ -28,7 +28,9 @@ impl Controller for AttemptToDelete {
     /// Upstream: `attemptToDeleteWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.observe(key).await? else {
-            self.caches.stop_waiting(Uid::parse(key.name()));
+            let uid = Uid::parse(key.name());
+            self.caches.stop_waiting(uid);
+            self.brake.withdraw(&uid);
             return Ok(Requeue::Done);
         };
         let plan = plan(&observed);
@@ -62,8 +64,11 @@ impl AttemptToDelete {
 
     /// When to look again at an object whose deletion has to wait.
     fn hold_back(&self, key: &Key, plan: &Plan) -> Option<Requeue> {
-        let Action::Delete(delete) = &plan.action else { return None };
         let object = &plan.identity.object;
+        let Action::Delete(delete) = &plan.action else {
+            self.brake.withdraw(&object.uid);
+            return None;
+        };
         let owned = |_| self.caches.with_graph(|graph| graph.owned(&object.kind));
         if delete.is_explained { None } else { self.brake.ask(key, &delete.resource.to_string(), &object.uid, owned) }
     }

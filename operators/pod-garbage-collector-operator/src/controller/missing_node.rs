@@ -58,9 +58,13 @@ impl MissingNodeController {
     /// When to look again at a node whose pods have to wait for their deletion.
     fn hold_back(&self, key: &Key, plan: &MissingPlan) -> Option<Requeue> {
         let nodes = |known| self.caches.nodes.len() + known + self.writer.missing.len();
+        let node = Text::new(key.name());
         match plan {
-            MissingPlan::Keep(_) => None,
-            MissingPlan::Delete(_) => self.brake.ask(key, "nodes", &Text::new(key.name()), nodes),
+            MissingPlan::Keep(_) => {
+                self.brake.withdraw(&node);
+                None
+            }
+            MissingPlan::Delete(_) => self.brake.ask(key, "nodes", &node, nodes),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Monitors {
         // Their informer runs for as long as the process.
         let _ = quotas.wait_for(|progress| progress.synced).await;
         loop {
-            self.follow(self.caches.quotas.wanted()).await;
+            self.follow(self.caches.quotas.wanted(&self.caches.feeds.device_classes())).await;
             self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
             let is_needed = self.caches.feeds.is_needed();
             tokio::select! {

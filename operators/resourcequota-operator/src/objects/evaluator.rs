@@ -28,7 +28,7 @@ pub const LIMITS: &str = "limits.";
 /// The start of the name of huge pages.
 pub const HUGE_PAGES: &str = "hugepages-";
 /// The start of the name of an extended resource that stands for a device class.
-const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
+pub const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
 /// The start of a limit's name for objects of one kind.
 const COUNT: &str = "count/";
 /// Of pods: those with a name of their own.
@@ -52,6 +52,8 @@ const OF_CLAIMS: [&str; 3] = ["count/persistentvolumeclaims", "persistentvolumec
 const ALIASED: [&str; 4] = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
 /// The group and plural of DRA's claims.
 const RESOURCE_CLAIMS: (&str, &str) = ("resource.k8s.io", "resourceclaims");
+/// The group and plural of their classes.
+const DEVICE_CLASSES: (&str, &str) = ("resource.k8s.io", "deviceclasses");
 
 /// Group and plural, such as `deployments.apps`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,17 +86,22 @@ pub enum Evaluator {
     Claims,
     /// ResourceClaims: their number, and devices by class.
     ResourceClaims,
+    /// DeviceClasses, which say whether claims count under the name of an extended resource, too.
+    DeviceClasses,
     /// The number of objects of one other kind.
     Objects(GroupResource),
 }
 
 impl Evaluator {
-    /// Those that a limit of this name is about; none if nothing is known by it. It may be two, where a storage class
-    /// has a name like a request.
+    /// Those that a limit of this name is about; none if nothing is known by it. It may be several, as where a storage
+    /// class has a name like a request. Left out: claims, where an extended resource stands for what they claim.
     pub fn of(name: &str) -> Vec<Self> {
         let mut found = Vec::new();
-        if OF_PODS.contains(&name) || is_of_huge_pages(name) || is_of_extended_resource(name) {
+        if OF_PODS.contains(&name) || is_of_huge_pages(name) || extended_resource(name).is_some() {
             found.push(Self::Pods);
+        }
+        if extended_resource(name).is_some() {
+            found.push(Self::DeviceClasses);
         }
         if OF_SERVICES.contains(&name) {
             found.push(Self::Services);
@@ -124,7 +131,7 @@ impl Evaluator {
             Self::Pods => Some(PODS),
             Self::Services => Some(SERVICES),
             Self::Claims => Some(PERSISTENT_VOLUME_CLAIMS),
-            Self::ResourceClaims | Self::Objects(_) => None,
+            Self::ResourceClaims | Self::DeviceClasses | Self::Objects(_) => None,
         }
     }
 
@@ -135,6 +142,7 @@ impl Evaluator {
             Self::Services => GroupResource::new(("", "services")),
             Self::Claims => GroupResource::new(("", "persistentvolumeclaims")),
             Self::ResourceClaims => GroupResource::new(RESOURCE_CLAIMS),
+            Self::DeviceClasses => GroupResource::new(DEVICE_CLASSES),
             Self::Objects(of) => of.clone(),
         }
     }
@@ -149,9 +157,11 @@ fn is_of_huge_pages(name: &str) -> bool {
     name.strip_prefix(REQUESTS).unwrap_or(name).starts_with(HUGE_PAGES)
 }
 
+/// The extended resource that a limit of this name is about.
+///
 /// Upstream: `isExtendedResourceNameForQuota`, `pkg/quota/v1/evaluator/core/pods.go`.
-fn is_of_extended_resource(name: &str) -> bool {
-    name.strip_prefix(REQUESTS).is_some_and(|resource| resource.starts_with(IMPLICIT) || !is_native(resource))
+pub fn extended_resource(name: &str) -> Option<&str> {
+    name.strip_prefix(REQUESTS).filter(|resource| resource.starts_with(IMPLICIT) || !is_native(resource))
 }
 
 /// Whether a resource that containers request is counted as an extended one.
@@ -191,10 +201,12 @@ mod tests {
         for name in OF_PODS {
             check(name, "pods");
         }
-        for name in ["hugepages-2Mi", "requests.hugepages-2Mi", "requests.example.com/gpu"] {
+        for name in ["hugepages-2Mi", "requests.hugepages-2Mi"] {
             check(name, "pods");
         }
-        check("requests.deviceclass.resource.kubernetes.io/gpu", "pods");
+        for name in ["requests.example.com/gpu", "requests.deviceclass.resource.kubernetes.io/gpu"] {
+            check(name, "pods deviceclasses.resource.k8s.io");
+        }
         for name in OF_SERVICES {
             check(name, "services");
         }

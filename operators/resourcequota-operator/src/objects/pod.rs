@@ -11,11 +11,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use shared::api::condition::Condition;
 use shared::api::intern::{Interner, Text};
-use shared::api::object::{Key, Meta, ResourceVersion, null_as_default};
+use shared::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
 use shared::api::pod::Phase;
 use shared::api::quantity::{Format, Quantity};
 use shared::api::time::Time;
 
+use super::evaluator::is_extended;
 use super::{Amounts, TooLarge, countable};
 use resources::{Container, ContainerStatus, Of, Resources, is_best_effort, total};
 
@@ -51,6 +52,17 @@ pub struct PodFacts {
     pub priority_class: Text,
     /// Whether its affinity is to pods of other namespaces.
     pub has_cross_namespace_affinity: bool,
+    /// Where it asks for extended resources.
+    pub extended: Option<Box<Extended>>,
+}
+
+/// A pod that asks for extended resources, for which a claim may be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extended {
+    /// Its uid.
+    pub uid: Uid,
+    /// The name of that claim, once it is known.
+    pub claim: Option<Text>,
 }
 
 impl PodFacts {
@@ -92,6 +104,10 @@ impl Charge {
     /// The request of a resource.
     pub fn request(&self, name: &str) -> Option<Quantity> {
         self.requests.iter().find(|amount| amount.name == *name).map(|amount| amount.quantity)
+    }
+
+    fn has_extended(&self) -> bool {
+        self.requests.iter().any(|amount| is_extended(&amount.name))
     }
 
     /// The limit of a resource.
@@ -139,6 +155,14 @@ struct Status {
     container_statuses: Vec<ContainerStatus>,
     #[serde(deserialize_with = "null_as_default")]
     init_container_statuses: Vec<ContainerStatus>,
+    #[serde(rename = "extendedResourceClaimStatus", deserialize_with = "null_as_default")]
+    extended: RawClaimStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawClaimStatus {
+    resource_claim_name: Option<Text>,
 }
 
 #[derive(Default, Deserialize)]
@@ -192,9 +216,11 @@ impl TryFrom<RawPod> for Pod {
 
     fn try_from(RawPod { metadata, spec, status }: RawPod) -> Result<Self, TooLarge> {
         let charge = Charge::shared(total(&spec, &status, Of::Requests)?, total(&spec, &status, Of::Limits)?);
-        let Meta { key, resource_version, deletion, deletion_grace_seconds, .. } = metadata;
+        let Meta { key, uid, resource_version, deletion, deletion_grace_seconds, .. } = metadata;
         let end = |deletion: Time| Time::from_second(deletion.second().saturating_add(deletion_grace_seconds));
+        let claim = status.extended.resource_claim_name.clone();
         let facts = PodFacts {
+            extended: charge.has_extended().then(|| Box::new(Extended { uid, claim })),
             charge,
             has_ended: status.phase.is_terminal(),
             counts_until: deletion.map(end),

@@ -2,13 +2,12 @@
 //!
 //! Left out: merging. A patch of the status names what it drops; its resourceVersion says which state it follows from.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::Resource;
 
+use super::evaluator::extended_resource;
 use super::{Amounts, Evaluator};
 
 /// `v1` `ResourceQuota`.
@@ -31,9 +30,13 @@ pub struct ResourceQuota {
 shared::view!(ResourceQuota, RESOURCE_QUOTAS);
 
 impl ResourceQuota {
-    /// The kinds that its limits are about, the former ones too.
-    pub fn evaluators(&self) -> BTreeSet<Evaluator> {
-        self.hard.keys().chain(self.status.hard.keys()).flat_map(|name| Evaluator::of(name)).collect()
+    /// Whether its limits, the former ones too, may be about this kind, whatever DeviceClasses there are.
+    pub fn counts(&self, evaluator: &Evaluator) -> bool {
+        let may_be = |name: &Text| {
+            let is_claimed = *evaluator == Evaluator::ResourceClaims && extended_resource(name).is_some();
+            is_claimed || Evaluator::of(name).contains(evaluator)
+        };
+        self.hard.keys().chain(self.status.hard.keys()).any(may_be)
     }
 
     /// Whether its limits, or the usage of one of them that somebody counts, are not in the status yet.

@@ -1,12 +1,13 @@
 //! A ResourceClaim: how many devices of each class it may get.
 //!
-//! Left out: the devices that it has, and extended resources that stand for device classes.
+//! Left out: the devices that it has.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use shared::api::intern::Text;
-use shared::api::object::{Key, Meta, ResourceVersion, null_as_default};
+use shared::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
+use shared::api::time::Time;
 
 use super::countable;
 
@@ -33,11 +34,31 @@ countable!(ResourceClaim, ResourceClaimFacts);
 pub struct ResourceClaimFacts {
     /// How many devices of each class it may get.
     pub devices: BTreeMap<Text, i64>,
+    /// Where it was made for a pod that asks for extended resources.
+    pub made_for: Option<Box<MadeFor>>,
+}
+
+/// A claim in place of extended resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeFor {
+    /// The uid of the pod that asks for them.
+    pub pod: Uid,
+    /// When the claim was made.
+    pub creation: Option<Time>,
+    /// Its name.
+    pub claim: Text,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Annotations {
+    #[serde(rename = "resource.kubernetes.io/extended-resource-claim")]
+    in_place: Option<Text>,
 }
 
 #[derive(Deserialize)]
 struct RawClaim {
-    metadata: Meta,
+    metadata: Meta<Annotations>,
     #[serde(default, deserialize_with = "null_as_default")]
     spec: RawSpec,
 }
@@ -104,7 +125,19 @@ impl From<RawClaim> for ResourceClaim {
                 *sum = sum.saturating_add(number);
             }
         }
+        let made_for = made_for(&metadata);
         let Meta { key, resource_version, .. } = metadata;
-        Self { key, resource_version, facts: ResourceClaimFacts { devices } }
+        Self { key, resource_version, facts: ResourceClaimFacts { devices, made_for } }
     }
+}
+
+/// Upstream: `extendedResourceClaimPodUIDOwnerIndex`, `pkg/quota/v1/evaluator/core/resource_claims.go`.
+fn made_for(metadata: &Meta<Annotations>) -> Option<Box<MadeFor>> {
+    let controller = metadata.controller.as_ref()?;
+    let is_pods = (&*controller.api_version, &*controller.kind) == ("v1", "Pod");
+    let is_in_place = metadata.annotations.in_place.as_deref() == Some("true");
+    (is_pods && is_in_place).then(|| {
+        let claim = Text::new(metadata.key.name());
+        Box::new(MadeFor { pod: controller.uid, creation: metadata.creation, claim })
+    })
 }

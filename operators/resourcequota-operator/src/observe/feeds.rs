@@ -10,22 +10,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shared::api::intern::Text;
+use shared::api::object::{Key, ResourceVersion};
 use shared::api::resource::Resource;
 use shared::runtime::client::Accept;
 use shared::runtime::informer::{Feeder, Running};
 use tokio::time::Instant;
 
-use super::shelf::{Shelf, ShelfStore, Waker};
+use super::shelf::{Shelf, ShelfStore, Waiting, Waker};
 use super::{Known, Objects};
 use crate::objects::{
-    Claim, ClaimFacts, Countable, Evaluator, Named, Pod, PodFacts, ResourceClaim, ResourceClaimFacts, Service,
-    ServiceFacts,
+    Claim, ClaimFacts, Countable, DeviceClass, DeviceClassFacts, Evaluator, Named, Pod, PodFacts, ResourceClaim,
+    ResourceClaimFacts, Service, ServiceFacts,
 };
 
 /// After so long a first list that neither came nor failed counts as failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For so long a kind is followed that nobody needs any more: a need often comes back.
 const IDLE: Duration = Duration::from_secs(300);
+
+/// After a feed has been behind for this long, its watch counts as dead; after as long again it is listed anew.
+const STALL: Duration = Duration::from_secs(5);
 
 /// A kind, and the namespace in which it is followed; `""` for all.
 pub(crate) type Place = (Evaluator, Text);
@@ -57,6 +61,10 @@ struct Feed {
     target: Target,
     started: Instant,
     idle_since: Option<Instant>,
+    /// The quotas that wait for it.
+    waiting: Waiting,
+    /// Since when it has not come to this version.
+    behind: Option<(Instant, ResourceVersion)>,
 }
 
 /// The shelf of one kind.
@@ -65,6 +73,7 @@ enum AnyShelf {
     Services(Arc<Shelf<ServiceFacts>>),
     Claims(Arc<Shelf<ClaimFacts>>),
     ResourceClaims(Arc<Shelf<ResourceClaimFacts>>),
+    DeviceClasses(Arc<Shelf<DeviceClassFacts>>),
     Names(Arc<Shelf<()>>),
 }
 
@@ -75,6 +84,7 @@ impl AnyShelf {
             Self::Services(shelf) => Objects::Services(shelf.of(namespace)),
             Self::Claims(shelf) => Objects::Claims(shelf.of(namespace)),
             Self::ResourceClaims(shelf) => Objects::ResourceClaims(shelf.of(namespace)),
+            Self::DeviceClasses(shelf) => Objects::DeviceClasses(shelf.all()),
             Self::Names(shelf) => Objects::Number(u64::try_from(shelf.of(namespace).len()).unwrap_or(u64::MAX)),
         }
     }
@@ -82,19 +92,21 @@ impl AnyShelf {
 
 impl Feed {
     fn start(feeder: &Feeder, (evaluator, namespace): &Place, target: Target, waker: &Waker) -> Self {
-        let starting = Starting { feeder, evaluator, namespace, target: &target, waker };
+        let waiting = Waiting::default();
+        let starting = Starting { feeder, evaluator, namespace, target: &target, waker, waiting: &waiting };
         let (running, shelf) = match evaluator {
             // Lists of pods come as protobuf otherwise, of which this build reads no resources.
             Evaluator::Pods => starting.follow::<Pod, _>(Accept::Json, AnyShelf::Pods),
             Evaluator::Services => starting.follow::<Service, _>(Accept::Object, AnyShelf::Services),
             Evaluator::Claims => starting.follow::<Claim, _>(Accept::Object, AnyShelf::Claims),
             Evaluator::ResourceClaims => starting.follow::<ResourceClaim, _>(Accept::Object, AnyShelf::ResourceClaims),
+            Evaluator::DeviceClasses => starting.follow::<DeviceClass, _>(Accept::Object, AnyShelf::DeviceClasses),
             Evaluator::Objects(_) => starting.follow::<Named, _>(Accept::Metadata, AnyShelf::Names),
         };
-        Self { running, shelf, target, started: Instant::now(), idle_since: None }
+        Self { running, shelf, target, started: Instant::now(), idle_since: None, waiting, behind: None }
     }
 
-    fn known(&self, namespace: &str) -> Known {
+    fn known(&self, namespace: &str, charged: ResourceVersion) -> Known {
         let health = self.running.health();
         if let Some(error) = health.failing() {
             return Known::Unreadable(error);
@@ -103,10 +115,29 @@ impl Feed {
             let is_late = self.started.elapsed() > PATIENCE;
             return if is_late { Known::Unreadable("not listed yet".to_owned()) } else { Known::Unlisted };
         }
+        if self.running.resource_version() < charged {
+            return Known::Behind(charged);
+        }
         let unreadable = health.unreadable();
         match unreadable.iter().find(|(key, _)| key.namespace() == namespace) {
             Some((key, error)) => Known::Unreadable(format!("{key}: {error}")),
             None => Known::Listed(self.shelf.objects(namespace)),
+        }
+    }
+
+    /// Has a quota counted once this version has come. A watch that stays silent is reconnected; if that does not help,
+    /// the kind is listed again.
+    fn wait_for(&mut self, quota: &Key, version: ResourceVersion) {
+        self.waiting.add(quota, version);
+        let (now, health) = (Instant::now(), self.running.health());
+        let is_same = |(_, missing): &(Instant, ResourceVersion)| self.running.resource_version() < *missing;
+        let (since, _) = *self.behind.insert(self.behind.filter(is_same).unwrap_or((now, version)));
+        let behind = now.saturating_duration_since(since);
+        if behind >= 2 * STALL && health.pause_before_list().is_zero() {
+            tracing::warn!(resource = health.resource, %version, "what was charged is not seen in time, listing anew");
+            health.relist();
+        } else if behind >= STALL && health.reconnect_older(STALL) {
+            tracing::warn!(resource = health.resource, %version, "what was charged is not seen in time, watching anew");
         }
     }
 
@@ -124,6 +155,7 @@ struct Starting<'a> {
     namespace: &'a Text,
     target: &'a Target,
     waker: &'a Waker,
+    waiting: &'a Waiting,
 }
 
 impl Starting<'_> {
@@ -137,6 +169,7 @@ impl Starting<'_> {
             namespace: self.namespace.to_string(),
             shelf: Arc::clone(&shelf),
             waker: self.waker.clone(),
+            waiting: self.waiting.clone(),
         };
         let (resource, fields) = (&self.target.resource, self.target.fields);
         let running = self.feeder.follow_in::<T>(resource.clone(), self.namespace, accept, fields, store);
@@ -144,26 +177,47 @@ impl Starting<'_> {
     }
 }
 
+/// Where the objects of a namespace may be followed.
+fn places(evaluator: &Evaluator, namespace: &str) -> [Place; 2] {
+    [namespace, ""].map(|place| (evaluator.clone(), Text::new(place)))
+}
+
 impl Feeds {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The objects of a kind in a namespace, as far as they are known.
-    pub(crate) fn known(&self, evaluator: &Evaluator, namespace: &str) -> Known {
+    /// The objects of a kind in a namespace, as far as they are known and as new as this version of a quota.
+    pub(crate) fn known(&self, evaluator: &Evaluator, namespace: &str, charged: ResourceVersion) -> Known {
         let state = self.state();
         match state.unfound.get(evaluator) {
             Some(None) => return Known::Unserved,
             Some(Some(error)) => return Known::Unreadable(error.clone()),
             None => {}
         }
-        let places = [namespace, ""].map(|place| (evaluator.clone(), Text::new(place)));
-        let mut known = places.iter().filter_map(|place| Some(state.feeds.get(place)?.known(namespace)));
+        let places = places(evaluator, namespace);
+        let mut known = places.iter().filter_map(|place| Some(state.feeds.get(place)?.known(namespace, charged)));
         let Some(first) = known.next() else { return Known::Unlisted };
         match known.next() {
             // The namespace's own feed ends soon, or has just begun.
             Some(second @ Known::Listed(_)) if !matches!(first, Known::Listed(_)) => second,
             Some(_) | None => first,
+        }
+    }
+
+    /// The DeviceClasses, as far as they are known.
+    pub(crate) fn device_classes(&self) -> Vec<DeviceClassFacts> {
+        let known = self.known(&Evaluator::DeviceClasses, "", ResourceVersion::default());
+        if let Known::Listed(Objects::DeviceClasses(classes)) = known { classes } else { Vec::new() }
+    }
+
+    /// Has a quota counted once this version of the kind has been seen.
+    pub(crate) fn wait_for(&self, evaluator: &Evaluator, quota: &Key, version: ResourceVersion) {
+        let mut state = self.state();
+        for place in places(evaluator, quota.namespace()) {
+            if let Some(feed) = state.feeds.get_mut(&place) {
+                feed.wait_for(quota, version);
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use shared::api::object::{Key, ResourceVersion};
 use shared::runtime::informer::Store;
 use shared::runtime::queue::{Cause, Queue};
+use tokio::sync::Notify;
 
 use super::Quotas;
 use crate::objects::{Countable, Evaluator};
@@ -33,6 +34,11 @@ impl<F: Clone> Shelf<F> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The facts of all objects.
+    pub(crate) fn all(&self) -> Vec<F> {
+        self.facts().values().cloned().collect()
+    }
+
     /// The facts of the objects of a namespace, by name.
     pub(crate) fn of(&self, namespace: &str) -> Vec<F> {
         // `0` is the character after `/`.
@@ -42,16 +48,48 @@ impl<F: Clone> Shelf<F> {
     }
 }
 
+/// The quotas that wait until a kind has been seen up to a version; clones share one list.
+#[derive(Clone, Default)]
+pub(crate) struct Waiting(Arc<Mutex<BTreeMap<Key, ResourceVersion>>>);
+
+impl Waiting {
+    fn quotas(&self) -> MutexGuard<'_, BTreeMap<Key, ResourceVersion>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a quota.
+    pub(crate) fn add(&self, quota: &Key, version: ResourceVersion) {
+        self.quotas().insert(quota.clone(), version);
+    }
+
+    /// Takes out those that have waited for this version or an older one.
+    fn reached(&self, version: ResourceVersion) -> Vec<Key> {
+        let mut quotas = self.quotas();
+        let reached: Vec<Key> =
+            quotas.iter().filter(|(_, wanted)| **wanted <= version).map(|(key, _)| key.clone()).collect();
+        for key in &reached {
+            quotas.remove(key);
+        }
+        reached
+    }
+}
+
 /// The queue of quotas, and which of them a change concerns; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Waker {
     pub(crate) quotas: Quotas,
     pub(crate) queue: Queue,
+    /// Who sees to which kinds are followed.
+    pub(crate) monitors: Arc<Notify>,
 }
 
 impl Waker {
-    /// Has the quotas of a namespace, or with `""` of all, counted that count this kind.
+    /// Has the quotas of a namespace, or with `""` of all, counted that count this kind. DeviceClasses say which kinds
+    /// that is.
     pub(crate) fn wake(&self, evaluator: &Evaluator, namespace: &str) {
+        if *evaluator == Evaluator::DeviceClasses {
+            self.monitors.notify_one();
+        }
         for key in self.quotas.counting(evaluator, namespace) {
             self.queue.add(&key, Cause::Event);
         }
@@ -71,6 +109,7 @@ pub(crate) struct ShelfStore<F> {
     pub(crate) namespace: String,
     pub(crate) shelf: Arc<Shelf<F>>,
     pub(crate) waker: Waker,
+    pub(crate) waiting: Waiting,
 }
 
 impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
@@ -80,6 +119,8 @@ impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
         let (key, facts) = (object.key(), object.facts());
         let old = self.shelf.facts().insert(key.clone(), facts.clone());
         match old {
+            // Nobody charges these.
+            None if self.evaluator == Evaluator::DeviceClasses => self.waker.wake(&self.evaluator, ""),
             None => self.waker.wake_later(&self.evaluator, key.namespace()),
             Some(old) if old != facts => self.waker.wake(&self.evaluator, key.namespace()),
             Some(_) => {}
@@ -103,6 +144,12 @@ impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
     /// By now the list counts as listed.
     fn listed(&self, _: ResourceVersion, _: u64) {
         self.waker.wake(&self.evaluator, &self.namespace);
+    }
+
+    fn advance(&self, version: ResourceVersion) {
+        for quota in self.waiting.reached(version) {
+            self.waker.queue.add(&quota, Cause::Event);
+        }
     }
 }
 

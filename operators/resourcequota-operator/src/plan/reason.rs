@@ -33,9 +33,17 @@ pub enum Reason {
         /// Limits that are about no kind that is served.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         untracked: Vec<String>,
-        /// How many more there are of both.
+        /// How many kinds are older than what was charged; their usage stays, too.
+        #[serde(skip_serializing_if = "is_none")]
+        behind: usize,
+        /// How many more there are of the kinds and limits that have names here.
         more: usize,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The kinds that are about to be listed.
@@ -57,13 +65,14 @@ fn cut(text: &str, bytes: usize) -> String {
 
 impl Reason {
     pub(super) fn of(plan: &Plan) -> Self {
-        let Plan { notices: _, counted: _, unreadable, recount: _, kinds, untracked } = plan;
+        let Plan { notices: _, counted: _, unreadable, behind, recount: _, kinds, untracked } = plan;
         let more = unreadable.len().saturating_sub(NAMED) + untracked.len().saturating_sub(NAMED);
         let failed = unreadable.iter().take(NAMED);
         Self::Counted {
             kinds: *kinds,
             unreadable: failed.map(|(kind, error)| (cut(&kind.to_string(), NAME), cut(error, ERROR))).collect(),
             untracked: untracked.iter().take(NAMED).map(|name| cut(name, NAME)).collect(),
+            behind: behind.len(),
             more,
         }
     }
@@ -83,13 +92,16 @@ impl decisions::Reason for Unlisted {}
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Counted { kinds, unreadable, untracked, more } = self;
+        let Self::Counted { kinds, unreadable, untracked, behind, more } = self;
         write!(f, "{kinds} kinds are counted")?;
         for (kind, error) in unreadable {
             write!(f, "; {kind} cannot be, and their usage stays: {error}")?;
         }
         if !untracked.is_empty() {
             write!(f, "; nothing is counted for {}", list(untracked, String::clone))?;
+        }
+        if *behind > 0 {
+            write!(f, "; {behind} are older than what was charged, and their usage stays")?;
         }
         if *more > 0 { write!(f, "; and {more} more") } else { Ok(()) }
     }
@@ -108,6 +120,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use shared::api::intern::Text;
+    use shared::api::object::ResourceVersion;
 
     use super::*;
     use crate::objects::Amounts;
@@ -120,6 +133,10 @@ mod tests {
             notices: Vec::new(),
             counted: Amounts::new(),
             unreadable: evaluators.map(|evaluator| (evaluator, "é".repeat(500))).collect(),
+            behind: (0..9)
+                .flat_map(|at| Evaluator::of(&name(20 + at)))
+                .map(|kind| (kind, ResourceVersion(7)))
+                .collect(),
             recount: None,
             kinds: 3,
             untracked: (10..19).map(|at| Text::new(&name(at))).collect::<BTreeSet<_>>(),

@@ -9,31 +9,67 @@ use jiff::Timestamp;
 use shared::api::intern::Text;
 use shared::api::quantity::Quantity;
 
+use super::claimed::of_extended;
 use super::scopes::{has_claim, has_pod};
 use crate::objects::amounts::{add_to, count};
 use crate::objects::evaluator::{
-    CLAIMS_OF_CLASS, DEVICES, HUGE_PAGES, LIMITS, REQUESTS, STORAGE_OF_CLASS, is_extended,
+    CLAIMS_OF_CLASS, DEVICES, HUGE_PAGES, LIMITS, REQUESTS, STORAGE_OF_CLASS, extended_resource, is_extended,
 };
-use crate::objects::{Amounts, ClaimFacts, PodFacts, ResourceClaimFacts, Scope, ServiceFacts, TooLarge};
-use crate::observe::Objects;
+use crate::objects::{
+    Amounts, ClaimFacts, DeviceClassFacts, Evaluator, PodFacts, ResourceClaimFacts, Scope, ServiceFacts, TooLarge,
+};
+use crate::observe::{Known, Objects, Observed};
+
+/// The objects of other kinds that say what a claim counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Around<'a> {
+    /// Which extended resources stand for the devices of a class.
+    pub classes: &'a [DeviceClassFacts],
+    /// The pods that ask for these.
+    pub pods: &'a [PodFacts],
+}
+
+impl<'a> Around<'a> {
+    /// Those that were observed.
+    pub fn of(observed: &'a Observed) -> Self {
+        let mut around = Self::default();
+        if let Some(Known::Listed(Objects::DeviceClasses(classes))) = observed.kinds.get(&Evaluator::DeviceClasses) {
+            around.classes = classes;
+        }
+        if let Some(Known::Listed(Objects::Pods(pods))) = observed.kinds.get(&Evaluator::Pods) {
+            around.pods = pods;
+        }
+        around
+    }
+}
 
 /// The usage of these objects under these names.
-pub fn usage(objects: &Objects, names: &[Text], scopes: &[Scope], now: Timestamp) -> Result<Amounts, TooLarge> {
+pub fn usage(
+    objects: &Objects,
+    names: &[Text],
+    scopes: &[Scope],
+    around: Around<'_>,
+    now: Timestamp,
+) -> Result<Amounts, TooLarge> {
     match objects {
         Objects::Pods(pods) => {
-            let mut pods = pods.clone();
-            pods.retain(|pod| scopes.iter().all(|scope| has_pod(scope, pod)));
+            let in_scope = |pod: &&PodFacts| scopes.iter().all(|scope| has_pod(scope, pod));
+            let pods: Vec<&PodFacts> = pods.iter().filter(in_scope).collect();
             sum(&pods, names, |pod, name| of_pod(pod, name, now))
         }
         Objects::Claims(claims) => {
-            let mut claims = claims.clone();
-            claims.retain(|claim| scopes.iter().all(|scope| has_claim(scope, claim)));
-            sum(&claims, names, of_claim)
+            let in_scope = |claim: &&ClaimFacts| scopes.iter().all(|scope| has_claim(scope, claim));
+            let claims: Vec<&ClaimFacts> = claims.iter().filter(in_scope).collect();
+            sum(&claims, names, |claim, name| of_claim(claim, name))
         }
         Objects::Services(services) => {
             sum(in_no_scope(services, scopes), names, |service, name| Some(of_service(service, name)))
         }
-        Objects::ResourceClaims(claims) => sum(in_no_scope(claims, scopes), names, of_resource_claim),
+        Objects::ResourceClaims(claims) => sum(in_no_scope(claims, scopes), names, |claim, name| {
+            let Some(resource) = extended_resource(name) else { return of_resource_claim(claim, name) };
+            of_extended(claim, resource, claims, around, now)
+        }),
+        Objects::DeviceClasses(_) => Ok(Amounts::new()),
         Objects::Number(number) => {
             let number = if scopes.is_empty() { *number } else { 0 };
             Ok(names.iter().map(|name| (name.clone(), count(number))).collect())

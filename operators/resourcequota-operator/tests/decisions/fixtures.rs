@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use resourcequota_operator::objects::{Amounts, Countable, Evaluator, ResourceQuota, Scope};
 use resourcequota_operator::observe::{Known, Objects, Observed};
-use resourcequota_operator::plan::usage::usage;
+use resourcequota_operator::plan::usage::{Around, usage};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
 use shared::testing::{NOW, ObjectBuilder, object};
@@ -27,7 +27,7 @@ pub(crate) fn facts<T: Countable>(object: &ObjectBuilder) -> T::Facts {
 /// The usage under these names, as `name=amount`.
 pub(crate) fn used(objects: &Objects, names: &str, scopes: &[Scope]) -> String {
     let names: Vec<Text> = names.split_whitespace().map(Text::new).collect();
-    text(&usage(objects, &names, scopes, NOW).unwrap())
+    text(&usage(objects, &names, scopes, Around::default(), NOW).unwrap())
 }
 
 pub(crate) fn text(amounts: &Amounts) -> String {

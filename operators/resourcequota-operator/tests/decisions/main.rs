@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that does not hold is a broken test")]
 
 mod claims;
+mod devices;
 mod fixtures;
 mod pods;
 mod properties;

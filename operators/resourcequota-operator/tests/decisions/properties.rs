@@ -45,8 +45,8 @@ fn of(hard: &Value, status: &Value, used: &Value, kinds: Vec<(Evaluator, Known)>
 
 /// The quota once its next status is written; none if nothing is.
 fn written(observed: &Observed) -> Option<ResourceQuota> {
-    let Plan { counted, unreadable, recount, .. } = plan(observed, NOW);
-    let outcome = Outcome { counted, is_partial: !unreadable.is_empty(), recount };
+    let Plan { counted, unreadable, behind, recount, .. } = plan(observed, NOW);
+    let outcome = Outcome { counted, is_partial: !unreadable.is_empty(), is_behind: !behind.is_empty(), recount };
     let status = next_status(&observed.quota, &outcome)?;
     Some(ResourceQuota { status, ..(*observed.quota).clone() })
 }

@@ -9,6 +9,7 @@ use resourcequota_operator::observe::{Known, Objects, Observed};
 use resourcequota_operator::plan::{Plan, plan, plan_wait};
 use resourcequota_operator::status::next_status;
 use serde_json::{Value, json};
+use shared::api::object::ResourceVersion;
 use shared::testing::{NOW, ObjectBuilder, ago, object};
 
 use crate::fixtures::{facts, observed, quota, text};
@@ -41,8 +42,8 @@ fn with_status(quota: ObjectBuilder, hard: &Value, used: &Value) -> ObjectBuilde
 
 /// The usage of the next status; none if it is as before.
 fn next(observed: &Observed) -> Option<String> {
-    let Plan { counted, unreadable, recount, .. } = plan(observed, NOW);
-    let outcome = Outcome { counted, is_partial: !unreadable.is_empty(), recount };
+    let Plan { counted, unreadable, behind, recount, .. } = plan(observed, NOW);
+    let outcome = Outcome { counted, is_partial: !unreadable.is_empty(), is_behind: !behind.is_empty(), recount };
     let status = next_status(&observed.quota, &outcome)?;
     assert_eq!(status.hard, observed.quota.hard);
     Some(text(&status.used))
@@ -99,6 +100,17 @@ fn a_kind_that_cannot_be_read_keeps_its_usage_and_the_others_are_counted() {
     assert_eq!(planned.notices[0].message, "Cannot count configmaps, whose usage stays as it was: no");
     observed.told.insert(evaluator("configmaps"));
     assert!(plan(&observed, NOW).notices.is_empty());
+}
+
+#[test]
+fn a_kind_that_is_older_than_a_charge_keeps_its_usage_and_nobody_is_told() {
+    let hard = json!({ "secrets": "5", "configmaps": "5" });
+    let known = with_status(quota(&hard), &hard, &json!({ "secrets": "1", "configmaps": "4" }));
+    let behind = (evaluator("configmaps"), Known::Behind(ResourceVersion(7)));
+    let observed = observed(&known, vec![number("secrets", 2), behind]);
+    assert_eq!(next(&observed), Some("configmaps=4 secrets=2".to_owned()));
+    let expected = "use secrets 2 (1 kinds are counted; 1 are older than what was charged, and their usage stays)";
+    assert_eq!(plan(&observed, NOW).to_string(), expected);
 }
 
 #[test]

@@ -23,19 +23,7 @@ fn enqueue(set: &Arc<StatefulSet>) -> Effect {
 impl Caches {
     /// Upstream: the handlers in `NewStatefulSetController`, `pkg/controller/statefulset/stateful_set.go`.
     pub fn stateful_set_changed(change: Change<'_, StatefulSet>) -> Vec<Effect> {
-        let meta = &change.latest().metadata;
-        let cause = match change {
-            Change::Added(_) => Cause::Edit,
-            Change::Updated { old, new } if old.metadata.generation != new.metadata.generation => Cause::Edit,
-            Change::Updated { .. } => Cause::Event,
-            Change::Deleted(_) => {
-                return vec![
-                    Effect::Forget(meta.key.clone(), meta.uid),
-                    Effect::Enqueue(meta.key.clone(), Cause::Event),
-                ];
-            }
-        };
-        vec![Effect::Enqueue(meta.key.clone(), cause)]
+        Effect::of_owner(change)
     }
 
     /// Upstream: `addPod`, `updatePod` and `deletePod`, `stateful_set.go`.

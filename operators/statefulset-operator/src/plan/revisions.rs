@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use shared::api::intern::Text;
-use shared::api::list::list;
-use shared::controllers::revisions::data::{Data, Numbers, Unreadable};
+use shared::controllers::revisions::data::{Data, Fingerprint, Numbers, Unreadable};
 use shared::controllers::revisions::history::{Place, beyond_limit, find, next_number};
+use shared::controllers::revisions::truncation::{Truncation, TruncationReason};
 use shared::controllers::revisions::{ControllerRevision, NewRevision};
 use shared::runtime::decisions::{self, Reasoned};
 
@@ -70,13 +70,14 @@ pub enum RevisionReason {
 /// Upstream: `getStatefulSetRevisions`, `pkg/controller/statefulset/stateful_set_control.go`.
 pub fn plan_revisions(observed: &Observed) -> Result<RevisionPlan, Unreadable> {
     let (set, history) = (&*observed.set, &observed.revisions);
-    let data = Data::of(&set.spec.template, Numbers::Floats)?;
+    let wanted = Fingerprint::of_template(&set.spec.template, Numbers::Floats)?;
     let next = next_number(history);
-    let (update, reason) = match find(history, data.fingerprint()) {
+    let (update, reason) = match find(history, wanted) {
         Place::Last(last) => (Update::Keep(name(&last)), RevisionReason::Unchanged),
         Place::LastInOtherBytes(last) => (Update::Keep(name(&last)), RevisionReason::UnchangedButForItsBytes),
         Place::Earlier(revision) => (Update::Renumber { revision, to: next }, RevisionReason::RolledBack),
         Place::None => {
+            let data = Data::of(&set.spec.template, Numbers::Floats)?;
             let labels = set.spec.template.labels();
             let new = NewRevision::new(set.metadata.name(), &labels, data, next, collision_count(observed));
             (Update::Create(Box::new(new)), RevisionReason::NewTemplate)
@@ -146,26 +147,6 @@ impl fmt::Display for RevisionReason {
     }
 }
 
-/// The revisions that go.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Truncation {
-    /// They, oldest first.
-    pub delete: Vec<Arc<ControllerRevision>>,
-    /// Why.
-    pub reason: TruncationReason,
-}
-
-/// Why revisions go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum TruncationReason {
-    /// No pod is of them, and more of such are not kept.
-    HistoryLimit {
-        /// How many are kept.
-        limit: i32,
-    },
-}
-
 /// Decides which revisions go. Those of the status and those of any pod stay.
 ///
 /// Upstream: `truncateHistory`, `stateful_set_control.go`.
@@ -178,27 +159,4 @@ pub fn plan_truncation(observed: &Observed, revisions: &Revisions) -> Truncation
     };
     let delete = beyond_limit(&observed.revisions, limit, is_in_use);
     Truncation { delete, reason: TruncationReason::HistoryLimit { limit } }
-}
-
-impl Reasoned for Truncation {
-    fn reason(&self) -> impl decisions::Reason {
-        &self.reason
-    }
-}
-
-impl decisions::Reason for TruncationReason {}
-
-impl fmt::Display for Truncation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { delete, reason } = self;
-        let names = list(delete, |revision| revision.metadata.name().to_owned());
-        write!(f, "delete revisions {names} ({reason})")
-    }
-}
-
-impl fmt::Display for TruncationReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::HistoryLimit { limit } = self;
-        write!(f, "beyond the history limit of {limit}")
-    }
 }

@@ -48,6 +48,16 @@ pub fn pod_name(set: &str, ordinal: i64) -> String {
     format!("{set}-{ordinal}")
 }
 
+/// Whether the name is that of the set's pod of the ordinal in it: `web-1` is, and `web-01` is not.
+///
+/// Upstream: `getPodName`, compared with the name.
+pub fn is_pod_name(set: &str, name: &str) -> bool {
+    parent_and_ordinal(name).is_some_and(|(parent, ordinal)| {
+        let digits = &name[parent.len() + 1..];
+        parent == set && ordinal >= 0 && (digits == "0" || !digits.starts_with('0'))
+    })
+}
+
 /// Upstream: `getPersistentVolumeClaimName`.
 pub fn claim_name(template: &str, set: &str, ordinal: i64) -> String {
     format!("{template}-{set}-{ordinal}")
@@ -67,10 +77,8 @@ pub fn ordinals_of_interest(set: &StatefulSet, pods: &[Arc<Pod>]) -> BTreeSet<i6
 ///
 /// Upstream: `identityMatches`.
 pub fn identity_matches(set: &StatefulSet, pod: &Pod) -> bool {
-    let (meta, ordinal) = (&pod.metadata, ordinal(pod));
-    ordinal >= 0
-        && meta.name() == pod_name(set.metadata.name(), ordinal)
-        && meta.labels.get(POD_NAME_LABEL) == Some(meta.name())
+    let meta = &pod.metadata;
+    is_pod_name(set.metadata.name(), meta.name()) && meta.labels.get(POD_NAME_LABEL) == Some(meta.name())
 }
 
 /// Whether the pod's volumes are the claims of its ordinal.

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
+use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::NODES;
+use shared::controllers::brake::Brake;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Queue;
@@ -22,6 +24,7 @@ pub(super) struct NodeController {
     pub(super) pods: Queue,
     pub(super) clock: Clock,
     pub(super) decisions: Decisions,
+    pub(super) brake: Arc<Brake<Text>>,
 }
 
 impl Controller for NodeController {
@@ -31,6 +34,9 @@ impl Controller for NodeController {
         let plan = plan_node(&observed, self.clock.now());
         self.decisions.record(self.clock.now(), key, &plan);
         apply_node(&self.pods, plan);
+        if !observed.node.is_tainted_for_health() {
+            self.brake.withdraw(&Text::new(key.name()));
+        }
         Ok(Requeue::Done)
     }
 

@@ -1,5 +1,6 @@
 //! Which pods go, when, and how they are marked: upstream's tables, and rules for all pods and nodes.
 
+mod explained;
 mod fixtures;
 mod plan;
 mod properties;

@@ -1,4 +1,4 @@
-//! The types of addresses, and the pod that an address leads to.
+//! The types of addresses, and what an address leads to.
 //!
 //! Left out: the address itself, which each kind of object writes in a way of its own.
 
@@ -76,6 +76,15 @@ impl<'de> Deserialize<'de> for AddressType {
     }
 }
 
+/// What an address leads to.
+pub trait Referent {
+    /// Its namespace and its name.
+    fn name(&self) -> (&str, &str);
+
+    /// Its identity.
+    fn uid(&self) -> Uid;
+}
+
 /// The pod behind an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -85,6 +94,16 @@ pub struct Target {
     pub uid: Uid,
     /// Whether the reference is one to a pod as this operator writes it, its resourceVersion apart.
     pub is_pod: bool,
+}
+
+impl Referent for Target {
+    fn name(&self) -> (&str, &str) {
+        (self.key.namespace(), self.key.name())
+    }
+
+    fn uid(&self) -> Uid {
+        self.uid
+    }
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -121,5 +140,34 @@ impl<'de> Deserialize<'de> for Target {
         let raw = RawTarget::deserialize(deserializer)?;
         let is_pod = raw.kind == "Pod" && raw.api_version.is_empty() && raw.field_path.is_empty();
         Ok(Self { key: Key::new(&raw.namespace, &raw.name), uid: raw.uid, is_pod })
+    }
+}
+
+/// Reads an IP in any form that was ever allowed: with leading zeros too, and an IPv4 one that is written as IPv6.
+///
+/// Upstream: `ParseIPSloppy`, `k8s.io/utils/net`.
+pub fn parse_ip(text: &str) -> Option<IpAddr> {
+    let ip: Option<IpAddr> = text.parse().ok();
+    ip.or_else(|| {
+        let part = |part: &str| part.parse::<u8>().ok().filter(|_| !part.starts_with('+'));
+        let parts: Vec<u8> = text.split('.').map(part).collect::<Option<_>>()?;
+        <[u8; 4]>::try_from(parts).ok().map(IpAddr::from)
+    })
+    .map(|ip| ip.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn irregular_ips_are_read() {
+        let read = |text: &str| parse_ip(text).map(|ip| ip.to_string());
+        assert_eq!(read("010.000.1.2").as_deref(), Some("10.0.1.2"));
+        assert_eq!(read("1234::5678:0000:0000:9abc:def0").as_deref(), Some("1234::5678:0:0:9abc:def0"));
+        assert_eq!(read("::ffff:1.2.3.4").as_deref(), Some("1.2.3.4"));
+        for wrong in ["", "1.2.3", "1.2.3.256", "a.b.c.d", "...", "1.2.3.+4"] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
+use super::address::parse_ip;
 use crate::api::intern::{Interner, Text};
 use crate::api::object::Meta;
 use crate::api::pod::Phase;
@@ -177,33 +178,9 @@ fn named_ports(spec: &RawSpec<'_>) -> PodPorts {
     PORTS.intern_owned(named.collect())
 }
 
-/// Reads an IP in any form that was ever allowed: with leading zeros too, and an IPv4 one that is written as IPv6.
-///
-/// Upstream: `ParseIPSloppy`, `k8s.io/utils/net`.
-fn parse_ip(text: &str) -> Option<IpAddr> {
-    let ip: Option<IpAddr> = text.parse().ok();
-    ip.or_else(|| {
-        let part = |part: &str| part.parse::<u8>().ok().filter(|_| !part.starts_with('+'));
-        let parts: Vec<u8> = text.split('.').map(part).collect::<Option<_>>()?;
-        <[u8; 4]>::try_from(parts).ok().map(IpAddr::from)
-    })
-    .map(|ip| ip.to_canonical())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn irregular_ips_are_read() {
-        let read = |text: &str| parse_ip(text).map(|ip| ip.to_string());
-        assert_eq!(read("010.000.1.2").as_deref(), Some("10.0.1.2"));
-        assert_eq!(read("1234::5678:0000:0000:9abc:def0").as_deref(), Some("1234::5678:0:0:9abc:def0"));
-        assert_eq!(read("::ffff:1.2.3.4").as_deref(), Some("1.2.3.4"));
-        for wrong in ["", "1.2.3", "1.2.3.256", "a.b.c.d", "...", "1.2.3.+4"] {
-            assert_eq!(read(wrong), None, "{wrong:?}");
-        }
-    }
 
     #[test]
     fn a_pod_takes_at_most_two_hundred_bytes_besides_what_is_shared() {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use futures::future::join_all;
 
 use super::ReplicaOwner;
 use super::observe::Observed;
@@ -26,7 +25,7 @@ use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::Rejection;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
-use crate::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate, slow_start};
+use crate::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate, slow_start, together};
 use crate::runtime::expectations::Expectations;
 
 /// Writes for the owners of one kind.
@@ -59,7 +58,7 @@ impl Writer {
     /// Reads pods that have ended, and gives the rejected ones among them. One that cannot be read counts as none:
     /// nothing waits for what is not known.
     pub async fn read_rejections(&self, ended: &[Ended]) -> Vec<Rejection> {
-        join_all(ended.iter().map(|pod| self.read_rejection(pod))).await.into_iter().flatten().collect()
+        together(ended.iter().map(|pod| self.read_rejection(pod))).await.into_iter().flatten().collect()
     }
 
     async fn read_rejection(&self, ended: &Ended) -> Option<Rejection> {
@@ -156,7 +155,7 @@ impl Writer {
             }
             deleted.err()
         };
-        let failed = join_all(deletions.into_iter().map(delete)).await;
+        let failed = together(deletions.into_iter().map(delete)).await;
         failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
     }
 

@@ -19,18 +19,7 @@ impl<T: ReplicaOwner> Caches<T> {
     ///
     /// Upstream: `addRS`, `updateRS` and `deleteRS`, `pkg/controller/replicaset/replica_set.go`.
     pub fn owner_changed(&self, change: Change<'_, T>) -> Vec<Effect> {
-        match change {
-            Change::Added(owner) => vec![Effect::Enqueue(owner.meta().key.clone(), Cause::Edit)],
-            Change::Updated { old, new } => {
-                let edited = old.meta().generation != new.meta().generation;
-                let cause = if edited { Cause::Edit } else { Cause::Event };
-                vec![Effect::Enqueue(new.meta().key.clone(), cause)]
-            }
-            Change::Deleted(owner) => {
-                let meta = owner.meta();
-                vec![Effect::Forget(meta.key.clone(), meta.uid), enqueue(owner)]
-            }
-        }
+        Effect::of_owner(change)
     }
 
     /// The effects of a change of a pod.

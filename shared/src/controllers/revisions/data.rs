@@ -99,6 +99,20 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// The fingerprint of the data of a template, which is made once for all that have its text.
+    pub fn of_template(template: &PodTemplate, numbers: Numbers) -> Result<Self, Unreadable> {
+        let place = match numbers {
+            Numbers::Floats => 0,
+            Numbers::Integers => 1,
+        };
+        if let Some([exact, meaning]) = template.noted(place) {
+            return Ok(Self { exact, meaning });
+        }
+        let made = Data::of(template, numbers)?.fingerprint();
+        template.note(place, [made.exact, made.meaning]);
+        Ok(made)
+    }
+
     /// The fingerprint of data as they are served. Data that cannot be read equal only themselves.
     pub fn of(data: &RawValue) -> Self {
         let mut form = Form { numbers: Numbers::Integers, out: String::new() };

@@ -75,6 +75,9 @@ pub fn beyond_limit(
     is_in_use: impl Fn(&ControllerRevision) -> bool,
 ) -> Vec<Arc<ControllerRevision>> {
     let Ok(limit) = usize::try_from(limit) else { return Vec::new() };
+    if sorted.len() <= limit {
+        return Vec::new();
+    }
     let idle: Vec<&Arc<ControllerRevision>> = sorted.iter().filter(|revision| !is_in_use(revision)).collect();
     let surplus = idle.len().saturating_sub(limit);
     idle.into_iter().take(surplus).cloned().collect()

@@ -129,6 +129,17 @@ fn numbers_are_gos() {
 }
 
 #[test]
+fn a_fingerprint_is_made_once_and_is_that_of_the_data() {
+    let template = template(r#"{"spec":{"fingerprint":9007199254740993}}"#);
+    for numbers in [Numbers::Floats, Numbers::Integers] {
+        let of_data = Data::of(&template, numbers).unwrap().fingerprint();
+        for _ in 0..2 {
+            assert_eq!(Fingerprint::of_template(&template, numbers).unwrap(), of_data);
+        }
+    }
+}
+
+#[test]
 fn a_field_this_build_does_not_know_is_kept() {
     let served = r#"{"notKnownYet":{"b":[{"y":null,"x":true}],"a":"<"},"containers":[]}"#;
     let written = r#"{"containers":[],"notKnownYet":{"a":"\u003c","b":[{"x":true,"y":null}]}}"#;

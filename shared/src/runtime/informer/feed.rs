@@ -154,6 +154,11 @@ impl Running {
         self.follow.progress.borrow().synced
     }
 
+    /// The newest version seen in an event, a bookmark or a list.
+    pub fn resource_version(&self) -> ResourceVersion {
+        self.follow.progress.borrow().resource_version
+    }
+
     /// Waits until the resource was listed.
     pub fn synced(&self) -> impl Future<Output = ()> + use<> {
         let mut progress = self.follow.progress.clone();

@@ -50,7 +50,7 @@ pub(super) fn find(evaluator: &Evaluator, discovery: &Discovery) -> Found {
     let is_it = |served: &&Served| {
         let Served { resource, verbs: _, is_preferred } = served;
         let is_version = match evaluator {
-            Evaluator::ResourceClaims => resource.version == RESOURCE_CLAIMS_VERSION,
+            Evaluator::ResourceClaims | Evaluator::DeviceClasses => resource.version == RESOURCE_CLAIMS_VERSION,
             Evaluator::Pods | Evaluator::Services | Evaluator::Claims | Evaluator::Objects(_) => *is_preferred,
         };
         is_version && wanted.is(resource)
@@ -58,7 +58,8 @@ pub(super) fn find(evaluator: &Evaluator, discovery: &Discovery) -> Found {
     if let Some(served) = discovery.served.iter().find(is_it) {
         let resource = &served.resource;
         let is_ignored = IGNORED.contains(&(&*resource.group, &*resource.plural));
-        let is_counted = resource.namespaced && served.has_verbs(&VERBS) && !is_ignored;
+        let is_namespaced = resource.namespaced || *evaluator == Evaluator::DeviceClasses;
+        let is_counted = is_namespaced && served.has_verbs(&VERBS) && !is_ignored;
         return if is_counted { Found::Served(resource.clone()) } else { Found::Unserved };
     }
     match discovery.failed.iter().find(|(group_version, _)| group_of(group_version) == &*wanted.group) {

@@ -1,25 +1,35 @@
-//! The view of an EndpointSlice: all fields that this operator writes, in the form it writes them.
+//! The view of an EndpointSlice: all fields that are written there, in the form in which they are written.
 //!
-//! Left out: annotations, and owners that are not its controller.
+//! Left out: owners that are not its controller, and annotations unless a view asks for them.
+
+mod ports;
 
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use shared::api::intern::{Interner, Text};
-use shared::api::labels::Labels;
-use shared::api::object::{Key, Meta, Uid};
-pub use shared::controllers::endpoints::address::{AddressType, Target};
 
-use super::{ENDPOINT_SLICES, SERVICES, labels};
+use super::address::{AddressType, Referent, Target};
+use crate::api::intern::{Interner, Text};
+use crate::api::object::{Key, Kind, Meta, NoAnnotations, Object, Uid};
+use crate::api::resource::Resource;
+pub use ports::{EndpointPort, PortMapKey, in_order, port_map_key};
 
-/// An EndpointSlice.
+/// `discovery.k8s.io/v1` `EndpointSlice`.
+pub const ENDPOINT_SLICES: Resource = Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
+
+/// A label: the name of its Service.
+pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// A label: who writes it.
+pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+
+/// An EndpointSlice, with what is read of its annotations and of what its endpoints lead to.
 #[derive(Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EndpointSlice {
+#[serde(rename_all = "camelCase", bound = "A: Deserialize<'de> + Default, T: Deserialize<'de>")]
+pub struct EndpointSlice<A = NoAnnotations, T = Target> {
     /// Its metadata.
-    pub metadata: Meta,
+    pub metadata: Meta<A>,
     /// The type of its addresses. It never changes.
     pub address_type: AddressType,
     /// The ports of all its endpoints.
@@ -27,30 +37,43 @@ pub struct EndpointSlice {
     pub ports: Vec<EndpointPort>,
     /// Its endpoints.
     #[serde(default, deserialize_with = "null_as_empty")]
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<Endpoint<T>>,
 }
 
-shared::view!(EndpointSlice, ENDPOINT_SLICES);
+impl<A, T> Object for EndpointSlice<A, T>
+where
+    A: for<'de> Deserialize<'de> + Default + Send + Sync + 'static,
+    T: for<'de> Deserialize<'de> + Send + Sync + 'static,
+{
+    type Annotations = A;
+    fn meta(&self) -> &Meta<A> {
+        &self.metadata
+    }
+}
 
-impl EndpointSlice {
+impl<A, T> Kind for EndpointSlice<A, T>
+where
+    Self: Object,
+{
+    const RESOURCE: Resource = ENDPOINT_SLICES;
+}
+
+impl<A, T> EndpointSlice<A, T> {
     /// The key of its Service, as its label says.
     ///
     /// Upstream: `ServiceControllerKey`, `staging/src/k8s.io/endpointslice/utils.go`.
     pub fn service(&self) -> Option<Key> {
-        service_of(self.metadata.namespace(), &self.metadata.labels)
+        let name = self.metadata.labels.get(SERVICE_NAME).filter(|name| !name.is_empty());
+        name.map(|name| Key::new(self.metadata.namespace(), name))
     }
 
-    /// Whether the Service of this uid owns it.
+    /// Whether the object of this kind and this uid is its controller.
     ///
     /// Upstream: `ownedBy`, `utils.go`, which takes owners that are no controllers too.
-    pub fn is_owned_by(&self, service: Uid) -> bool {
-        let owner = self.metadata.controller.as_ref();
-        owner.is_some_and(|owner| owner.uid == service && *owner.kind == *SERVICES.kind && owner.api_version == "v1")
+    pub fn is_owned_by(&self, kind: &Resource, owner: Uid) -> bool {
+        let own = self.metadata.controller.as_ref();
+        own.is_some_and(|own| own.uid == owner && *own.kind == *kind.kind && *own.api_version == *kind.api_version())
     }
-}
-
-fn service_of(namespace: &str, own: &Labels) -> Option<Key> {
-    own.get(labels::SERVICE_NAME).filter(|name| !name.is_empty()).map(|name| Key::new(namespace, name))
 }
 
 fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
@@ -60,28 +83,10 @@ fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D
     Ok(items)
 }
 
-/// One port of a slice.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct EndpointPort {
-    /// Its name, which may be `""`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<Text>,
-    /// `TCP`, `UDP` or `SCTP`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<Text>,
-    /// Its number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub port: Option<i32>,
-    /// The application protocol.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub app_protocol: Option<Text>,
-}
-
 /// One endpoint of a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Endpoint {
+#[serde(rename_all = "camelCase", bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Endpoint<T = Target> {
     /// Its addresses, sorted.
     pub addresses: Addresses,
     /// Whether it serves.
@@ -90,9 +95,9 @@ pub struct Endpoint {
     /// Its name within its Service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Text>,
-    /// Its pod.
+    /// What it leads to, mostly a pod.
     #[serde(rename = "targetRef", default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<Target>,
+    pub target: Option<T>,
     /// Where it runs.
     #[serde(rename = "nodeName", default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Text>,
@@ -109,7 +114,7 @@ fn interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Hin
     Ok(hints.map(|hints| HINTS.intern_owned(hints)))
 }
 
-impl Endpoint {
+impl<T: Referent + PartialEq> Endpoint<T> {
     /// Whether it is known to be ready.
     pub fn is_ready(&self) -> bool {
         self.conditions.ready == Some(true)
@@ -119,8 +124,8 @@ impl Endpoint {
     ///
     /// Upstream: `hashEndpoint`, `staging/src/k8s.io/endpointslice/util/endpointset.go`.
     pub fn is_same(&self, other: &Self) -> bool {
-        let key = |endpoint: &Self| endpoint.target.as_ref().map(|target| target.key.clone());
-        self.addresses == other.addresses && self.hostname == other.hostname && key(self) == key(other)
+        let is_named_alike = self.target.as_ref().map(T::name) == other.target.as_ref().map(T::name);
+        self.addresses == other.addresses && self.hostname == other.hostname && is_named_alike
     }
 
     /// Whether the same endpoint is in the same state, hints apart.
@@ -225,8 +230,8 @@ impl Hints {
 
 /// A list of names, each an object in the API: `[{"name": "zone-a"}]`.
 mod named {
+    use crate::api::intern::Text;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use shared::api::intern::Text;
 
     #[derive(Serialize, Deserialize)]
     struct Named<T> {

@@ -1,0 +1,140 @@
+//! Endpoints of rolling pods, the usage of quotas while pods come and go, and a start among many kinds.
+//! Left out: ServiceCIDRs and aggregated ClusterRoles. A cluster has a handful of these, and they hardly ever change.
+
+mod kinds;
+mod usage;
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use kube::ResourceExt;
+use kube::api::ListParams;
+use serde_json::json;
+
+use super::workloads::template_patch;
+use super::{About, Bench, BenchOptions, PROBE, Reaction, create, in_parallel, nodes_for, small};
+use crate::bench::audit;
+
+/// How large the steps are.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub struct Sizes {
+    /// How many Services there are, each of a Deployment.
+    #[arg(long, default_value_t = 20)]
+    pub services: u32,
+    /// How many pods all of these Deployments have together.
+    #[arg(long, default_value_t = 1000)]
+    pub listed_pods: u32,
+    /// How many namespaces there are with a quota each.
+    #[arg(long, default_value_t = 500)]
+    pub quotas: u32,
+    /// How many pods come and go in all of these namespaces together.
+    #[arg(long, default_value_t = 5000)]
+    pub charged_pods: u32,
+    /// How many kinds are defined when the controllers start again.
+    #[arg(long, default_value_t = 300)]
+    pub kinds: u32,
+    /// How many objects there are then.
+    #[arg(long, default_value_t = 20_000)]
+    pub kept_objects: u32,
+}
+
+pub(in crate::bench) fn about(options: &BenchOptions) -> About {
+    let Sizes { services, listed_pods, quotas, charged_pods, kinds, kept_objects } = &options.quota;
+    About {
+        operators: ["endpoints-operator", "resourcequota-operator"].map(str::to_owned).to_vec(),
+        helpers: &["deployment-operator", "replicaset-operator"],
+        controllers: "the endpoints and resourcequota controllers",
+        reaction: Some(Reaction {
+            is: "the time from the end of the\n\
+                 deletion of a namespace's last pod until its quota's usage was written for the last time",
+            find: audit::usages,
+        }),
+        steps: format!(
+            "{listed_pods} pods of {services} Deployments behind a Service each, until their Endpoints list them; the \
+             roll of all of them at\n25 %/25 %, until new pods alone are listed; {quotas} quotas in a namespace each, \
+             until all are in force; {charged_pods} pods\nthat come there, until all run; that go, until all usage is \
+             0; a restart with {kinds} kinds defined and {kept_objects}\nobjects present, until a quota made meanwhile \
+             has the usage of its four kinds. Deployments' pods are made by\ndeployment-operator and \
+             replicaset-operator for all alike"
+        ),
+        nodes: nodes_for(*charged_pods),
+        zones: 3,
+        flags: &[],
+        page: "docs/benchmarks-quota.md",
+        command: "make bench BENCH=--set=quota".to_owned(),
+        targets: None,
+    }
+}
+
+pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
+    bench.create_namespace().await?;
+    // Both are at work before they are measured.
+    bench.create_selecting_service(PROBE).await?;
+    bench.wait_endpoints("there", |endpoints| !endpoints.is_empty()).await?;
+    usage::begin(bench).await?;
+
+    run_services(bench).await?;
+    usage::run(bench).await?;
+    kinds::run(bench).await
+}
+
+async fn run_services(bench: &mut Bench<'_>) -> Result<()> {
+    let &Sizes { services, listed_pods, .. } = &bench.options.quota;
+    let pods = i32::try_from(listed_pods / services)?;
+    let all: Vec<(String, i32)> = (0..services).map(|at| (small(at), pods)).collect();
+    let list = async |bench: &mut Bench<'_>| {
+        in_parallel(services, async |at| {
+            bench.create_selecting_service(&small(at)).await?;
+            bench.create_deployment(&small(at), pods).await
+        })
+        .await?;
+        bench.wait_available(&all).await?;
+        bench.wait_all_listed().await
+    };
+    bench.measure("list the pods of new Deployments", list).await?;
+    let roll = async |bench: &mut Bench<'_>| {
+        in_parallel(services, async |at| bench.patch(&small(at), &template_patch("2")).await).await?;
+        bench.wait_available(&all).await?;
+        let pods = i64::from(pods) * i64::from(services);
+        bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;
+        bench.wait_all_listed().await
+    };
+    bench.measure("roll them", roll).await?;
+    bench.delete_deployments().await?;
+    bench.wait_endpoints("empty", |endpoints| endpoints.iter().all(|one| addresses(one).is_empty())).await
+}
+
+impl Bench<'_> {
+    async fn create_selecting_service(&self, name: &str) -> Result<()> {
+        let service = json!({
+            "metadata": {"name": name},
+            "spec": {"selector": {"app": name}, "ports": [{"port": 80}]},
+        });
+        create::<Service>(&self.api(), service).await.map(drop)
+    }
+
+    /// The pods that there are, and no others, are the ready addresses of all Endpoints.
+    async fn wait_all_listed(&self) -> Result<()> {
+        let living = self.api::<Pod>().list_metadata(&ListParams::default()).await?.items;
+        let living: BTreeSet<String> = living.iter().map(ResourceExt::name_any).collect();
+        self.wait_endpoints("listed", |endpoints| {
+            let names: Vec<&str> = endpoints.iter().flat_map(addresses).collect();
+            names.len() == living.len() && names.iter().all(|name| living.contains(*name))
+        })
+        .await
+    }
+
+    async fn wait_endpoints(&self, what: &str, done: impl Fn(&[Endpoints]) -> bool) -> Result<()> {
+        let all = ListParams::default();
+        self.wait_until(what, async || Ok(done(&self.api::<Endpoints>().list(&all).await?.items))).await
+    }
+}
+
+/// The pods of the ready addresses.
+fn addresses(endpoints: &Endpoints) -> Vec<&str> {
+    let subsets = endpoints.subsets.iter().flatten();
+    let addresses = subsets.flat_map(|subset| subset.addresses.iter().flatten());
+    addresses.filter_map(|address| address.target_ref.as_ref()?.name.as_deref()).collect()
+}

@@ -1,0 +1,120 @@
+//! Wiring, and one sync of a key: a Service, and the Endpoints of its name.
+//!
+//! Left out: which change wakes which key, which is `changes`'.
+
+mod changes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::api::explain::{Stage, Subject};
+use shared::api::object::Key;
+use shared::runtime::cache::Change;
+use shared::runtime::clock::Clock;
+use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::queue::{Backoff, Queue};
+use shared::runtime::run::{Names, Operator, Setup};
+use shared::runtime::worker::{Controller, Requeue};
+
+use crate::apply::{Outcome, Writer};
+use crate::flags::Flags;
+use crate::metrics::MirroringMetrics;
+use crate::objects::{ENDPOINTS, SERVICES};
+use crate::observe::{Caches, Informers};
+use crate::plan::{Config, plan};
+use changes::{endpoints_changed, service_changed};
+
+/// A key that fails is not looked at again for a second: one change of it may be many writes.
+///
+/// Upstream: `defaultSyncBackOff`,
+/// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(30) };
+
+/// The operator as a process.
+pub struct EndpointSliceMirroringOperator;
+
+impl Operator for EndpointSliceMirroringOperator {
+    const NAMES: Names = Names {
+        operator: "endpointslice-mirroring-operator",
+        controller: "endpointslice-mirroring-controller",
+        event_source: "endpoint-slice-mirroring-controller",
+    };
+    type Flags = Flags;
+
+    fn set_up(flags: &Flags, setup: &mut Setup) {
+        let queue = setup.queue("endpoint_slice_mirroring", BACKOFF);
+        let (caches, informers) = Caches::new();
+        let caches = Arc::new(caches);
+        let tracker = caches.tracker.clone();
+        setup.on_restore(move || tracker.lock().start_over());
+        follow(flags, setup, &queue, &caches, informers);
+        let max_endpoints_per_subset = flags.mirroring_max_endpoints_per_subset;
+        let controller = MirroringController {
+            writer: Writer {
+                control: setup.control(&queue),
+                recorder: setup.recorder(),
+                metrics: MirroringMetrics::register(setup.metrics(), max_endpoints_per_subset),
+                endpoint_slices: Arc::clone(&caches.endpoint_slices),
+                tracker: caches.tracker.clone(),
+            },
+            caches,
+            config: Config { max_endpoints_per_subset },
+            clock: setup.clock(),
+            decisions: setup.decisions(&queue),
+        };
+        setup.work(Arc::new(controller), &queue, flags.mirroring_concurrent_service_endpoint_syncs);
+    }
+}
+
+/// Which change leads to a sync, and what is followed beside a Service without a selector. What only the tracker knows has
+/// a handler of its own.
+fn follow(flags: &Flags, setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>, informers: Informers) {
+    let Informers { mut services, mut endpoints, mut endpoint_slices } = informers;
+    let effects = setup.effects(queue);
+    let batch = flags.mirroring_endpointslice_updates_batch_period.0;
+    services.on_change(effects.of(caches, |_, change| service_changed(change)));
+    endpoints.on_change(effects.of(caches, |_, change| endpoints_changed(change)));
+    endpoint_slices.on_change(effects.of(caches, move |caches, change| caches.endpoint_slice_changed(change, batch)));
+    let tracker = caches.tracker.clone();
+    endpoint_slices.on_change(move |change| {
+        if let Change::Deleted(slice) = change {
+            tracker.lock().deletion_observed(slice);
+        }
+    });
+    let need = services.need(|service| !service.has_selector);
+    setup.watch(services);
+    setup.watch_beside(endpoints, &need);
+    // Also those that nothing needs any more: they go.
+    setup.watch(endpoint_slices);
+}
+
+/// Syncs Endpoints.
+struct MirroringController {
+    caches: Arc<Caches>,
+    writer: Writer,
+    config: Config,
+    clock: Clock,
+    decisions: Decisions,
+}
+
+impl Controller for MirroringController {
+    /// Upstream: `syncEndpoints`, `endpointslicemirroring_controller.go`.
+    async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
+        let started = self.clock.now();
+        let observed = self.caches.observe(key);
+        let plan = plan(&observed, self.config);
+        self.decisions.record(started, key, &plan);
+        let Outcome { error } = self.writer.apply(&observed, plan).await;
+        let took = Duration::try_from(started.duration_until(self.clock.now())).unwrap_or_default();
+        self.writer.metrics.synced(took);
+        error.map_or(Ok(Requeue::Done), Err)
+    }
+
+    fn key_of(&self, object: &Subject) -> Option<Key> {
+        object.key_of(&ENDPOINTS).or_else(|| object.key_of(&SERVICES))
+    }
+
+    fn preview(&self, key: &Key) -> Vec<Stage> {
+        vec![stage(&plan(&self.caches.observe(key), self.config))]
+    }
+}

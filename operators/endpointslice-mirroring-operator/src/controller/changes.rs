@@ -1,0 +1,80 @@
+//! Which keys a change concerns: those of Services without a selector, of Endpoints, and of slices.
+//!
+//! Left out: changes of a Service besides its selector, which decide nothing here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::api::object::Key;
+use shared::runtime::cache::Change;
+use shared::runtime::effect::Effect;
+use shared::runtime::queue::Cause;
+
+use crate::objects::{EndpointSlice, Endpoints, Service};
+use crate::observe::Caches;
+
+/// The purpose of a timer, in words.
+const SLICE_CHANGES: &str = "changes of its slices by others";
+
+fn enqueue(key: &Key, cause: Cause) -> Vec<Effect> {
+    vec![Effect::Enqueue(key.clone(), cause)]
+}
+
+/// A Service that has no selector comes or goes, or gets or loses one.
+///
+/// Upstream: `onServiceAdd`, `onServiceUpdate`, `onServiceDelete`,
+/// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
+pub(super) fn service_changed(change: Change<'_, Service>) -> Vec<Effect> {
+    let key = &change.latest().metadata.key;
+    match change {
+        Change::Added(service) if !service.has_selector => enqueue(key, Cause::Edit),
+        Change::Updated { old, new } if old.has_selector != new.has_selector => enqueue(key, Cause::Edit),
+        Change::Deleted(service) if !service.has_selector => enqueue(key, Cause::Event),
+        Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
+    }
+}
+
+/// Endpoints that are, or were, to be mirrored. Locks of elections change every few seconds.
+///
+/// Upstream: `onEndpointsAdd`, `onEndpointsUpdate`, `onEndpointsDelete`, `endpointslicemirroring_controller.go`.
+pub(super) fn endpoints_changed(change: Change<'_, Endpoints>) -> Vec<Effect> {
+    let key = &change.latest().metadata.key;
+    match change {
+        Change::Added(endpoints) if endpoints.is_meant() => enqueue(key, Cause::Edit),
+        Change::Updated { old, new } if (old.is_meant() || new.is_meant()) && !old.asks_for_the_same(new) => {
+            enqueue(key, Cause::Edit)
+        }
+        Change::Deleted(endpoints) if endpoints.is_meant() => enqueue(key, Cause::Event),
+        Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
+    }
+}
+
+impl Caches {
+    /// The keys whose slice somebody else has changed, each after this delay.
+    ///
+    /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
+    /// `endpointslicemirroring_controller.go`. There a slice that another controller takes over, or gives away, is
+    /// updated; here it comes or goes. And there nobody minds when a slice goes that this process has not written yet.
+    pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
+        let service = |slice: &Arc<EndpointSlice>| {
+            let service = slice.service();
+            if service.is_none() {
+                tracing::warn!(slice = %slice.metadata.key, "a slice without the name of its service");
+            }
+            service
+        };
+        let tracker = self.tracker.lock();
+        let services = match change {
+            Change::Added(slice) if tracker.is_news(slice) => [service(slice), None],
+            Change::Updated { old, new } if old.service() != new.service() => [service(new), old.service()],
+            Change::Updated { old: _, new } if tracker.is_news(new) => [service(new), None],
+            Change::Deleted(slice) if !tracker.has_deleted(slice) => [service(slice), None],
+            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
+        };
+        let keys = services.into_iter().flatten();
+        keys.map(|key| Effect::EnqueueAfter(key, delay, SLICE_CHANGES)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The views of Services, Endpoints and EndpointSlices, and the exact texts that this operator reads and writes.
+//!
+//! Left out: every field that decides nothing here. A slice is changed by a patch, so what is not known of it stays,
+//! annotations apart: they are mirrored too.
+
+mod annotations;
+pub mod reference;
+
+use serde::Deserialize;
+use shared::api::labels::Labels;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::Resource;
+pub use shared::controllers::endpoints::address::AddressType;
+pub use shared::controllers::endpoints::slice::{Addresses, Conditions, ENDPOINT_SLICES, EndpointPort};
+pub use shared::controllers::endpoints::subset::Port;
+use shared::controllers::endpoints::{LEADER, slice, subset};
+
+pub use annotations::Annotations;
+pub use reference::Reference;
+
+/// Addresses of the same ports.
+pub type Subset = subset::Subset<Reference>;
+/// One address.
+pub type Address = subset::Address<Reference>;
+/// An EndpointSlice.
+pub type EndpointSlice = slice::EndpointSlice<Annotations, Reference>;
+/// One endpoint of a slice.
+pub type Endpoint = slice::Endpoint<Reference>;
+
+/// `v1` `Endpoints`.
+pub const ENDPOINTS: Resource = Resource::namespaced("", "v1", "Endpoints", "endpoints");
+/// `v1` `Service`.
+pub const SERVICES: Resource = Resource::namespaced("", "v1", "Service", "services");
+
+/// The value of [`labels::MANAGED_BY`] on the slices of this controller.
+pub const MANAGED_BY: &str = "endpointslicemirroring-controller.k8s.io";
+
+/// Keys of labels.
+pub mod labels {
+    pub use shared::controllers::endpoints::slice::{MANAGED_BY, SERVICE_NAME};
+
+    /// On Endpoints that are not to be mirrored: `true`.
+    pub const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
+}
+
+/// Reasons of events.
+pub mod reasons {
+    /// An address is none.
+    pub const INVALID_IP: &str = "InvalidIPAddress";
+    /// A subset has more addresses than are mirrored.
+    pub const TOO_MANY: &str = "TooManyAddressesToMirror";
+}
+
+/// A Service, as far as it decides whose slices it has.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawService")]
+pub struct Service {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Whether it has a selector. The API has no empty one: it becomes none on its way.
+    pub has_selector: bool,
+}
+
+shared::view!(Service, SERVICES);
+
+#[derive(Deserialize)]
+struct RawService {
+    metadata: Meta,
+    #[serde(default)]
+    spec: RawSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawSpec {
+    selector: Labels,
+}
+
+impl From<RawService> for Service {
+    fn from(RawService { metadata, spec }: RawService) -> Self {
+        Self { metadata, has_selector: !spec.selector.is_empty() }
+    }
+}
+
+/// The addresses of a Service, whose name and namespace they have.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct Endpoints {
+    /// Their metadata.
+    pub metadata: Meta<Annotations>,
+    /// The addresses, by their ports.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub subsets: Vec<Subset>,
+}
+
+shared::view!(Endpoints, ENDPOINTS, Annotations);
+
+impl Endpoints {
+    /// Whether a label says that they are not to be mirrored.
+    ///
+    /// Upstream: `skipMirror`, `pkg/controller/endpointslicemirroring/utils.go`.
+    pub fn is_to_be_skipped(&self) -> bool {
+        self.metadata.labels.get(labels::SKIP_MIRROR) == Some("true")
+    }
+
+    /// Whether they are the lock of an election.
+    ///
+    /// Upstream: `hasLeaderElection`, `utils.go`.
+    pub fn is_lock(&self) -> bool {
+        self.metadata.annotations.mirrored.get(LEADER).is_some()
+    }
+
+    /// Whether they are to be mirrored, if their Service has no selector.
+    ///
+    /// Upstream: `shouldMirror`, `endpointslicemirroring_controller.go`.
+    pub fn is_meant(&self) -> bool {
+        !self.is_to_be_skipped() && !self.is_lock()
+    }
+
+    /// Whether another state of them asks for the same slices.
+    pub fn asks_for_the_same(&self, other: &Self) -> bool {
+        let Self { metadata, subsets } = self;
+        let meta = |meta: &Meta<Annotations>| {
+            (meta.uid, meta.labels.clone(), meta.annotations.mirrored.clone(), meta.is_being_deleted())
+        };
+        meta(metadata) == meta(&other.metadata) && *subsets == other.subsets
+    }
+}

@@ -1,0 +1,56 @@
+//! What an address leads to, whatever that is: a slice names it in the words of the Endpoints.
+//!
+//! Left out: fields that the API has no name for yet.
+
+use serde::{Deserialize, Serialize};
+use shared::api::intern::Text;
+use shared::api::object::Uid;
+use shared::controllers::endpoints::address::Referent;
+
+/// A reference to an object.
+#[derive(Clone, Debug, Default, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reference {
+    /// Such as `Pod`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub kind: Text,
+    /// Its namespace.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub namespace: Text,
+    /// Its name.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub name: Text,
+    /// Its identity, which may be any text.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub uid: Text,
+    /// Such as `v1`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub api_version: Text,
+    /// A state of it.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub resource_version: Text,
+    /// A part of it.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub field_path: Text,
+}
+
+/// In whatever state the object is.
+///
+/// Upstream: `semanticIgnoreResourceVersion`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
+impl PartialEq for Reference {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { kind, namespace, name, uid, api_version, resource_version: _, field_path } = self;
+        (kind, namespace, name) == (&other.kind, &other.namespace, &other.name)
+            && (uid, api_version, field_path) == (&other.uid, &other.api_version, &other.field_path)
+    }
+}
+
+impl Referent for Reference {
+    fn name(&self) -> (&str, &str) {
+        (&self.namespace, &self.name)
+    }
+
+    fn uid(&self) -> Uid {
+        if self.uid.is_empty() { Uid::default() } else { Uid::parse(&self.uid) }
+    }
+}

@@ -1,0 +1,148 @@
+//! Reads what one sync decides on: a Service, its Endpoints, the slices that mirror them, and what is remembered of own
+//! writes.
+//!
+//! Left out: the apiserver. All of it comes from caches, which have seen this key's own writes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shared::api::intern::Text;
+use shared::api::object::Key;
+use shared::controllers::endpoints::endpointslice_tracker::EndpointSliceTracker;
+use shared::runtime::cache::{Cache, IndexId, IndexValue};
+use shared::runtime::informer::{Informer, InformerBuilder};
+
+use crate::objects::{EndpointSlice, Endpoints, MANAGED_BY, Service, labels};
+
+/// All that one sync decides on.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The key of the Service, and of its Endpoints.
+    pub key: Key,
+    /// The Service; none if it is gone.
+    pub service: Option<Arc<Service>>,
+    /// Its Endpoints; none if they are gone, or have the label that spares them.
+    pub endpoints: Option<Arc<Endpoints>>,
+    /// The slices that mirror them, without those that are being deleted.
+    pub slices: Vec<Arc<EndpointSlice>>,
+}
+
+/// The caches that a sync reads, and what is remembered between syncs. Endpoints are followed only beside Services without
+/// a selector.
+pub struct Caches {
+    /// All Services.
+    pub services: Arc<Cache<Service>>,
+    /// The Endpoints that may be mirrored.
+    pub endpoints: Arc<Cache<Endpoints>>,
+    /// The slices that this controller manages.
+    pub endpoint_slices: Arc<Cache<EndpointSlice>>,
+    /// The slices by their Service's key.
+    pub endpoint_slices_by_service: IndexId,
+    pub(crate) tracker: Tracker,
+}
+
+/// The memory of own writes; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracker(Arc<Mutex<EndpointSliceTracker>>);
+
+impl Tracker {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, EndpointSliceTracker> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The informers that fill the caches.
+pub(crate) struct Informers {
+    pub(crate) services: Informer<Service>,
+    pub(crate) endpoints: Informer<Endpoints>,
+    pub(crate) endpoint_slices: Informer<EndpointSlice>,
+}
+
+/// The value under which the slices of a Service are found.
+fn service_value(service: &Key) -> IndexValue {
+    IndexValue::Text(Text::new(service.as_str()))
+}
+
+impl Caches {
+    /// Empty caches, and the informers that fill them.
+    pub(crate) fn new() -> (Self, Informers) {
+        let services = InformerBuilder::<Service>::new().build();
+        // Those that are to be skipped are as good as gone.
+        let meant = format!("{}!=true", labels::SKIP_MIRROR);
+        let endpoints = InformerBuilder::<Endpoints>::new().labels(meant).build();
+        // Slices of other managers need not be known.
+        let own = format!("{}={MANAGED_BY}", labels::MANAGED_BY);
+        let mut slices = InformerBuilder::<EndpointSlice>::new().labels(own);
+        let endpoint_slices_by_service =
+            slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service_value(service))));
+        let endpoint_slices = slices.build();
+        let caches = Self {
+            services: services.cache(),
+            endpoints: endpoints.cache(),
+            endpoint_slices: endpoint_slices.cache(),
+            endpoint_slices_by_service,
+            tracker: Tracker::default(),
+        };
+        (caches, Informers { services, endpoints, endpoint_slices })
+    }
+
+    /// Observes what there is under this key.
+    pub fn observe(&self, key: &Key) -> Observed {
+        Observed {
+            key: key.clone(),
+            service: self.services.get(key),
+            endpoints: self.endpoints.get(key),
+            slices: self.slices_of(key),
+        }
+    }
+
+    /// Slices that this process has deleted are gone, whether or not their events have come.
+    ///
+    /// Upstream: `endpointSlicesMirroredForService`,
+    /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
+    fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
+        let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
+        let tracker = self.tracker.lock();
+        slices.retain(|slice| !slice.metadata.is_being_deleted() && !tracker.has_deleted(slice));
+        slices
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::testing::{object, store};
+
+    use super::*;
+
+    /// Upstream: `TestEndpointSlicesMirroredForService`. The watch asks for this controller's label.
+    #[test]
+    fn slices_are_found_by_the_name_of_their_service() {
+        let row = |namespace: &str, service: Option<&str>, expected: usize| {
+            let (caches, _) = Caches::new();
+            let slice = object("discovery.k8s.io/v1", "EndpointSlice", "example-1").namespace(namespace);
+            let slice = slice.set(&["addressType"], "IPv4").label(labels::MANAGED_BY, MANAGED_BY);
+            let slice = service.into_iter().fold(slice, |slice, name| slice.label(labels::SERVICE_NAME, name));
+            store(&caches.endpoint_slices, &slice.build());
+            assert_eq!(caches.observe(&Key::new("ns1", "svc1")).slices.len(), expected, "{namespace} {service:?}");
+        };
+        row("ns1", Some("svc1"), 1);
+        row("ns2", Some("svc1"), 0);
+        row("ns1", Some("svc2"), 0);
+        row("ns1", None, 0);
+    }
+
+    #[test]
+    fn slices_on_their_way_out_do_not_count() {
+        let (caches, _) = Caches::new();
+        let key = Key::new("default", "web");
+        let slice = |name: &str| {
+            let slice = object("discovery.k8s.io/v1", "EndpointSlice", name).set(&["addressType"], "IPv4");
+            slice.label(labels::SERVICE_NAME, "web")
+        };
+        let (stays, ends, deleted) = (slice("a").build(), slice("b").terminating().build(), slice("c").build());
+        for slice in [&stays, &ends, &deleted] {
+            store(&caches.endpoint_slices, slice);
+        }
+        caches.tracker.lock().deleted(&key, deleted.metadata.uid);
+        assert_eq!(caches.observe(&key).slices, [stays]);
+    }
+}

@@ -1,0 +1,223 @@
+//! Which slice has which endpoints: one for each type of addresses and each list of ports.
+//!
+//! Of several slices of a group the first stays and gets all, the others go. What would be created takes the place of
+//! what would be deleted, where the type of addresses is the same.
+//! Left out: which endpoints there are, which is [`super::reconciler_helpers`]'.
+//!
+//! Upstream: `pkg/controller/endpointslicemirroring/reconciler.go`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shared::api::labels::Labels;
+use shared::controllers::endpoints::label_changes;
+use shared::controllers::endpoints::slice::port_map_key;
+
+use super::reconciler_helpers::{Desired, GroupKey, Wanted};
+use super::utils::{EndpointKey, annotation_changes, endpoint_key, is_of_former, slice_labels};
+use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, Notice, Size, Update};
+use crate::objects::{ENDPOINTS, Endpoint, EndpointPort, EndpointSlice, Endpoints, reasons};
+use crate::observe::Observed;
+
+/// A slice on its way from what it is to what it will be.
+struct Draft<'a> {
+    /// The observed slice; none if it is new.
+    base: Option<&'a EndpointSlice>,
+    key: GroupKey,
+    ports: Vec<EndpointPort>,
+    endpoints: Vec<Endpoint>,
+}
+
+/// Slices on their way out.
+type Deletions<'a> = Vec<(&'a EndpointSlice, Gone)>;
+
+/// The observed slices, by key.
+pub(super) fn in_order(observed: &Observed) -> impl Iterator<Item = &EndpointSlice> {
+    let mut slices: Vec<&EndpointSlice> = observed.slices.iter().map(|slice| &**slice).collect();
+    slices.sort_unstable_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
+    slices.into_iter()
+}
+
+/// Decides on the slices of Endpoints that are to be mirrored.
+///
+/// Upstream: `reconcile`.
+pub(super) fn reconcile(observed: &Observed, endpoints: &Arc<Endpoints>, config: Config) -> Mirrored {
+    let max = config.max_endpoints_per_subset;
+    let Desired { groups, skipped, invalid } = Desired::of(endpoints, max);
+    let mut existing: BTreeMap<GroupKey, Vec<&EndpointSlice>> = BTreeMap::new();
+    for slice in in_order(observed) {
+        existing.entry((slice.address_type.clone(), port_map_key(&slice.ports))).or_default().push(slice);
+    }
+    let (mut drafts, mut delete) = (Vec::new(), Deletions::new());
+    let (mut changes, mut sizes) = (Changes::default(), Vec::new());
+    for (key, wanted) in groups {
+        let slices = existing.remove(&key).unwrap_or_default();
+        let group = Group::of(endpoints, key, wanted, &slices, max);
+        changes.add(group.changes);
+        sizes.push(group.size);
+        drafts.extend(group.draft);
+        delete.extend(group.delete);
+    }
+    delete.extend(existing.into_values().flatten().map(|slice| (slice, Gone::PortsUnwanted)));
+    let notices = notices(skipped, invalid, max);
+    let mirrored = Mirrored {
+        endpoints: Arc::clone(endpoints),
+        create: Vec::new(),
+        update: Vec::new(),
+        delete: Vec::new(),
+        withheld: 0,
+        notices,
+        changes,
+        skipped,
+        invalid,
+        sizes,
+    };
+    finalize(mirrored, drafts, delete)
+}
+
+fn notices(skipped: usize, invalid: usize, max: usize) -> Vec<Notice> {
+    let invalid_ones = (invalid > 0).then(|| Notice {
+        reason: reasons::INVALID_IP,
+        message: format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"),
+    });
+    let too_many = (skipped > invalid).then(|| Notice {
+        reason: reasons::TOO_MANY,
+        message: format!(
+            "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset. {skipped} addresses were \
+             skipped"
+        ),
+    });
+    invalid_ones.into_iter().chain(too_many).collect()
+}
+
+/// The decision about one group.
+struct Group<'a> {
+    draft: Option<Draft<'a>>,
+    delete: Deletions<'a>,
+    changes: Changes,
+    size: Size,
+}
+
+impl<'a> Group<'a> {
+    /// Upstream: `reconcileByPortMapping`.
+    fn of(endpoints: &Endpoints, key: GroupKey, wanted: Wanted, slices: &[&'a EndpointSlice], max: usize) -> Self {
+        let count = wanted.endpoints.len();
+        if count == 0 {
+            let removed = slices.iter().map(|slice| slice.endpoints.len()).sum();
+            return Self {
+                draft: None,
+                delete: slices.iter().map(|slice| (*slice, Gone::Emptied)).collect(),
+                changes: Changes { removed, ..Changes::default() },
+                size: Size { endpoints: 0, slices: 0 },
+            };
+        }
+        let (first, others) = match slices {
+            [first, others @ ..] => (Some(*first), others),
+            [] => (None, &[][..]),
+        };
+        let kept = first.map_or(&[][..], |slice| slice.endpoints.as_slice());
+        let changes = Changes::between(kept, &wanted.endpoints);
+        let is_right = first.is_some_and(|slice| !changes.are_any() && is_labelled_right(slice, endpoints));
+        let draft = Draft {
+            base: first,
+            key,
+            ports: wanted.ports,
+            endpoints: wanted.endpoints.into_values().take(max).collect(),
+        };
+        Self {
+            draft: Some(draft).filter(|_| !is_right),
+            delete: others.iter().map(|slice| (*slice, Gone::Doubled)).collect(),
+            changes,
+            size: Size { endpoints: count, slices: 1 },
+        }
+    }
+}
+
+/// Whether a slice says of itself what its Endpoints say, and is theirs.
+fn is_labelled_right(slice: &EndpointSlice, endpoints: &Endpoints) -> bool {
+    let (own, wanted) = (&slice.metadata, &endpoints.metadata);
+    own.labels == slice_labels(endpoints)
+        && own.annotations.mirrored == wanted.annotations.mirrored
+        && own.annotations.others.is_empty()
+        && !is_of_former(slice, endpoints)
+}
+
+impl Changes {
+    /// Upstream: `totalChanges`.
+    fn between(old: &[Endpoint], new: &BTreeMap<EndpointKey, Endpoint>) -> Self {
+        let mut changes = Self { added: new.len(), ..Self::default() };
+        for endpoint in old {
+            match endpoint_key(endpoint).and_then(|key| new.get(&key)) {
+                None => changes.removed += 1,
+                Some(same) => {
+                    changes.added = changes.added.saturating_sub(1);
+                    changes.updated += usize::from(!same.is_in_the_state_of(endpoint));
+                }
+            }
+        }
+        changes
+    }
+
+    const fn add(&mut self, Self { added, updated, removed }: Self) {
+        self.added += added;
+        self.updated += updated;
+        self.removed += removed;
+    }
+}
+
+/// Turns what would be created and what would be deleted into updates, as far as there are both, and everything into
+/// writes.
+///
+/// Upstream: `finalize` and `recycleSlices`. There a slice that is to be created is found again by its name, which it
+/// has not got yet, so that of several the wrong one may be dropped.
+fn finalize(mut mirrored: Mirrored, drafts: Vec<Draft<'_>>, delete: Deletions<'_>) -> Mirrored {
+    let (mut update, mut create): (Vec<_>, Vec<_>) = drafts.into_iter().partition(|draft| draft.base.is_some());
+    for (slice, why) in delete {
+        match create.iter().position(|draft| draft.key.0 == slice.address_type) {
+            Some(at) => update.push(Draft { base: Some(slice), ..create.remove(at) }),
+            None => mirrored.delete.push(Deletion::of(slice, why)),
+        }
+    }
+    let endpoints = &mirrored.endpoints;
+    let labels = slice_labels(endpoints);
+    mirrored.update = update.into_iter().filter_map(|draft| Update::of(draft, endpoints, &labels)).collect();
+    // They would be collected as garbage.
+    if endpoints.metadata.is_being_deleted() {
+        mirrored.withheld = create.len();
+    } else {
+        mirrored.create = create.into_iter().map(|draft| Creation::of(draft, endpoints, &labels)).collect();
+    }
+    mirrored
+}
+
+impl Creation {
+    fn of(Draft { base: _, key, ports, endpoints }: Draft<'_>, mirrored: &Endpoints, labels: &Labels) -> Self {
+        let annotations = mirrored.metadata.annotations.mirrored.clone();
+        Self { address_type: key.0, labels: labels.clone(), annotations, ports, endpoints }
+    }
+}
+
+impl Update {
+    /// None if there is nothing to be changed.
+    fn of(Draft { base, key: _, ports, endpoints }: Draft<'_>, mirrored: &Endpoints, labels: &Labels) -> Option<Self> {
+        let base = base?;
+        let meta = &base.metadata;
+        let new: BTreeMap<EndpointKey, Endpoint> =
+            endpoints.into_iter().filter_map(|endpoint| Some((endpoint_key(&endpoint)?, endpoint))).collect();
+        let changes = Changes::between(&base.endpoints, &new);
+        let endpoints = changes.are_any().then(|| new.into_values().collect());
+        let ports = (port_map_key(&ports) != port_map_key(&base.ports)).then_some(ports);
+        let update = Self {
+            key: meta.key.clone(),
+            uid: meta.uid,
+            resource_version: meta.resource_version,
+            labels: label_changes(&meta.labels, labels),
+            annotations: annotation_changes(&meta.annotations, &mirrored.metadata.annotations.mirrored),
+            is_of_another: !base.is_owned_by(&ENDPOINTS, mirrored.metadata.uid),
+            ports,
+            endpoints,
+            changes,
+        };
+        Some(update)
+    }
+}

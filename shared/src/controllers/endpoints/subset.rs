@@ -1,0 +1,133 @@
+//! Addresses by their ports, as Endpoints have them: each address once for each port, and ports of the same addresses
+//! together.
+//!
+//! Left out: which addresses there are, and the order of ports and of subsets, which only who writes them needs.
+//!
+//! Upstream: `pkg/api/v1/endpoints/util.go`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::address::{Referent, Target};
+use crate::api::intern::Text;
+use crate::api::object::{Uid, null_as_default};
+
+/// Addresses of the same ports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Subset<T = Target> {
+    /// The ready ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    pub addresses: Vec<Address<T>>,
+    /// The others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    pub not_ready_addresses: Vec<Address<T>>,
+    /// The ports of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
+    pub ports: Vec<Port>,
+}
+
+/// One address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Address<T = Target> {
+    /// The IP.
+    #[serde(default)]
+    pub ip: Text,
+    /// Its name within its Service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<Text>,
+    /// The node of what it leads to.
+    #[serde(rename = "nodeName", default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<Text>,
+    /// What it leads to, mostly a pod.
+    #[serde(rename = "targetRef", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<T>,
+}
+
+impl<T> Default for Address<T> {
+    fn default() -> Self {
+        Self { ip: Text::default(), hostname: None, node: None, target: None }
+    }
+}
+
+/// One port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Port {
+    /// Its name, `""` if it has none.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub name: Text,
+    /// Its number.
+    pub port: i32,
+    /// `TCP`, `UDP` or `SCTP`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub protocol: Text,
+    /// The application protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_protocol: Option<Text>,
+}
+
+/// One address on one port.
+#[derive(Debug)]
+pub struct Part<'a, T = Target> {
+    /// The address.
+    pub address: &'a Address<T>,
+    /// The port; none where there are none.
+    pub port: Option<&'a Port>,
+    /// Whether it is ready there.
+    pub is_ready: bool,
+}
+
+/// Two pods may have the same IP. Ordered as upstream's `LessEndpointAddress`.
+type Id<'a> = (&'a str, Uid);
+
+fn id<T: Referent>(address: &Address<T>) -> Id<'_> {
+    (address.ip.as_str(), address.target.as_ref().map_or_else(Uid::default, T::uid))
+}
+
+/// These together, addresses in upstream's order.
+///
+/// Upstream: `RepackSubsets`, without the last sorting.
+pub fn pack<'a, T: Referent + Clone>(parts: impl IntoIterator<Item = Part<'a, T>>) -> Vec<Subset<T>>
+where
+    T: 'a,
+{
+    let mut addresses: BTreeMap<Id<'a>, &'a Address<T>> = BTreeMap::new();
+    let mut by_port: BTreeMap<Option<&'a Port>, BTreeMap<Id<'a>, bool>> = BTreeMap::new();
+    for Part { address, port, is_ready } in parts {
+        // Of an address that comes twice, the first counts.
+        addresses.entry(id(address)).or_insert(address);
+        // One that is ready and is not ready is not.
+        *by_port.entry(port).or_default().entry(id(address)).or_insert(true) &= is_ready;
+    }
+    let mut by_addresses: BTreeMap<Vec<(Id<'a>, bool)>, Vec<Port>> = BTreeMap::new();
+    for (port, ids) in by_port {
+        let ports = by_addresses.entry(ids.into_iter().collect()).or_default();
+        // A pod's port that has no number is as good as none.
+        ports.extend(port.filter(|port| port.port > 0).cloned());
+    }
+    let subsets = by_addresses.into_iter().map(|(ids, ports)| {
+        let of = |wanted: bool| -> Vec<Address<T>> {
+            let ids = ids.iter().filter(|(_, is_ready)| *is_ready == wanted);
+            ids.filter_map(|(id, _)| addresses.get(id).copied()).cloned().collect()
+        };
+        Subset { addresses: of(true), not_ready_addresses: of(false), ports }
+    });
+    subsets.collect()
+}
+
+/// What somebody has written, one by one.
+pub fn parts<T>(subsets: &[Subset<T>]) -> impl Iterator<Item = Part<'_, T>> {
+    subsets.iter().flat_map(|subset| {
+        let ready = subset.addresses.iter().map(|address| (address, true));
+        let not_ready = subset.not_ready_addresses.iter().map(|address| (address, false));
+        let addresses = ready.chain(not_ready);
+        addresses.flat_map(move |(address, is_ready)| {
+            let without = subset.ports.is_empty().then_some(None);
+            let ports = subset.ports.iter().map(Some).chain(without);
+            ports.map(move |port| Part { address, port, is_ready })
+        })
+    })
+}
