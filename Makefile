@@ -45,7 +45,7 @@ left-out = { echo "not checked: $(1)" >&2; [ -z "$$CI" ]; }
 
 .PHONY: help
 help: ## This list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 } /^##@ / { print "\n" substr($$0, 5) }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 } /^##@ / { print "\n" substr($$0, 5) }' $(MAKEFILE_LIST)
 
 ##@ Seeing it work
 
@@ -111,6 +111,11 @@ e2e-kind: images build-e2e ## The same suite on kind, where the operators' image
 .PHONY: realnode
 realnode: images ## The images in real pods, on a real node without docker: REALNODE=path/to/realnode; ONE_IMAGE=1 for the image that has all
 	scripts/realnode.sh $(OPERATORS)
+
+.PHONY: realnode-daemonset
+realnode-daemonset: ## The operators as DaemonSets, on such a node without a network and without kube-controller-manager: REALNODE=path/to/realnode
+	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
+	scripts/realnode-daemonset.sh $(OPERATORS)
 
 .PHONY: realnode-cold
 realnode-cold: ## A cluster from an empty etcd and no kube-controller-manager, on a real node; REALNODE_HOME=folder of its programs

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The operators' images and manifests on a real node: kubelet, containerd, scheduler, and a kube-controller-manager that
-# leaves their controllers alone. Rolls out real web servers, takes leaders away, drains the node, and measures.
+# leaves their controllers alone. Rolls out real web servers, takes leaders away, then all operators at once, drains the
+# node, measures, and gives everything back to kube-controller-manager.
 #   REALNODE=path/to/realnode realnode.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -73,6 +74,20 @@ kubectl scale deployment/web --replicas 5 >/dev/null
 rolled_out
 step "and Deployments are still kept"
 
+# Nobody may do anything between the first that goes and the last.
+for pod in $(system get pods --selector app.kubernetes.io/part-of=kubernetes-operators --output 'jsonpath={.items[*].metadata.name}'); do
+  kill -STOP "$(process_of "$pod")"
+done
+system delete pods --selector app.kubernetes.io/part-of=kubernetes-operators --force --grace-period 0 >/dev/null 2>&1
+since=$SECONDS
+scripts/bootstrap.sh >/dev/null
+for operator in "${operators[@]}"; do
+  system rollout status "deployment/$operator" --timeout 60s >/dev/null
+done
+kubectl scale deployment/web --replicas 4 >/dev/null
+rolled_out
+step "all replicas of all operators were lost at once, and were back after $((SECONDS - since)) s"
+
 node=$(kubectl get nodes --output 'jsonpath={.items[0].metadata.name}')
 if kubectl drain "$node" --ignore-daemonsets --force --delete-emptydir-data --timeout 20s >/dev/null 2>&1; then
   fail "the only node was drained, so a PodDisruptionBudget let the last replica go"
@@ -108,4 +123,18 @@ for operator in "${operators[@]}"; do
       "/proc/$process/status"
   done
 done
+
+scripts/uninstall.sh "${operators[@]}" >/dev/null
+left=$(system get deployments,replicasets,pods,serviceaccounts,roles,leases --output name | grep -e -operator || true)
+left+=$(kubectl get clusterroles,clusterrolebindings --output name | grep -e -operator || true)
+[ -z "$left" ] || fail "still there: $left"
+web_before=$(kubectl get pods --selector app=web --output 'jsonpath={.items[*].metadata.uid}')
+"$realnode" kcm
+kubectl scale deployment/web --replicas 5 >/dev/null
+rolled_out
+case "$(kubectl get pods --selector app=web --output 'jsonpath={.items[*].metadata.uid}')" in
+*"${web_before%% *}"*) ;;
+*) fail "pods were replaced when kube-controller-manager took over" ;;
+esac
+step "nothing is left of the operators, and kube-controller-manager does their work"
 step "all seen"

@@ -52,7 +52,7 @@ fn list() -> String {
 
 fn unknown(name: &str) -> Exit {
     let near = names::near(name, OPERATORS.iter().map(|operator| operator.name));
-    let near = near.map_or_else(String::new, |near| format!("; there is {near}"));
+    let near = near.map_or_else(String::new, |near| format!(", did you mean {near}?"));
     Exit::of_errors(&[format!("there is no operator {name:?}{near} (operators lists them all)")])
 }
 
@@ -100,10 +100,11 @@ mod tests {
         let says = |name: &str| chosen(&["operators", name]).unwrap_err().text;
         assert_eq!(
             says("deploymnet-operator"),
-            "error: there is no operator \"deploymnet-operator\"; there is deployment-operator \
+            "error: there is no operator \"deploymnet-operator\", did you mean deployment-operator? \
              (operators lists them all)\n"
         );
-        assert!(says("job-controller").contains("there is job-operator"));
+        assert!(says("job-controller").contains("did you mean job-operator?"));
+        assert!(says("job-operater").contains("did you mean job-operator?"));
         assert_eq!(says("--v=4"), "error: there is no operator \"--v=4\" (operators lists them all)\n");
     }
 }

@@ -8,8 +8,10 @@ pub(crate) fn near<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Opt
     distances.min().filter(|(distance, _)| distance * 3 <= asked.chars().count()).map(|(_, name)| name)
 }
 
+/// Without its last word if that is meant to say that it is an operator or a controller.
 fn stem(name: &str) -> &str {
-    name.strip_suffix("-operator").or_else(|| name.strip_suffix("-controller")).unwrap_or(name)
+    let is_meant = |word: &str| ["operator", "controller"].iter().any(|known| distance(word, known) <= 2);
+    name.rsplit_once('-').filter(|(_, last)| is_meant(last)).map_or(name, |(stem, _)| stem)
 }
 
 /// How many letters have to be put in, taken out or replaced to make `b` of `a` (Levenshtein's distance).
@@ -46,6 +48,8 @@ mod tests {
             ("job", Some("job-operator")),
             ("cron-job-operator", Some("cronjob-operator")),
             ("replicasets-controller", Some("replicaset-operator")),
+            ("job-operater", Some("job-operator")),
+            ("stateful-set-contoller", Some("statefulset-operator")),
             ("node-operator", None),
             ("", None),
         ] {

@@ -1,8 +1,9 @@
-//! The real kubectl, for what a person would type and for reading kustomize folders as everyone else's tools do.
+//! The real kubectl, for what a person would type and for reading kustomize folders as everyone else's tools do; and the
+//! scripts that use it.
 //! Left out: any other use. What the library itself asks the apiserver, it asks through a client.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +19,25 @@ impl Cluster {
     pub async fn kubectl<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Result<String> {
         run(args, Some(self.kubeconfig())).await
     }
+
+    /// Runs one of `scripts/` against this cluster: whether it succeeded, and all that it prints.
+    pub async fn script<A: AsRef<OsStr>>(
+        &self,
+        name: &str,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<(bool, String)> {
+        let kubectl = kubectl()?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = kubectl.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
+        let mut command = Command::new(script);
+        command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+        command.env("PATH", std::env::join_paths(folders).context("a PATH with kubectl")?);
+        command.env("KUBECONFIG", self.kubeconfig());
+        let output = command.output().await.with_context(|| format!("run {name}"))?;
+        let printed = [output.stdout, output.stderr].concat();
+        Ok((output.status.success(), String::from_utf8_lossy(&printed).into_owned()))
+    }
 }
 
 /// The objects of a kustomize folder.
@@ -28,12 +48,15 @@ pub async fn kustomize(dir: &Path) -> Result<Vec<Value>> {
     documents(&run([OsStr::new("kustomize"), dir.as_os_str()], None).await?)
 }
 
-async fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, kubeconfig: Option<&Path>) -> Result<String> {
-    let program = tools::find(Tool::Kubectl).context(
+fn kubectl() -> Result<PathBuf> {
+    tools::find(Tool::Kubectl).context(
         "kubectl is neither on PATH nor in KUBEBUILDER_ASSETS, nor was it built for a local cluster: \
          https://kubernetes.io/docs/tasks/tools",
-    )?;
-    let mut command = Command::new(program);
+    )
+}
+
+async fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, kubeconfig: Option<&Path>) -> Result<String> {
+    let mut command = Command::new(kubectl()?);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
     if let Some(kubeconfig) = kubeconfig {
         command.env("KUBECONFIG", kubeconfig);

@@ -28,9 +28,17 @@ const DEFAULT_NAMESPACE: &str = "kube-system";
 const TOKEN_SECONDS: i64 = 24 * 3600;
 /// How long an operator may take to be ready, and to end on SIGTERM.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// The kinds that grant an operator what it may do.
-const PERMISSION_KINDS: [&str; 6] =
-    ["Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+/// The kinds that say what an operator may do.
+const PERMISSION_KINDS: [&str; 8] = [
+    "Namespace",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+];
 
 /// The program that has all operators in it: cargo puts the programs of a profile next to each other.
 pub const ALL_IN_ONE: &str = "operators";

@@ -1,7 +1,10 @@
 //! The memory of all operators together: each in its own small program, and each in a process of the program of all.
 //!
 //! Pages that several processes map count once in the sum of their PSS, so the sums are compared.
+//! With `--each` every operator is weighed by itself instead.
 //! Left out: kube-controller-manager, and any work but following: the other sets measure that.
+
+mod each;
 
 use std::time::Duration;
 
@@ -31,10 +34,25 @@ pub struct MemoryOptions {
     /// How many Deployments of 500 pods there are in the end.
     #[arg(long, default_value_t = 20)]
     pub deployments: i32,
+    /// Weighs each operator by itself, without objects and with as many pods.
+    #[arg(long)]
+    pub each: bool,
+    /// With `--each`: how many Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs without pods there are besides.
+    #[arg(long, requires = "each", default_value_t = 0)]
+    pub workloads: i32,
+    /// With `--each`: these alone.
+    #[arg(long, value_delimiter = ',', requires = "each")]
+    pub only: Vec<String>,
+    /// With `--each`: from the program of all, not each from its own.
+    #[arg(long, requires = "each")]
+    pub one_program: bool,
 }
 
 /// Measures, and gives a table of what was measured.
 pub async fn run(options: &MemoryOptions) -> Result<String> {
+    if options.each {
+        return each::run(options).await;
+    }
     let mut table =
         "| programs | pods | processes | PSS MiB | RSS MiB | anonymous MiB |\n|---|---|---|---|---|---|\n".to_owned();
     for (label, is_all_in_one) in [("one each", false), ("one for all", true)] {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::operators::rights;
 use crate::tree::{self, read, write};
+use crate::upstream::CONTROLLERS;
 
 /// A file with a list in it: the lines after `after`, up to an empty one.
 struct List {
@@ -18,7 +19,7 @@ struct List {
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 4] = [
+const LISTS: [List; 5] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
@@ -31,7 +32,29 @@ const LISTS: [List; 4] = [
         after: "  # What each may read; `make lists` writes it.",
         line: read_only,
     },
+    List {
+        path: "manifests/components/daemonset/kustomization.yaml",
+        after: "  # The port of each; `make lists` writes it.",
+        line: port,
+    },
 ];
+
+/// The first of the ports on a node: those of Kubernetes' own programs are below, those of Services and of clients far above.
+const FIRST_PORT: usize = 10300;
+
+/// The patch that gives an operator its port on a node: by its place among upstream's controllers, so that it stays the
+/// same whichever operators there are.
+fn port(operator: &str) -> String {
+    let stem = operator.strip_suffix("-operator").unwrap_or(operator);
+    let place = CONTROLLERS.iter().position(|row| row.name.strip_suffix("-controller") == Some(stem));
+    let port = FIRST_PORT + place.unwrap_or_else(|| panic!("{operator}: upstream has no {stem}-controller"));
+    let container = "/spec/template/spec/containers/0";
+    let patch = json!([
+        {"op": "replace", "path": format!("{container}/ports/0/containerPort"), "value": port},
+        {"op": "add", "path": format!("{container}/args/-"), "value": format!("--secure-port={port}")},
+    ]);
+    format!("  - {{target: {{kind: DaemonSet, labelSelector: app.kubernetes.io/name={operator}}}, patch: '{patch}'}}")
+}
 
 /// The namespace of a Role that names none: see `manifests/components/namespaced`.
 const HOME: &str = "kube-system";

@@ -10,6 +10,7 @@ mod answers;
 mod code;
 mod crates;
 mod lists;
+mod memory;
 mod operators;
 mod pages;
 mod tree;

@@ -15,6 +15,9 @@ const MORE_ROOMS: [&str; 2] = ["metrics", "graph"];
 const RIGHTS: [&str; 2] = ["cluster-role.yaml", "roles.yaml"];
 const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];
 
+/// What a role that is for every kind may do to them, beside it.
+const POLICY: &str = "policy.yaml";
+
 /// The head of the table of the resources that an operator follows.
 const WATCHES: &str = "| resource | which | while | for |";
 
@@ -144,8 +147,9 @@ pub(crate) fn rights(operator: &str) -> Option<String> {
 }
 
 /// The beginning of every operator's kustomization. More may follow, such as patches for flags of its own.
-fn kustomization(operator: &str, rights: &str) -> String {
+fn kustomization(operator: &str, rights: &str, has_policy: bool) -> String {
     let prefix = operator.strip_suffix("operator").unwrap_or(operator);
+    let policy = if has_policy { format!("  - {POLICY}\n") } else { String::new() };
     format!(
         "apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -153,7 +157,7 @@ namePrefix: {prefix}
 resources:
   - ../base
   - {rights}
-labels:
+{policy}labels:
   - pairs:
       app.kubernetes.io/name: {operator}
     includeSelectors: true
@@ -172,11 +176,37 @@ fn check_manifests(operator: &str) -> Vec<String> {
     };
     let mut complaints = Vec::new();
     let file = rights.rsplit('/').next().unwrap_or_default();
-    if !read(&path).starts_with(&kustomization(operator, file)) {
+    let policy = format!("{folder}/{POLICY}");
+    if !read(&path).starts_with(&kustomization(operator, file, exists(&policy))) {
         complaints.push(format!("{path}: does not begin as the others do"));
     }
     complaints.extend(check_roles(&rights, &read(&rights)));
+    complaints.extend(check_policy(operator, exists(&policy).then(|| read(&policy)).as_deref(), &read(&rights)));
     complaints
+}
+
+/// Who may change or delete every kind there is has a policy, which is for its account and is bound under its name.
+fn check_policy(operator: &str, policy: Option<&str>, rights: &str) -> Vec<String> {
+    let path = format!("manifests/{operator}/{POLICY}");
+    let roles: Vec<Value> = serde_yaml::from_multiple(rights).unwrap_or_default();
+    let rules = roles.iter().flat_map(|role| role["rules"].as_array().into_iter().flatten());
+    let says = |rule: &Value, field: &str, words: &[&str]| {
+        rule[field].as_array().into_iter().flatten().any(|word| words.iter().any(|known| word == known))
+    };
+    let is_wide = rules.into_iter().any(|rule| {
+        says(rule, "resources", &["*"])
+            && says(rule, "verbs", &["create", "delete", "deletecollection", "patch", "update"])
+    });
+    let Some(policy) = policy else {
+        return is_wide
+            .then(|| format!("{path}: is missing, and its role lets it write every kind"))
+            .into_iter()
+            .collect();
+    };
+    let account = format!("request.userInfo.username == 'system:serviceaccount:kube-system:{operator}'");
+    let needed = [account, format!("policyName: {operator}"), "failurePolicy: Fail".to_owned()];
+    let missing = needed.iter().filter(|text| !policy.contains(*text));
+    missing.map(|text| format!("{path}: does not say {text}")).collect()
 }
 
 /// Named so that kustomize makes them the operator's, and without a verb that nobody has named.
@@ -321,6 +351,18 @@ fn each_rule_fires() {
         check_names("nobody-operator", &sources(good)),
         ["tidy/tests/tidy/upstream.rs: has no row for nobody-controller"]
     );
+}
+
+#[test]
+fn who_may_write_every_kind_needs_a_policy() {
+    let role = "kind: ClusterRole\nrules: [{resources: ['*'], verbs: [list, delete]}]\n";
+    let policy = "failurePolicy: Fail\nrequest.userInfo.username == 'system:serviceaccount:kube-system:a-operator'\n\
+                  policyName: a-operator\n";
+    assert!(check_policy("a-operator", Some(policy), role).is_empty());
+    assert!(check_policy("a-operator", None, &role.replace(", delete", "")).is_empty());
+    let missing = "manifests/a-operator/policy.yaml: is missing, and its role lets it write every kind";
+    assert_eq!(check_policy("a-operator", None, role), [missing]);
+    assert_eq!(check_policy("b-operator", Some(policy), role).len(), 2);
 }
 
 #[test]

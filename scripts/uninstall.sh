@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Takes operators away with all that was installed of them, so that kube-controller-manager can have their work again.
+#   uninstall.sh OPERATOR...    these, on the cluster of $KUBECONFIG
+#   uninstall.sh --all          all of them, with the roles and accounts for who looks at them
+#   --timeout SECONDS           how long their pods may take to end (180)
+# `kubectl delete -k` takes accounts and roles first: the pods then crash again and again, and where the collector or one of
+# those that keep pods is among them nobody takes the pods away. So here what starts pods goes first, then the pods, by hand
+# and not by any controller, and once the last has ended, and released its Lease, everything else. What belongs to an
+# operator is found by its labels: the manifests of its version are not needed. Shadows of an operator go with it.
+# What operators have done stays: objects, their status, and kube-root-ca.crt, without which no pod would start.
+set -euo pipefail
+manifests=$(dirname "$0")/../manifests
+
+usage() {
+  sed -n '2,/^set /{/^set /!p}' "$0" >&2
+  exit 2
+}
+
+timeout=180 all='' operators=()
+while [ $# != 0 ]; do
+  case $1 in
+  --all) all=1 ;;
+  --timeout) timeout=${2:?is a number of seconds} && shift ;;
+  -*) usage ;;
+  *) operators+=("$1") ;;
+  esac
+  shift
+done
+if [ -n "$all" ]; then
+  [ ${#operators[@]} = 0 ] || usage
+  for folder in "$manifests"/*-operator; do operators+=("$(basename "$folder")"); done
+else
+  [ ${#operators[@]} != 0 ] || usage
+  for operator in "${operators[@]}"; do
+    [ -d "$manifests/$operator" ] || { echo "there is no operator $operator" >&2 && exit 1; }
+  done
+fi
+names=${operators[*]}
+selector="app.kubernetes.io/name in (${names// /,})"
+
+of_them() {
+  local verb=$1
+  shift
+  kubectl "$verb" --namespace kube-system --selector "$selector" "$@"
+}
+
+# Whoever deletes in the foreground leaves these to a collector, which may be gone.
+release() {
+  local object
+  for object in $(of_them get deployments,replicasets,daemonsets,pods --output name); do
+    kubectl --namespace kube-system patch "$object" --type merge --patch '{"metadata":{"finalizers":null}}' || true
+  done
+}
+
+# First what makes pods, from above, then the pods, which nobody replaces any more. Again and again: somebody may have made
+# one of them a moment before.
+take() {
+  of_them delete deployments,daemonsets --wait=false
+  of_them delete replicasets --wait=false
+  of_them delete pods --wait=false
+}
+gone() { [ -z "$(of_them get deployments,daemonsets,replicasets,pods --output name)" ]; }
+limit=$((SECONDS + timeout))
+take
+until gone; do
+  take >/dev/null
+  if [ -z "$(of_them get pods --output name)" ]; then release; fi
+  if [ "$SECONDS" -ge "$limit" ]; then
+    of_them get deployments,daemonsets,replicasets,pods --output wide >&2
+    echo "still there after $timeout s, so their accounts and roles stay. A pod whose node is gone ends by" \
+      "kubectl delete pod --force. Then run this again." >&2
+    exit 1
+  fi
+  sleep 0.5
+done
+
+of_them delete poddisruptionbudgets,networkpolicies,services,controllerrevisions
+# Copies that others make of a Service and of its labels.
+of_them delete endpointslices,endpoints
+kubectl delete serviceaccounts,rolebindings,roles --all-namespaces --selector "$selector"
+kubectl delete clusterrolebindings,clusterroles --selector "$selector"
+kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies --selector "$selector"
+
+# Last, for now nobody may make them again.
+for lease in $(kubectl --namespace kube-system get leases --output name); do
+  case " ${operators[*]} " in *" ${lease##*/} "*) kubectl --namespace kube-system delete "$lease" --ignore-not-found ;; esac
+done
+if [ -n "$all" ]; then
+  kubectl delete serviceaccounts,networkpolicies,clusterrolebindings,clusterroles --all-namespaces \
+    --selector app.kubernetes.io/part-of=kubernetes-operators
+fi
+
+controllers=("${operators[@]/%-operator/-controller}")
+echo "nothing is left of ${#operators[@]}; kube-controller-manager has their work once its --controllers no longer says" \
+  "$(printf -- '-%s,' "${controllers[@]}" | sed 's/,$//')"
