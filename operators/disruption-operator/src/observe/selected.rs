@@ -69,6 +69,9 @@ impl Selected {
 
     /// The pods of a namespace that are selected, by key.
     pub(crate) fn pods(&self, namespace: &str, selector: &Selector) -> Vec<Arc<Pod>> {
+        if *selector == Selector::nothing() {
+            return Vec::new();
+        }
         let anchor = anchor_of(selector);
         if self.keys.write().unwrap_or_else(PoisonError::into_inner).insert(Text::new(anchor.0)) {
             self.pods.reindex(self.pods_by_anchor);
