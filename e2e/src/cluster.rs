@@ -304,9 +304,9 @@ impl Cluster {
         let mut processes = self.lock_processes()?;
         let process = processes.get_mut(&part).with_context(|| format!("{} does not run", part.name()))?;
         if suspended {
-            process.suspend()
+            process.suspend();
         } else {
-            process.resume()
+            process.resume();
         }
         Ok(())
     }

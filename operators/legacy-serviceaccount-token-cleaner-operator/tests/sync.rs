@@ -98,6 +98,25 @@ fn a_token_is_marked_on_one_day_and_deleted_on_another_unless_somebody_takes_the
 }
 
 #[test]
+fn a_write_whose_answer_is_lost_is_not_made_twice() {
+    test(async {
+        let server = Server::new();
+        server.on("patch", "secrets").once().lose();
+        server.on("delete", "secrets").once().lose();
+        add_tracking(&server, "2024-01-01");
+        server.add(&robot(&["unused", "overdue"]));
+        server.add(&token("unused"));
+        server.add(&token("overdue").label(INVALID_SINCE, "2025-06-01"));
+        let running = start(&server).await;
+        running.pass(Duration::from_mins(10)).await;
+        track_since(&server, "2024-01-02");
+        running.at_rest().await;
+        assert_eq!([invalid_since(&server, "unused"), invalid_since(&server, "overdue")], ["2026-01-01", "gone"]);
+        assert_eq!((server.count("patch secrets"), server.count("delete secrets")), (1, 1));
+    });
+}
+
+#[test]
 fn before_uses_are_noted_for_long_enough_no_token_is_read() {
     test(async {
         let server = Server::new();

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use shared::api::intern::Text;
 use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion, Uid};
 use shared::api::resource::{NODES, PODS};
 use shared::runtime::api_error::ApiError;
@@ -54,12 +55,14 @@ impl Writer {
         let Some(node) = node else { return Outcome { error: None } };
         let mut errors = Vec::new();
         match change {
-            Change::None => {}
+            Change::None => errors.extend(self.label(node, &labels).await.err()),
             Change::Silence { conditions, was_ready } => {
                 errors.extend(self.silence(node, &conditions, was_ready).await.err());
+                errors.extend(self.label(node, &labels).await.err());
             }
             Change::Taint { add, remove, ends_turn } => {
-                let body = taints_patch(node, &add, &remove, self.clock.now());
+                // Labels go along: a new node needs both.
+                let body = taints_patch(node, (&add, &remove), &labels, self.clock.now());
                 let tainted = self.write(node, this_state(node), Patch::merge(&body)).await.context("change taints");
                 if ends_turn && matches!(tainted, Ok(true)) {
                     self.caches.memory.had_its_turn(key);
@@ -68,12 +71,15 @@ impl Writer {
                 errors.extend(tainted.err());
             }
         }
-        if !labels.is_empty() {
-            let patch = Patch::strategic(&labels_patch(&labels));
-            let labelled = self.write(node, node.metadata.uid.into(), patch).await;
-            errors.extend(labelled.context("change labels").err());
-        }
         Outcome { error: aggregate(errors).err() }
+    }
+
+    async fn label(&self, node: &Node, labels: &[(&'static str, Text)]) -> anyhow::Result<()> {
+        if labels.is_empty() {
+            return Ok(());
+        }
+        let patch = Patch::merge(&labels_patch(labels));
+        self.write(node, node.metadata.uid.into(), patch).await.map(drop).context("change labels")
     }
 
     /// Upstream: `tryUpdateNodeHealth`, and `RecordNodeStatusChange`, `pkg/controller/util/node/controller_utils.go`.

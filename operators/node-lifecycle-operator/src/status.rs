@@ -40,19 +40,26 @@ pub fn not_ready_status(now: Timestamp) -> Value {
     json!({ "status": { "conditions": [condition] } })
 }
 
-/// The merge patch of all taints of a node: those that stay are as they were.
+/// The merge patch of all taints of a node, and of labels: taints that stay are as they were.
 ///
 /// Upstream: `AddOrUpdateTaintOnNode` and `RemoveTaintOffNode`, `pkg/controller/controller_utils.go`.
-pub fn taints_patch(node: &Node, add: &[OwnTaint], remove: &[OwnTaint], now: Timestamp) -> Value {
+pub fn taints_patch(
+    node: &Node,
+    (add, remove): (&[OwnTaint], &[OwnTaint]),
+    labels: &[(&'static str, Text)],
+    now: Timestamp,
+) -> Value {
     let stays = node.taints.iter().filter(|taint| !remove.iter().chain(add).any(|ours| ours.is(taint)));
     let added = add
         .iter()
         .map(|taint| json!({ "key": taint.key, "effect": taint.effect.as_str(), "timeAdded": Time::of(now) }));
     let taints: Vec<Value> = stays.map(|taint| taint.whole.clone()).chain(added).collect();
-    json!({ "spec": { "taints": taints } })
+    let mut patch = if labels.is_empty() { json!({}) } else { labels_patch(labels) };
+    patch["spec"] = json!({ "taints": taints });
+    patch
 }
 
-/// The strategic merge patch of labels.
+/// The merge patch of labels.
 ///
 /// Upstream: `AddOrUpdateLabelsOnNode`, `pkg/controller/controller_utils.go`.
 pub fn labels_patch(labels: &[(&'static str, Text)]) -> Value {

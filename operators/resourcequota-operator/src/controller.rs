@@ -14,7 +14,7 @@ use shared::api::object::{Key, Kind};
 use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, first_stage};
-use shared::runtime::queue::Backoff;
+use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 use tokio::sync::Notify;
@@ -31,6 +31,9 @@ use monitors::Monitors;
 
 /// The first list of a kind, or what was charged, wakes the quotas that wait for it; this is for what does not come.
 const LOOK: Duration = Duration::from_secs(1);
+/// How far apart two counts of a quota are that change its usage: pods go by the dozen, and what the first one gives back
+/// waits for nothing.
+const REST: Duration = Duration::from_millis(50);
 /// How far apart events count again while a kind cannot be counted.
 const APART: Duration = Duration::from_secs(1);
 
@@ -76,6 +79,7 @@ impl Operator for ResourceQuotaOperator {
         let controller = ResourceQuotaController {
             caches,
             writer,
+            queue: queue.clone(),
             sync_period: flags.resource_quota_sync_period.0,
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
@@ -88,6 +92,7 @@ impl Operator for ResourceQuotaOperator {
 struct ResourceQuotaController {
     caches: Arc<Caches>,
     writer: Writer,
+    queue: Queue,
     sync_period: Duration,
     clock: Clock,
     decisions: Decisions,
@@ -110,10 +115,21 @@ impl Controller for ResourceQuotaController {
 
         let outcome = self.writer.apply(&observed, plan);
 
-        if let Some(status) = next_status(&observed.quota, &outcome) {
-            self.writer.write_status(&observed, &status).await?;
+        let status = next_status(&observed.quota, &outcome);
+        if let Some(status) = &status {
+            self.writer.write_status(&observed, status).await?;
         }
-        Ok(self.requeue(&outcome))
+        let next = self.next_count(&outcome);
+        Ok(match Self::trouble(&outcome) {
+            Some(requeue) => requeue,
+            None if status.is_some() => {
+                if let Some((delay, purpose)) = next {
+                    self.queue.add_after(key, delay, purpose);
+                }
+                Requeue::Rest(REST)
+            }
+            None => Requeue::earliest([next]),
+        })
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -128,14 +144,18 @@ impl Controller for ResourceQuotaController {
 }
 
 impl ResourceQuotaController {
-    fn requeue(&self, outcome: &Outcome) -> Requeue {
+    /// When to try again what could not be counted, if there is such.
+    fn trouble(outcome: &Outcome) -> Option<Requeue> {
         if outcome.is_behind {
-            return Requeue::After(LOOK, "what was charged");
+            return Some(Requeue::After(LOOK, "what was charged"));
         }
-        if outcome.is_partial {
-            return Requeue::Partly(APART);
-        }
+        outcome.is_partial.then_some(Requeue::Partly(APART))
+    }
+
+    /// When to count again though nothing happens, and what for.
+    fn next_count(&self, outcome: &Outcome) -> Option<(Duration, &'static str)> {
+        let recount = outcome.recount.map(|left| (left, "the end of a pod's grace period"));
         let period = (!self.sync_period.is_zero()).then_some((self.sync_period, "the next full count"));
-        Requeue::earliest([outcome.recount.map(|left| (left, "the end of a pod's grace period")), period])
+        [recount, period].into_iter().flatten().min_by_key(|(delay, _)| *delay)
     }
 }

@@ -160,6 +160,47 @@ fn claims_count_under_an_extended_resource_once_a_class_of_devices_has_it() {
 }
 
 #[test]
+fn what_goes_together_is_given_back_in_two_writes() {
+    test(async {
+        let server = Server::new();
+        server.add(&quota("team", &json!({ "pods": "50" })));
+        (0..20).for_each(|at| server.add(&worker(&format!("p{at}"))));
+        let running = start(&server);
+        running.pass(SOON).await;
+        let writes = server.count("patch resourcequotas/status");
+        for at in 0..20 {
+            server.delete("pods", &format!("default/p{at}"));
+            running.pass(Duration::from_millis(1)).await;
+        }
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!(used(&server, "team"), json!({ "pods": "0" }));
+        assert_eq!(server.count("patch resourcequotas/status") - writes, 2);
+    });
+}
+
+#[test]
+fn beyond_a_few_namespaces_a_kind_is_followed_in_all_of_them_alone() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server);
+        for at in 0..20 {
+            server.add(&quota("team", &json!({ "secrets": "5" })).namespace(&format!("n{at}")));
+            running.at_rest().await;
+        }
+        running.pass(Duration::from_mins(1)).await;
+        server.add(&secret("a").namespace("n3"));
+        running.pass(SOON).await;
+        let status = server.get("resourcequotas", "n3/team").unwrap()["status"]["used"].clone();
+        assert_eq!(status, json!({ "secrets": "1" }));
+        let lists = server.count("list secrets");
+        // Whoever follows in a namespace besides lists again.
+        server.expire_watches("secrets");
+        running.pass(SOON).await;
+        assert_eq!(server.count("list secrets") - lists, 1);
+    });
+}
+
+#[test]
 fn usage_that_somebody_else_has_written_is_mended_by_the_full_count() {
     test(async {
         let server = Server::new();
@@ -228,7 +269,7 @@ fn nothing_is_given_back_that_was_charged_while_pods_are_not_seen() {
         assert_eq!(why.keys[0].now[0].reason, json!({ "counted": { "kinds": 1, "behind": 1, "more": 0 } }), "{why}");
         server.delete("pods", "default/p");
         server.release_watches("pods");
-        running.at_rest().await;
+        running.pass(Duration::from_secs(1)).await;
         assert_eq!(used(&server, "team"), json!({ "pods": "2", "secrets": "1" }));
     });
 }

@@ -103,7 +103,9 @@ async fn run_services(bench: &mut Bench<'_>) -> Result<()> {
     };
     bench.measure("roll them", roll).await?;
     bench.delete_deployments().await?;
-    bench.wait_endpoints("empty", |endpoints| endpoints.iter().all(|one| addresses(one).is_empty())).await
+    // What comes next is no Service's.
+    bench.delete_all::<Service>().await?;
+    bench.wait_none::<Endpoints>().await
 }
 
 impl Bench<'_> {

@@ -67,7 +67,7 @@ fn applied(built: &ObjectBuilder, observed: &Observed, plan: &Plan) -> (ObjectBu
             new = new.set(&["status", "conditions"], all);
         }
         Change::Taint { add, remove, ends_turn: _ } => {
-            let patch = taints_patch(&read, add, remove, NOW);
+            let patch = taints_patch(&read, (add, remove), &[], NOW);
             new = new.set(&["spec", "taints"], patch["spec"]["taints"].clone());
         }
     }

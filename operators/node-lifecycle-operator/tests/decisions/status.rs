@@ -35,11 +35,14 @@ fn taints_of_others_stay_as_they_are() {
     let other = json!({ "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" });
     let node: Arc<Node> = of("Unknown").set(&["spec", "taints"], json!([strange, gone, other])).build();
     let add = [OwnTaint::no_execute(UNREACHABLE)];
-    let patch = taints_patch(&node, &add, &[OwnTaint::no_execute("node.kubernetes.io/not-ready")], NOW);
+    let remove = [OwnTaint::no_execute("node.kubernetes.io/not-ready")];
+    let patch = taints_patch(&node, (&add, &remove), &[], NOW);
     let added = json!({ "key": UNREACHABLE, "effect": "NoExecute", "timeAdded": NOW_TEXT });
     assert_eq!(patch, json!({ "spec": { "taints": [strange, other, added] } }));
     let none: Arc<Node> = tainted(of("True"), &["unreachable:NoExecute"]).build();
-    assert_eq!(taints_patch(&none, &[], &add, NOW), json!({ "spec": { "taints": [] } }));
+    assert_eq!(taints_patch(&none, (&[], &add), &[], NOW), json!({ "spec": { "taints": [] } }));
+    let labelled = json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "taints": [] } });
+    assert_eq!(taints_patch(&none, (&[], &add), &[("a", Text::new("b"))], NOW), labelled);
 }
 
 #[test]

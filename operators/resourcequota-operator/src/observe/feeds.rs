@@ -5,7 +5,7 @@
 //! old: the apiserver charges what is created meanwhile, and a count that misses it would give that back.
 //! Left out: which kinds are followed, which the monitors say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -244,9 +244,14 @@ impl Feeds {
     ) {
         let mut state = self.state();
         let (now, State { feeds, unfound: known }) = (Instant::now(), &mut *state);
+        // What is followed everywhere need not be followed in a namespace besides.
+        let is_whole = |(place, feed): &(&Place, &Feed)| {
+            place.1.is_empty() && targets.contains_key(*place) && feed.running.is_synced()
+        };
+        let everywhere: BTreeSet<Evaluator> = feeds.iter().filter(is_whole).map(|((of, _), _)| of.clone()).collect();
         feeds.retain(|place, feed| {
             let since = *feed.idle_since.get_or_insert(now);
-            let is_gone = unfound.get(&place.0).is_some_and(Option::is_none);
+            let is_gone = unfound.get(&place.0).is_some_and(Option::is_none) || everywhere.contains(&place.0);
             targets.contains_key(place) || (!is_gone && now.saturating_duration_since(since) < IDLE)
         });
         for (place, target) in targets {

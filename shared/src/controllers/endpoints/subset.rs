@@ -90,10 +90,7 @@ fn id<T: Referent>(address: &Address<T>) -> Id<'_> {
 /// These together, addresses in upstream's order.
 ///
 /// Upstream: `RepackSubsets`, without the last sorting.
-pub fn pack<'a, T: Referent + Clone>(parts: impl IntoIterator<Item = Part<'a, T>>) -> Vec<Subset<T>>
-where
-    T: 'a,
-{
+pub fn pack<'a, T: Referent + Clone + 'a>(parts: impl IntoIterator<Item = Part<'a, T>>) -> Vec<Subset<T>> {
     let mut addresses: BTreeMap<Id<'a>, &'a Address<T>> = BTreeMap::new();
     let mut by_port: BTreeMap<Option<&'a Port>, BTreeMap<Id<'a>, bool>> = BTreeMap::new();
     for Part { address, port, is_ready } in parts {

@@ -45,7 +45,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         Ok(())
     })
     .await?;
-    let of_a_kind = format!("count/kind7s.{GROUP}");
+    let of_a_kind = format!("count/kind0s.{GROUP}");
     let limit = kept_objects.to_string();
     let mut hard = json!({"configmaps": limit, "pods": limit, "services": limit});
     hard[&of_a_kind] = json!(limit);

@@ -170,7 +170,7 @@ async fn a_new_certificate_gets_a_new_connection_once_it_is_whole() {
 static TRUSTED: Mutex<Option<Vec<Vec<u8>>>> = Mutex::new(None);
 
 fn trusting(config: &kube::Config) -> Result<Connection, kube::Error> {
-    TRUSTED.lock().unwrap().clone_from(&config.root_cert);
+    TRUSTED.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&config.root_cert);
     crate::runtime::client::connection(config)
 }
 
