@@ -238,7 +238,13 @@ mod tests {
         row("v1", "ConfigMap", "cluster-info", "", &["bootstrap-signer-operator"]);
         row("v1", "Secret", BOOTSTRAP_TOKEN, "", &["token-cleaner-operator", "bootstrap-signer-operator"]);
         row("v1", "Secret", "Opaque", "", &[]);
-        row("v1", "Service", "web", "", &["endpointslice-operator", "endpoints-operator", MIRRORING]);
+        row(
+            "v1",
+            "Service",
+            "web",
+            "",
+            &["endpointslice-operator", "endpoints-operator", "endpointslice-mirroring-operator"],
+        );
         row("v1", "ServiceAccount", "default", "", &["serviceaccount-operator"]);
         row("v1", "ServiceAccount", "robot", "", &[]);
         row("v1", "Namespace", "team", "", &["namespace-operator", "serviceaccount-operator", publisher]);
@@ -280,7 +286,7 @@ mod tests {
             "node-lifecycle-operator",
             "endpointslice-operator",
             "endpoints-operator",
-            MIRRORING,
+            "endpointslice-mirroring-operator",
             "clusterrole-aggregation-operator",
             "token-cleaner-operator",
             "bootstrap-signer-operator",
