@@ -114,6 +114,13 @@ impl Quantity {
         Some(Self::new(sum, scale, format))
     }
 
+    /// The difference, formatted as a sum. `None` if it has more digits than fit.
+    ///
+    /// Upstream: `Quantity.Sub`, `quantity.go`.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.checked_add(Self { mantissa: other.mantissa.checked_neg()?, ..other })
+    }
+
     /// The mantissa at a scale that is not above its own.
     fn unscaled_at(&self, scale: i32) -> Option<i128> {
         let power = u32::try_from(i64::from(self.scale) - i64::from(scale)).ok()?;
@@ -622,6 +629,7 @@ mod tests {
             let of = |number: i64| Quantity::new(i128::from(number), scale, Format::DecimalSi);
             prop_assert_eq!(of(left).cmp(&of(right)), left.cmp(&right));
             prop_assert_eq!(of(left).checked_add(of(right)), Some(of(left + right)));
+            prop_assert_eq!(of(left).checked_sub(of(right)), Some(of(left - right)));
         }
     }
 }
