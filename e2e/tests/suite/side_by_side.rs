@@ -4,6 +4,7 @@
 //! Left out: who wrote (managedFields, the events' hosts), when, the order of events, and the value of pod-template-hash,
 //! which is each implementation's own.
 
+mod autoscaling;
 pub(crate) mod batch;
 mod daemonset;
 mod disruption;
