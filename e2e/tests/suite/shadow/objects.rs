@@ -151,9 +151,8 @@ fn independent() -> Vec<Value> {
         .chain((0..SERVICES).map(|n| service(&format!("service-{n}"), &format!("web-{n}"))))
         .chain((0..BUDGETS).map(|n| budget(&format!("web-{n}"), &json!({"minAvailable": 1}))))
         .chain((0..NAMESPACES).map(namespace))
-        .chain([quota()])
-        .chain(custom())
         .chain([quota(), autoscaler(("Deployment", "web-3"), 2, &[cpu(50)])])
+        .chain(custom())
         .collect()
 }
 
