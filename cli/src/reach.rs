@@ -2,6 +2,7 @@
 //!
 //! Left out: the questions.
 
+mod on_node;
 mod tls;
 mod token;
 
@@ -17,6 +18,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Pod;
+use kube::api::Portforwarder;
 use kube::config::AuthInfo;
 use kube::{Api, Client};
 use rustls::pki_types::ServerName;
@@ -154,14 +156,11 @@ impl Reach {
             bail!("nobody holds its Lease");
         }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
-        let mut forwarder = match pods.portforward(pod, &[PORT]).await {
-            Ok(forwarder) => forwarder,
-            Err(error) => return Err(explained(&error, pod)),
-        };
-        let stream = forwarder.take_stream(PORT).context("no stream to the port")?;
+        let (mut forwarder, port) = forward(&pods, operator, pod).await?;
+        let stream = forwarder.take_stream(port).context("no stream to the port")?;
         let answer = send(stream, token, path).await;
         // The kubelet's error about a port that nobody listens on comes beside the stream.
-        let said = forwarder.take_error(PORT);
+        let said = forwarder.take_error(port);
         forwarder.abort();
         match (answer, said) {
             (Err(error), Some(said)) => {
@@ -173,10 +172,29 @@ impl Reach {
     }
 }
 
+/// A port forwarded to the pod of this name, or to the operator's pod on the node of this name.
+async fn forward(pods: &Api<Pod>, operator: &str, pod: &str) -> Result<(Portforwarder, u16)> {
+    let error = match pods.portforward(pod, &[PORT]).await {
+        Ok(forwarder) => return Ok((forwarder, PORT)),
+        Err(error) => error,
+    };
+    if is_absent(&error)
+        && let Some((pod, port)) = on_node::find(pods, operator, pod).await?
+    {
+        let forwarder = pods.portforward(&pod, &[port]).await.map_err(|error| explained(&error, &pod))?;
+        return Ok((forwarder, port));
+    }
+    Err(explained(&error, pod))
+}
+
+fn is_absent(error: &kube::Error) -> bool {
+    error.to_string().contains("404")
+}
+
 /// Why no port can be forwarded.
 fn explained(error: &kube::Error, pod: &str) -> anyhow::Error {
     let said = error.to_string();
-    if said.contains("404") {
+    if is_absent(error) {
         return anyhow!("its leader {pod} is no pod here; give its address with --server");
     }
     if said.contains("403") {

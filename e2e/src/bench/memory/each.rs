@@ -152,7 +152,7 @@ fn replica_set(name: &str) -> Value {
     })
 }
 
-/// As many of each kind, with a template as people write them: three kilobytes, no two alike.
+/// As many of each kind, with a template as people write them: two kilobytes, no two alike.
 async fn write_workloads(cluster: &Cluster, count: i32) -> Result<()> {
     let client = cluster.client().await?;
     let objects = (0..count).flat_map(|number| {
