@@ -26,6 +26,7 @@ is_tainted() { case "$(taints)" in *"node.kubernetes.io/unreachable:NoExecute"*)
 is_untainted() { [ -z "$(taints)" ]; }
 pod_ready() { [ "$(field "pod/$1" '{.status.conditions[?(@.type=="Ready")].status}')" = "$2" ]; }
 is_going() { [ -n "$(field "pod/$1" '{.metadata.deletionTimestamp}')" ]; }
+has_account() { kubectl get serviceaccount default >/dev/null 2>&1; }
 is_gone() { [ -z "$(kubectl get pod "$1" --ignore-not-found --output name)" ]; }
 
 add_spare() {
@@ -73,6 +74,7 @@ add_spare
 beat &
 heart=$!
 trap 'leave $?' EXIT
+within 30 has_account
 add_pod leaves 5
 add_pod stays ''
 within 30 is_untainted

@@ -22,8 +22,17 @@ use tokio::time::Instant;
 use super::{EVICTION, FLAGS, LIFECYCLE, NOT_READY, UNREACHABLE, node, nodes, outages, pods_on, set_kubelets};
 use crate::support::behind::Behind;
 use crate::support::clusters::spec;
-use crate::support::{DEADLINE, Scene, deployment, operators, start_operators, with_cluster};
+use crate::support::{DEADLINE, Scene, deployment, start_operators, with_cluster};
 
+/// The operators that this takes, besides node-lifecycle-operator.
+const OTHERS: [&str; 6] = [
+    "deployment-operator",
+    "garbage-collector-operator",
+    "namespace-operator",
+    "pod-garbage-collector-operator",
+    "replicaset-operator",
+    EVICTION,
+];
 const NODES: u32 = 20;
 /// The nodes whose Leases are changed: less than the threshold of each zone.
 const CHANGED_NODES: u32 = 8;
@@ -112,8 +121,8 @@ async fn lost(scene: &Scene) -> Result<usize> {
     Ok(pods.iter().filter_map(ResourceExt::uid).filter(|uid| !stay.contains(uid)).count())
 }
 
-async fn all_operators(scene: &Scene) -> Result<Vec<Operator>> {
-    let mut started = start_operators(&scene.cluster, operators().filter(|name| *name != LIFECYCLE)).await?;
+async fn start_all(scene: &Scene) -> Result<Vec<Operator>> {
+    let mut started = start_operators(&scene.cluster, OTHERS).await?;
     let mut lifecycle = spec(&scene.cluster, LIFECYCLE).await?;
     lifecycle.flags.extend(FLAGS.map(str::to_owned));
     let mut lifecycle = scene.cluster.start_operator(&lifecycle).await?;
@@ -180,7 +189,7 @@ fn of_a_thousand_pods_changed_at_random_few_are_lost_and_what_a_user_does_is_not
         Ok(())
     })?;
     with_cluster(ClusterOptions { has_node_lifecycle: true, ..nodes(NODES) }, async |scene| {
-        let _operators = all_operators(scene).await?;
+        let _operators = start_all(scene).await?;
         let ours = lost(scene).await?;
         eprintln!("of {PODS} pods were lost: {upstream} under kube-controller-manager, {ours} under the operators");
         ensure!(ours <= MOST_LOST, "{ours} of {PODS} pods are lost");
