@@ -336,13 +336,16 @@ for folder in "$manifests"/*-operator; do
     *) others+=("$operator") ;;
   esac
 done
-{
-  if [ -n "$image" ]; then
-    folder=$(realpath --relative-to "$(realpath "$work")" "$manifests")
-    printf 'components: [../%s/components/one-image]\nimages: [{name: operators.local/operators, newName: "%s", newTag: "%s"}]\n' \
-      "$folder" "${image%:*}" "${image##*:}"
-  fi
-} | overlay "${others[@]}" >"$work/others.yaml"
+more=''
+if [ -n "$image" ]; then
+  folder=$(realpath --relative-to "$(realpath "$work")" "$manifests")
+  more="components: [../$folder/components/one-image]
+images: [{name: operators.local/operators, newName: \"${image%:*}\", newTag: \"${image##*:}\"}]"
+fi
+: >"$work/others.yaml"
+if [ ${#others[@]} != 0 ]; then
+  overlay "${others[@]}" <<<"$more" >"$work/others.yaml"
+fi
 put "$out/others.yaml" 644 <"$work/others.yaml"
 
 echo "static-pods: $out has ${#chosen[@]} operators; what is next:"

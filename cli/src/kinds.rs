@@ -249,6 +249,8 @@ mod tests {
         row("v1", "ServiceAccount", "robot", "", &[]);
         row("v1", "Namespace", "team", "", &["namespace-operator", "serviceaccount-operator", publisher]);
         row("apps/v1", "Deployment", "web", "", &["deployment-operator"]);
+        let scaler = "horizontal-pod-autoscaler-operator";
+        row("autoscaling/v2", "HorizontalPodAutoscaler", "web", "", &[scaler]);
         row("rbac.authorization.k8s.io/v1", "ClusterRole", "view", "", &["clusterrole-aggregation-operator"]);
         let (approver, cleaner) =
             ("certificatesigningrequest-approving-operator", "certificatesigningrequest-cleaner-operator");
@@ -280,6 +282,8 @@ mod tests {
         assert_eq!(status_of("namespace-operator"), Some(("", "Namespace")));
         assert_eq!(status_of("job-operator"), Some(("batch", "Job")));
         assert_eq!(status_of("service-cidr-operator"), Some(("networking.k8s.io", "ServiceCIDR")));
+        let autoscalers = Some(("autoscaling", "HorizontalPodAutoscaler"));
+        assert_eq!(status_of("horizontal-pod-autoscaler-operator"), autoscalers);
         for others in [
             "pod-garbage-collector-operator",
             "ttl-operator",

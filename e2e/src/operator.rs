@@ -60,11 +60,17 @@ pub(crate) fn signing_flags(pki: &Path) -> [String; 2] {
         .map(|(name, file)| format!("--cluster-signing-{name}-file={}", pki.join(file).display()))
 }
 
-/// The flags without which an operator does nothing.
+/// The flags without which an autoscaler is looked at so seldom, and scales down so late, that no test could wait for
+/// it; for kube-controller-manager and for the operator.
+pub(crate) const AUTOSCALING_FLAGS: [&str; 2] =
+    ["--horizontal-pod-autoscaler-sync-period=1s", "--horizontal-pod-autoscaler-downscale-stabilization=3s"];
+
+/// The flags without which an operator does nothing, or nothing within a test's time.
 fn needed_flags(operator: &str, pki: &Path) -> Vec<String> {
     match operator {
         "node-ipam-operator" => NODE_CIDR_FLAGS.map(str::to_owned).into(),
         "certificatesigningrequest-signing-operator" => signing_flags(pki).into(),
+        "horizontal-pod-autoscaler-operator" => AUTOSCALING_FLAGS.map(str::to_owned).into(),
         // The same as in `cluster::parts`.
         "serviceaccount-token-operator" => {
             let files = [("service-account-private-key-file", "sa.key"), ("root-ca-file", "ca.crt")];

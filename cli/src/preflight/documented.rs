@@ -59,6 +59,13 @@ const ALL: &[Documented] = &[
                    longer.",
     },
     Documented {
+        operator: "horizontal-pod-autoscaler-operator",
+        resource: "horizontalpodautoscalers.autoscaling/status",
+        paths: &["status.conditions", "status.currentMetrics"],
+        decided: "the metrics are too old: ",
+        sentence: "A value that is too old counts as missing, and one of an object or from outside fails.",
+    },
+    Documented {
         operator: "podcertificaterequest-cleaner-operator",
         resource: "podcertificaterequests.certificates.k8s.io",
         paths: &[],

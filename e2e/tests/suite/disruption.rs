@@ -36,7 +36,7 @@ pub(crate) fn pod(name: &str, app: &str) -> Value {
     pod
 }
 
-async fn status(scene: &Scene, name: &str) -> Result<PodDisruptionBudgetStatus> {
+pub(crate) async fn status(scene: &Scene, name: &str) -> Result<PodDisruptionBudgetStatus> {
     scene.fetch::<PodDisruptionBudget>(name).await?.status.context("it has no status")
 }
 

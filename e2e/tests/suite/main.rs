@@ -8,6 +8,7 @@
 
 #![cfg(test)]
 
+mod autoscaling;
 mod bad_input;
 mod batch;
 mod cluster;

@@ -11,6 +11,8 @@ use e2e::operator::upstream_controller;
 use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::ResourceExt;
+use kube::api::PostParams;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::support::scene::Namespaced;
@@ -133,12 +135,19 @@ async fn settled(scene: &Scene, name: &str, updated: i32) -> Result<()> {
 
 /// A template with texts that Go escapes, a number that no float holds, and fields that no view here has.
 fn odd(template: &mut Value) {
-    let text = "<a href='x'>&\u{2028}\u{2029}\u{7f} \u{e9}</a>";
+    let text = "<a href='x'>&\u{2028}\u{2029} \u{e9}</a>";
     template["metadata"]["annotations"]["odd/text"] = json!(text);
     let toleration = json!({"key": "odd", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9_007_199_254_740_993_i64});
     template["spec"]["tolerations"] = json!([toleration]);
     template["spec"]["resources"] = json!({"limits": {"cpu": "1500m"}});
     template["spec"]["containers"][0]["env"] = json!([{"name": "ODD", "value": text}]);
+}
+
+/// Creates an object as JSON: what is applied goes through a reader of YAML, to which some characters mean something.
+async fn create<K: Namespaced + Serialize>(scene: &Scene, object: Value) -> Result<()> {
+    let object: K = serde_json::from_value(object)?;
+    scene.api::<K>().create(&PostParams::default(), &object).await?;
+    Ok(())
 }
 
 /// The revisions of an app by their numbers.
@@ -170,7 +179,7 @@ async fn there_and_back(scene: &Scene, kind: &str, name: &str, settled: impl Asy
 async fn finish(scene: &Scene, name: &str) -> Result<()> {
     let mut set = stateful_set(name, 2, &json!({}));
     odd(&mut set["spec"]["template"]);
-    scene.apply(&set).await?;
+    create::<StatefulSet>(scene, set).await?;
     there_and_back(scene, "statefulset", name, async || settled(scene, name, 2).await).await
 }
 

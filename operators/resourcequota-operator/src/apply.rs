@@ -1,4 +1,5 @@
-//! Carries out a plan: records the events, has a quota woken that waits for a kind, and writes the status.
+//! Carries out a plan: records the events, notes which charges are done with, has a quota woken that waits for a kind,
+//! and writes the status.
 //!
 //! Decides nothing. Left out: the limits themselves, which people write.
 
@@ -40,12 +41,16 @@ pub struct Outcome {
 impl Writer {
     /// Executes the plan.
     pub(crate) fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Plan { notices, counted, unreadable, behind, recount, kinds: _, untracked: _ } = plan;
+        let Plan { notices, counted, unreadable, behind, unstored: _, is_settled, recount, kinds: _, untracked: _ } =
+            plan;
         for PlannedEvent { about, kind, reason, message } in notices {
             self.recorder.event(&about, kind, reason, message);
         }
         let (key, is_partial, is_behind) = (&observed.quota.metadata.key, !unreadable.is_empty(), !behind.is_empty());
         self.caches.told.set(key, unreadable.into_keys().collect());
+        if is_settled {
+            self.caches.charges.settle(key, observed.quota.metadata.resource_version);
+        }
         for (evaluator, version) in behind {
             self.caches.feeds.wait_for(&evaluator, key, version);
         }

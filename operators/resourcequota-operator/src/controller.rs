@@ -154,7 +154,7 @@ impl ResourceQuotaController {
 
     /// When to count again though nothing happens, and what for.
     fn next_count(&self, outcome: &Outcome) -> Option<(Duration, &'static str)> {
-        let recount = outcome.recount.map(|left| (left, "the end of a pod's grace period"));
+        let recount = outcome.recount.map(|left| (left, "the end of a pod's grace period, or of a charge"));
         let period = (!self.sync_period.is_zero()).then_some((self.sync_period, "the next full count"));
         [recount, period].into_iter().flatten().min_by_key(|(delay, _)| *delay)
     }

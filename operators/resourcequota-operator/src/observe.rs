@@ -19,7 +19,7 @@ use crate::objects::evaluator::extended_resource;
 use crate::objects::{
     ClaimFacts, DeviceClassFacts, Evaluator, PodFacts, ResourceClaimFacts, ResourceQuota, ServiceFacts,
 };
-use charges::Charges;
+use charges::{Charges, Open};
 use feeds::Feeds;
 use told::Told;
 
@@ -32,6 +32,10 @@ pub struct Observed {
     pub kinds: BTreeMap<Evaluator, Known>,
     /// The kinds of which somebody was told already that they cannot be counted.
     pub told: BTreeSet<Evaluator>,
+    /// What was charged and may not be stored yet.
+    pub open: Open,
+    /// The objects that have come since.
+    pub born: BTreeMap<Evaluator, Objects>,
 }
 
 /// The objects of one kind in the quota's namespace, as far as they are known.
@@ -148,8 +152,16 @@ impl Caches {
             let known = self.feeds.known(&evaluator, key.namespace(), self.charges.version(key, &evaluator));
             (evaluator, known)
         };
-        let kinds = evaluators.into_iter().map(known).collect();
-        Some(Observed { kinds, told: self.told.of(key), quota })
+        let kinds: BTreeMap<Evaluator, Known> = evaluators.into_iter().map(known).collect();
+        let open = self.charges.open(key);
+        let mut born = BTreeMap::new();
+        if !open.amounts.is_empty() {
+            let of = |evaluator: &Evaluator| {
+                Some((evaluator.clone(), self.feeds.born(evaluator, key.namespace(), open.since)?))
+            };
+            born.extend(kinds.keys().filter_map(of));
+        }
+        Some(Observed { kinds, told: self.told.of(key), quota, open, born })
     }
 }
 

@@ -7,6 +7,7 @@
 mod claimed;
 pub mod reason;
 pub mod scopes;
+mod unstored;
 pub mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +26,7 @@ use crate::objects::evaluator::extended_resource;
 use crate::objects::{Amounts, Evaluator, USAGE_NOT_COUNTED, amounts};
 use crate::observe::{Known, Objects, Observed};
 use reason::{Reason, Unlisted};
+use unstored::Unstored;
 use usage::{Around, usage};
 
 /// One sync, decided.
@@ -38,7 +40,11 @@ pub struct Plan {
     pub unreadable: BTreeMap<Evaluator, String>,
     /// The kinds that are older than what was charged, and the version to wait for. Their usage stays, too.
     pub behind: BTreeMap<Evaluator, ResourceVersion>,
-    /// When the first of the pods that are being deleted will count no more.
+    /// How many limits keep usage for what was charged and has not come yet.
+    pub unstored: usize,
+    /// Whether all that was charged has come.
+    pub is_settled: bool,
+    /// When the first of the pods that are being deleted will count no more, or a charge is given up.
     pub recount: Option<Duration>,
     /// How many kinds were counted.
     pub kinds: usize,
@@ -103,8 +109,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         counted.retain(|name, _| !counts(evaluator, name, around));
         untracked.retain(|name| !counts(evaluator, name, around));
     }
+    let Unstored { limits: unstored, is_settled } = unstored::keep(observed, &mut counted, around, now);
     let notices = notices(observed, &unreadable);
-    Plan { notices, counted, unreadable, behind, recount: recount(observed, now), kinds, untracked }
+    let given_up = observed.open.left.filter(|_| !is_settled);
+    let recount = [recount(observed, now), given_up].into_iter().flatten().min();
+    Plan { notices, counted, unreadable, behind, unstored, is_settled, recount, kinds, untracked }
 }
 
 /// Whether a limit of this name is about this kind.
@@ -141,7 +150,7 @@ impl Reasoned for Plan {
 /// `use cpu 500m, pods 2 (1 kinds are counted)`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { notices, counted, unreadable: _, behind: _, recount, kinds: _, untracked: _ } = self;
+        let Self { notices, counted, recount, .. } = self;
         for notice in notices {
             write!(f, "tell {}; ", notice.reason)?;
         }

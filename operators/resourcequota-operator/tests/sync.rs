@@ -236,62 +236,6 @@ fn a_status_that_was_charged_meanwhile_is_not_written_over() {
     });
 }
 
-/// What the apiserver does when a pod is created: it charges it, and stores it.
-fn create(server: &Server, name: &str, pods: &str) {
-    server.change("resourcequotas", "default/team", |quota| quota["status"]["used"]["pods"] = pods.into());
-    server.add(&worker(name));
-}
-
-/// Somebody asks for a count.
-fn edit(server: &Server, limit: &str) {
-    server.change("resourcequotas", "default/team", |quota| quota["spec"]["hard"]["pods"] = limit.into());
-}
-
-#[test]
-fn nothing_is_given_back_that_was_charged_while_pods_are_not_seen() {
-    test(async {
-        let server = Server::new();
-        server.add(&quota("team", &json!({ "pods": "5", "secrets": "5" })));
-        server.add(&worker("p"));
-        let running = start(&server);
-        running.pass(SOON).await;
-        server.hold_watches("pods");
-        create(&server, "q", "2");
-        create(&server, "r", "3");
-        server.add(&secret("a"));
-        edit(&server, "6");
-        running.at_rest().await;
-        let status = |server: &Server| server.get("resourcequotas", "default/team").unwrap()["status"].clone();
-        let limits = json!({ "pods": "6", "secrets": "5" });
-        let expected = json!({ "hard": limits, "used": { "pods": "3", "secrets": "1" } });
-        assert_eq!(status(&server), expected, "other kinds and limits go on");
-        let why = running.why("/api/v1/namespaces/default/resourcequotas/team");
-        assert_eq!(why.keys[0].now[0].reason, json!({ "counted": { "kinds": 1, "behind": 1, "more": 0 } }), "{why}");
-        server.delete("pods", "default/p");
-        server.release_watches("pods");
-        running.pass(Duration::from_secs(1)).await;
-        assert_eq!(used(&server, "team"), json!({ "pods": "2", "secrets": "1" }));
-    });
-}
-
-#[test]
-fn a_charge_for_what_was_never_stored_is_given_back_though_the_watch_is_silent() {
-    test(async {
-        let server = Server::new();
-        server.add(&quota("team", &json!({ "pods": "5" })));
-        let running = start(&server);
-        running.pass(SOON).await;
-        server.hold_watches("pods");
-        server.change("resourcequotas", "default/team", |quota| quota["status"]["used"]["pods"] = "1".into());
-        edit(&server, "6");
-        running.pass(Duration::from_secs(3)).await;
-        assert_eq!(used(&server, "team"), json!({ "pods": "1" }));
-        let lists = server.count("list pods");
-        running.pass(Duration::from_secs(27)).await;
-        assert_eq!((used(&server, "team"), server.count("list pods") - lists), (json!({ "pods": "0" }), 1));
-    });
-}
-
 #[test]
 fn why_says_what_is_counted_and_what_is_not() {
     test(async {

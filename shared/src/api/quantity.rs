@@ -98,6 +98,14 @@ impl Quantity {
         i64::try_from(millis).unwrap_or(if millis < 0 { i64::MIN } else { i64::MAX })
     }
 
+    /// The value as a float, as exactly as a float can have it.
+    ///
+    /// Upstream: `Quantity.AsApproximateFloat64`, `quantity.go`.
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "there is no other way from i128 to f64")]
+    pub fn approximate(&self) -> f64 {
+        self.mantissa as f64 * 10_f64.powi(self.scale)
+    }
+
     /// The sum; a zero takes over the format of the other summand. `None` if it has more digits than fit.
     ///
     /// Upstream: `Quantity.Add`, `quantity.go`.
@@ -112,6 +120,13 @@ impl Quantity {
         let scale = self.scale.min(other.scale);
         let sum = self.unscaled_at(scale)?.checked_add(other.unscaled_at(scale)?)?;
         Some(Self::new(sum, scale, format))
+    }
+
+    /// The difference, formatted as a sum. `None` if it has more digits than fit.
+    ///
+    /// Upstream: `Quantity.Sub`, `quantity.go`.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.checked_add(Self { mantissa: other.mantissa.checked_neg()?, ..other })
     }
 
     /// The mantissa at a scale that is not above its own.
@@ -454,6 +469,14 @@ mod tests {
     };
 
     #[test]
+    fn a_float_is_as_near_as_one_can_be() {
+        for (text, expected) in [("0", 0.0), ("50m", 0.05), ("0.0001", 0.0001), ("1Ki", 1024.0), ("-2e3", -2000.0)] {
+            let found = text.parse::<Quantity>().unwrap().approximate();
+            assert!((found - expected).abs() < 1e-12, "{text}: {found}");
+        }
+    }
+
+    #[test]
     fn reads_as_upstream_does_with_either_sign() {
         for &(text, mantissa, scale, format) in READS {
             let expected = Quantity::new(mantissa, scale, format);
@@ -622,6 +645,7 @@ mod tests {
             let of = |number: i64| Quantity::new(i128::from(number), scale, Format::DecimalSi);
             prop_assert_eq!(of(left).cmp(&of(right)), left.cmp(&right));
             prop_assert_eq!(of(left).checked_add(of(right)), Some(of(left + right)));
+            prop_assert_eq!(of(left).checked_sub(of(right)), Some(of(left - right)));
         }
     }
 }

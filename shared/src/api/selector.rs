@@ -1,7 +1,6 @@
-//! Label selectors: the serde form of the API, and the compiled form that matches.
+//! Label selectors: the serde form of the API, the text form of a scale, and the compiled form that matches.
 //!
-//! Left out: the text syntax (`a in (b,c)`), which only clients parse, and the numeric operators `Gt` and `Lt`, which
-//! `metav1.LabelSelector` does not have.
+//! Left out: field selectors, which informers have as texts.
 
 use std::fmt;
 
@@ -11,7 +10,9 @@ use crate::api::intern::Text;
 use crate::api::labels::Labels;
 use crate::api::object::null_as_default;
 
+mod go;
 pub mod query;
+pub mod text;
 mod validation;
 
 /// A selector as the API serves it; `{}` matches everything.
@@ -93,6 +94,9 @@ struct Requirement {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Test {
     Equals(Text),
+    NotEquals(Text),
+    GreaterThan(i64),
+    LessThan(i64),
     In(Box<[Text]>),
     NotIn(Box<[Text]>),
     Exists,
@@ -182,16 +186,20 @@ impl Requirement {
 
     fn requires(&self, key: &str) -> bool {
         let is_there = match &self.test {
-            Test::Equals(_) | Test::In(_) | Test::Exists => true,
-            Test::NotIn(_) | Test::DoesNotExist => false,
+            Test::Equals(_) | Test::GreaterThan(_) | Test::LessThan(_) | Test::In(_) | Test::Exists => true,
+            Test::NotEquals(_) | Test::NotIn(_) | Test::DoesNotExist => false,
         };
         is_there && self.key == *key
     }
 
     fn matches(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
         match &self.test {
             Test::Equals(wanted) => value == Some(wanted.as_str()),
+            Test::NotEquals(wanted) => value != Some(wanted.as_str()),
+            Test::GreaterThan(least) => number().is_some_and(|number| number > *least),
+            Test::LessThan(most) => number().is_some_and(|number| number < *most),
             Test::In(values) => value.is_some_and(|value| values.iter().any(|wanted| *wanted == *value)),
             Test::NotIn(values) => !value.is_some_and(|value| values.iter().any(|wanted| *wanted == *value)),
             Test::Exists => value.is_some(),
@@ -217,6 +225,9 @@ impl fmt::Display for Requirement {
         let key = &self.key;
         match &self.test {
             Test::Equals(value) => write!(f, "{key}={value}"),
+            Test::NotEquals(value) => write!(f, "{key}!={value}"),
+            Test::GreaterThan(number) => write!(f, "{key}>{number}"),
+            Test::LessThan(number) => write!(f, "{key}<{number}"),
             Test::In(values) => write!(f, "{key} in ({})", sorted(values)),
             Test::NotIn(values) => write!(f, "{key} notin ({})", sorted(values)),
             Test::Exists => write!(f, "{key}"),

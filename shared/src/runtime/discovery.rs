@@ -163,6 +163,24 @@ impl GroupVersion {
     }
 }
 
+/// The versions of a group, the preferred one first; none if it is not served.
+///
+/// # Errors
+/// When the document does not come or is not what this build understands.
+pub(crate) async fn versions_of(client: &Client, group: &str) -> Result<Vec<String>, ApiError> {
+    match group {
+        "" => return Ok(vec!["v1".to_owned()]),
+        // A reference may name anything.
+        group if !is_segment(group) => return Ok(Vec::new()),
+        _ => {}
+    }
+    match client.get::<ApiGroup>(&format!("/apis/{}", segment(group))).await {
+        Ok(found) => Ok(found.versions()),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
@@ -239,6 +257,31 @@ struct Found {
 struct ResponseKind {
     #[serde(default)]
     kind: Option<String>,
+}
+
+/// Upstream: `APIGroup`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiGroup {
+    #[serde(default, deserialize_with = "null_as_empty")]
+    versions: Vec<ApiVersion>,
+    #[serde(default, deserialize_with = "null_as_empty")]
+    preferred_version: ApiVersion,
+}
+
+#[derive(Default, Deserialize)]
+struct ApiVersion {
+    #[serde(default)]
+    version: String,
+}
+
+impl ApiGroup {
+    fn versions(self) -> Vec<String> {
+        let preferred = self.preferred_version.version;
+        let mut versions: Vec<String> = self.versions.into_iter().map(|found| found.version).collect();
+        versions.sort_by_key(|version| *version != preferred);
+        versions
+    }
 }
 
 #[derive(Deserialize)]
@@ -343,6 +386,15 @@ mod tests {
     fn what_has_no_kind_is_no_resource() {
         let groups = r#"{"metadata":{"name":"g"},"versions":[{"version":"v1","resources":[{"resource":"odd"}]}]}"#;
         check(&discovery(groups), "");
+    }
+
+    #[test]
+    fn the_preferred_version_of_a_group_comes_first() {
+        let read = |json: &str| serde_json::from_str::<ApiGroup>(json).unwrap().versions();
+        let versions = r#""versions":[{"groupVersion":"g/v1","version":"v1"},{"groupVersion":"g/v2","version":"v2"}]"#;
+        assert_eq!(read(&format!(r#"{{{versions},"preferredVersion":{{"version":"v2"}}}}"#)), ["v2", "v1"]);
+        assert_eq!(read(&format!("{{{versions}}}")), ["v1", "v2"]);
+        assert_eq!(read(r#"{"versions":null,"preferredVersion":null}"#), [""; 0]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! Unlike upstream `--kube-api-qps` is 0 unless set, which is no limit: the apiserver's priority and fairness protects it
 //! already, and a limit on this side only makes a queue nobody sees.
 
+mod gates;
 mod go;
 mod neighbour;
 
@@ -19,6 +20,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
 use crate::runtime::telemetry::{DEFAULT_VERBOSITY, LogFormat};
+pub use gates::read_gates;
 pub use go::{GoDuration, GoValueError, parse_bool};
 
 /// This build's version.

@@ -13,7 +13,7 @@ mod script;
 mod store;
 mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,6 +67,7 @@ const OTHERS: &[Resource] = &[
     Resource::namespaced("certificates.k8s.io", "v1beta1", "PodCertificateRequest", "podcertificaterequests"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "IPAddress", "ipaddresses"),
+    Resource::namespaced("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
 ];
 
 /// The apiserver; cheap to clone.
@@ -88,6 +89,8 @@ struct State {
     /// How many writes the next connection that writes may still make.
     writes_left: Option<usize>,
     discoveries_to_fail: usize,
+    /// What other apiservers answer behind this one, by path.
+    documents: BTreeMap<String, Value>,
     /// The users and their permissions.
     allowed: BTreeSet<(String, String)>,
 }
@@ -144,6 +147,16 @@ impl Server {
     /// Serves a resource more.
     pub fn serve(&self, resource: Resource) {
         self.state().served.push(resource);
+    }
+
+    /// Answers each GET of this path with this document, as an apiserver behind this one does; with `null` no more.
+    pub fn serve_document(&self, path: &str, document: Value) {
+        let mut state = self.state();
+        if document.is_null() {
+            state.documents.remove(path);
+        } else {
+            state.documents.insert(path.to_owned(), document);
+        }
     }
 
     /// Serves a resource no more: its paths are unknown, and its watches end. What was stored stays.
@@ -382,6 +395,9 @@ impl Server {
         if matches!(head.uri.path(), "/api" | "/apis") {
             return Ok(self.state().discover(head.uri.path()));
         }
+        if let Some(document) = self.state().document(&head) {
+            return Ok(document);
+        }
         if let Some(document) = self.state().group_version(head.uri.path()) {
             return Ok(document);
         }
@@ -434,10 +450,35 @@ impl State {
         answer(200, document)
     }
 
-    /// The document of a group version, at its path.
+    /// What another apiserver answers.
+    fn document(&mut self, head: &http::request::Parts) -> Option<Response<Body>> {
+        let path = head.uri.path();
+        let document = self.documents.get(path).filter(|_| head.method == http::Method::GET)?;
+        let response = answer(200, document);
+        let line = format!("get {}", head.uri.path_and_query().map_or(path, |path| path.as_str()));
+        self.requests.push(Recorded { line, is_write: false });
+        Some(response)
+    }
+
+    /// The document of a group, at its path.
+    ///
+    /// Upstream: `APIGroup`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+    fn group(&self, path: &str) -> Option<Value> {
+        let group = path.strip_prefix("/apis/")?;
+        let of_group = self.served.iter().filter(|resource| resource.group == *group);
+        let versions: BTreeSet<&str> = of_group.map(|resource| &*resource.version).collect();
+        let versions: Vec<Value> = versions.iter().map(|version| json!({ "version": version })).collect();
+        let preferred = versions.first()?.clone();
+        Some(json!({ "kind": "APIGroup", "name": group, "versions": versions, "preferredVersion": preferred }))
+    }
+
+    /// The document of a group or of a group version, at its path.
     ///
     /// Upstream: `APIResourceList`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
     fn group_version(&mut self, path: &str) -> Option<Response<Body>> {
+        if let Some(group) = self.group(path) {
+            return Some(self.unless_it_fails(&group));
+        }
         let is_in_it = |resource: &&Resource| resource.collection_path("") == format!("{path}/{}", resource.plural);
         let resources = self.served.iter().filter(is_in_it).flat_map(|resource| {
             let (plural, namespaced) = (&resource.plural, resource.namespaced);

@@ -204,7 +204,7 @@ impl Bench<'_> {
         let apart = time.checked_div(u32::try_from(names.len())?).context("no nodes")?;
         for (name, at) in names.iter().zip(0_u32..) {
             sleep_until(begun + apart * at).await;
-            let condition = json!({"type": "Ready", "lastHeartbeatTime": Timestamp::now().to_string()});
+            let condition = json!({"type": "Ready", "lastHeartbeatTime": now()});
             let alive = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
             nodes.patch_status(name, &PatchParams::default(), &alive).await?;
         }
@@ -270,6 +270,11 @@ impl Bench<'_> {
         })
         .await
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a heartbeat is of the time that it is")]
+fn now() -> String {
+    Timestamp::now().to_string()
 }
 
 /// The template of the pods of Deployments.

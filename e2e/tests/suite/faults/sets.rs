@@ -4,7 +4,7 @@
 //! Left out: pods that run with a claim. Nobody binds claims here.
 
 use anyhow::{Result, ensure};
-use e2e::proxy::Action;
+use e2e::proxy::{Action, Rule};
 use http::Method;
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::{kill_at, with_operators};
+use crate::support::behind::each;
 use crate::support::{DEADLINE, Scene, stateful_set, uid};
 
 const STATEFUL_SET: &str = "statefulset-operator";
@@ -72,8 +73,12 @@ fn no_claim_is_lost_where_answers_are_lost_and_claims_are_not_seen() -> Result<(
             "metadata": {"name": "data"},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
         });
+        let lose = || Rule::new(Action::LoseResponse).always();
         for (name, when_scaled) in [("keeps", "Retain"), ("drops", "Delete")] {
-            behind.strike_work(&Action::LoseResponse);
+            behind.proxy.add(lose().method(Method::POST).path("**/persistentvolumeclaims").when(each(2)));
+            behind.proxy.add(lose().method(Method::PATCH).path("**/persistentvolumeclaims/*").when(each(2)));
+            behind.proxy.add(lose().method(Method::POST).path("**/pods").when(each(3)));
+            behind.proxy.add(lose().method(Method::DELETE).path("**/pods/*").when(each(2)));
             let policy = json!({"whenDeleted": "Retain", "whenScaled": when_scaled});
             let fields = json!({
                 "podManagementPolicy": "Parallel", "volumeClaimTemplates": [claim],

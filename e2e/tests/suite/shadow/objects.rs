@@ -6,6 +6,7 @@
 use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ReplicationController};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -16,6 +17,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::autoscaling::{autoscaler, cpu};
 use crate::batch::job;
 use crate::disruption::budget;
 use crate::support::requests::{self, KUBELET_CLIENT, deny_long_ago};
@@ -149,7 +151,7 @@ fn independent() -> Vec<Value> {
         .chain((0..SERVICES).map(|n| service(&format!("service-{n}"), &format!("web-{n}"))))
         .chain((0..BUDGETS).map(|n| budget(&format!("web-{n}"), &json!({"minAvailable": 1}))))
         .chain((0..NAMESPACES).map(namespace))
-        .chain([quota()])
+        .chain([quota(), autoscaler(("Deployment", "web-3"), 2, &[cpu(50)])])
         .chain(custom())
         .collect()
 }
@@ -211,6 +213,7 @@ async fn tamper_with_work(scene: &Scene) -> Result<Vec<String>> {
         "uid": "7d0f0000-0000-4000-8000-000000000000"});
     scene.patch_status::<CronJob>("cron-0", &json!({"status": {"active": [stranger]}})).await?;
     scene.patch_status::<PodDisruptionBudget>("web-2", &json!({"status": {"currentHealthy": 0}})).await?;
+    scene.patch_status::<HorizontalPodAutoscaler>("web-3", &json!({"status": {"currentReplicas": 7}})).await?;
     scene.patch::<Job>("job-0", &json!({"spec": {"ttlSecondsAfterFinished": 0}})).await?;
     scene.apply(&job("made", 1, 1)).await?;
     scene.apply(&owned("left", "ConfigMap", "gone", "7d0f0000-0000-4000-8000-000000000001")).await?;
@@ -227,6 +230,10 @@ async fn tamper_with_work(scene: &Scene) -> Result<Vec<String>> {
         format!("daemonset-operator patch daemonsets.apps/status {ns}/daemon-0: status.numberReady: "),
         format!("cronjob-operator patch cronjobs.batch/status {ns}/cron-0: status.active"),
         format!("disruption-operator patch poddisruptionbudgets.policy/status {ns}/web-2: status.currentHealthy: "),
+        format!(
+            "horizontal-pod-autoscaler-operator patch horizontalpodautoscalers.autoscaling/status {ns}/web-3: \
+             status.currentReplicas: "
+        ),
         format!("ttl-after-finished-operator delete jobs.batch {ns}/job-0: "),
         format!("job-operator create pods {ns}/made-: "),
         format!("garbage-collector-operator delete configmaps {ns}/left: "),

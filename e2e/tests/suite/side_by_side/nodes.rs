@@ -139,8 +139,8 @@ impl<'a> Life<'a> {
     async fn live(&self) -> Result<()> {
         try_join_all(NODES.map(async |(name, conditions)| self.add(name, conditions).await)).await?;
         let for_ever = json!([{"operator": "Exists"}]);
-        let for_a_second =
-            json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 1}]);
+        let for_a_second = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+            "tolerationSeconds": 1}]);
         self.add_pod("lost", "silent", &for_ever).await?;
         self.add_pod("stays", "unwell", &for_ever).await?;
         self.add_pod("leaves", "unwell", &for_a_second).await?;

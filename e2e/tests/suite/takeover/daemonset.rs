@@ -9,7 +9,7 @@ use e2e::operator::upstream_controller;
 use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
 use serde_json::json;
 
-use super::{odd, there_and_back, versions};
+use super::{create, odd, there_and_back, versions};
 use crate::support::{DEADLINE, Scene, daemon_set, start_operators, with_cluster};
 
 const OPERATOR: &str = "daemonset-operator";
@@ -25,7 +25,7 @@ async fn finish(scene: &Scene, name: &str) -> Result<()> {
     set["spec"]["template"]["spec"]["affinity"] =
         json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}});
     odd(&mut set["spec"]["template"]);
-    scene.apply(&set).await?;
+    create::<DaemonSet>(scene, set).await?;
     there_and_back(scene, "daemonset", name, async || scene.covered(name, (3, 3)).await).await
 }
 

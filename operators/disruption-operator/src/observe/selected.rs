@@ -52,12 +52,15 @@ impl Selected {
             let (meta, known) = (pod.meta(), known.read().unwrap_or_else(PoisonError::into_inner));
             for key in known.iter() {
                 let value = if key.is_empty() { Some(ALL.1) } else { meta.labels.get(key) };
-                value.into_iter().for_each(|value| emit(anchored(meta.namespace(), (key.as_str(), value))));
+                if let Some(value) = value {
+                    emit(anchored(meta.namespace(), (key.as_str(), value)));
+                }
             }
         });
         let budgets_by_anchor = budgets.index(|budget, emit| {
-            let anchor = budget.selects.as_ref().ok().map(anchor_of);
-            anchor.into_iter().for_each(|anchor| emit(anchored(budget.metadata.namespace(), anchor)));
+            if let Ok(selector) = &budget.selects {
+                emit(anchored(budget.metadata.namespace(), anchor_of(selector)));
+            }
         });
         let (budgets, pods) = (budgets.build(), pods.build());
         let selected = Self { pods: pods.cache(), pods_by_anchor, keys, budgets: budgets.cache(), budgets_by_anchor };
@@ -66,6 +69,9 @@ impl Selected {
 
     /// The pods of a namespace that are selected, by key.
     pub(crate) fn pods(&self, namespace: &str, selector: &Selector) -> Vec<Arc<Pod>> {
+        if *selector == Selector::nothing() {
+            return Vec::new();
+        }
         let anchor = anchor_of(selector);
         if self.keys.write().unwrap_or_else(PoisonError::into_inner).insert(Text::new(anchor.0)) {
             self.pods.reindex(self.pods_by_anchor);

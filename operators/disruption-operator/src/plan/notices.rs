@@ -2,9 +2,8 @@
 //!
 //! Left out: when each is told, which the plan says, and for pods of several budgets the changes of pods.
 
-use shared::api::intern::Text;
 use shared::api::object::Kind;
-use shared::api::selector::{InvalidSelector, LabelSelector, LabelSelectorRequirement};
+use shared::api::selector::{InvalidSelector, LabelSelector};
 use shared::runtime::events::EventType;
 
 use super::{Failure, PlannedEvent};
@@ -29,7 +28,7 @@ pub(super) fn count_failed(observed: &Observed, failure: &Failure) -> PlannedEve
 }
 
 pub(super) fn unmanaged(observed: &Observed) -> PlannedEvent {
-    let selector = as_go_prints_it(observed.budget.selector.as_ref());
+    let selector = LabelSelector::as_go_prints_it(observed.budget.selector.as_ref());
     let message = format!(
         "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, the \
          status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for \
@@ -59,20 +58,4 @@ pub fn several_budgets<'a>(
         format!("Pod {namespace:?}/{name:?} matches multiple PodDisruptionBudgets.  Chose {first:?} arbitrarily.");
     let reason = events::MULTIPLE_POD_DISRUPTION_BUDGETS;
     Some(PlannedEvent { about: pod.reference(), kind: EventType::Warning, reason, message })
-}
-
-/// Upstream: `String`, `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/generated.pb.go`.
-fn as_go_prints_it(selector: Option<&LabelSelector>) -> String {
-    let Some(LabelSelector { match_labels, match_expressions }) = selector else { return "nil".to_owned() };
-    let labels: Vec<String> = match_labels.iter().map(|(key, value)| format!("{key}: {value},")).collect();
-    let requirement = |LabelSelectorRequirement { key, operator, values }: &LabelSelectorRequirement| {
-        let values: Vec<&str> = values.iter().map(Text::as_str).collect();
-        format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{}],}},", values.join(" "))
-    };
-    let expressions: Vec<String> = match_expressions.iter().map(requirement).collect();
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
-        labels.concat(),
-        expressions.concat()
-    )
 }

@@ -1,16 +1,25 @@
-//! What the apiserver has charged: the version of a quota at which its usage has risen last, for each kind.
+//! What the apiserver has charged, as it shows in the usage of a quota: at which version last, for each kind, and what of
+//! it may not be stored yet.
 //!
-//! An object is charged before it is stored. So a count that is to be lower must come from a cache that is as new as
-//! the last charge, or it would give back what somebody has just got.
-//! Left out: what is charged and not stored yet at that version; a quota is counted again a while after an object came.
+//! An object is charged before it is stored. So a count that is to be lower must come from a cache that is as new as the
+//! last charge, and must leave room for what is under way, or it would give back what somebody is about to get.
+//! Left out: which objects have come since; the shelves know them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use shared::api::object::{Key, ResourceVersion};
 use shared::runtime::cache::Change;
+use tokio::time::Instant;
 
+use crate::objects::amounts::add;
 use crate::objects::{Amounts, Evaluator, ResourceQuota};
+
+/// After so long a charge counts as one for what was never stored.
+pub const UNSTORED: Duration = Duration::from_secs(10);
+/// Charges within so long are kept as one.
+const TOGETHER: Duration = Duration::from_secs(1);
 
 /// By quota. A kill loses this, and whoever starts lists all that it counts after the quotas.
 #[derive(Default)]
@@ -21,6 +30,50 @@ struct Charged {
     versions: BTreeMap<Evaluator, ResourceVersion>,
     /// The usage that this operator has written last: no charge.
     written: Amounts,
+    /// Up to this version of the quota all that was charged has come, or was given up.
+    settled: ResourceVersion,
+    /// The charges since then, in their order.
+    open: Vec<Charge>,
+}
+
+/// One charge, or several.
+struct Charge {
+    at: Instant,
+    /// The version of the quota that has it.
+    version: ResourceVersion,
+    amounts: Amounts,
+}
+
+/// The charges whose objects may not be stored yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Open {
+    /// Their objects have come after this version.
+    pub since: ResourceVersion,
+    /// The sums, by name.
+    pub amounts: Amounts,
+    /// How long until the oldest of them is given up.
+    pub left: Option<Duration>,
+}
+
+impl Charged {
+    fn give_up(&mut self, now: Instant) {
+        let is_old = |charge: &Charge| now.saturating_duration_since(charge.at) >= UNSTORED;
+        let old = self.open.iter().take_while(|charge| is_old(charge)).count();
+        if let Some(last) = self.open.drain(..old).next_back() {
+            self.settled = last.version;
+        }
+    }
+
+    fn add(&mut self, charge: Charge) {
+        let is_together = |last: &&mut Charge| charge.at.saturating_duration_since(last.at) < TOGETHER;
+        if let Some(last) = self.open.last_mut().filter(is_together)
+            && add(&mut last.amounts, &charge.amounts).is_ok()
+        {
+            last.version = charge.version;
+        } else {
+            self.open.push(charge);
+        }
+    }
 }
 
 impl Charges {
@@ -32,6 +85,32 @@ impl Charges {
     pub fn version(&self, quota: &Key, evaluator: &Evaluator) -> ResourceVersion {
         let all = self.all();
         all.get(quota).and_then(|charged| charged.versions.get(evaluator)).copied().unwrap_or_default()
+    }
+
+    /// The charges whose objects may not be stored yet.
+    pub fn open(&self, quota: &Key) -> Open {
+        let (mut all, now) = (self.all(), Instant::now());
+        let Some(charged) = all.get_mut(quota) else { return Open::default() };
+        charged.give_up(now);
+        let mut open = Open { since: charged.settled, ..Open::default() };
+        for charge in &charged.open {
+            // Each has been part of a usage that could be kept.
+            let _ = add(&mut open.amounts, &charge.amounts);
+        }
+        let oldest = charged.open.first();
+        open.left = oldest.map(|charge| UNSTORED.saturating_sub(now.saturating_duration_since(charge.at)));
+        open
+    }
+
+    /// Notes that the objects of all charges up to this version of a quota have come.
+    pub fn settle(&self, quota: &Key, version: ResourceVersion) {
+        let mut all = self.all();
+        if let Some(charged) =
+            all.get_mut(quota).filter(|of| of.open.last().is_some_and(|last| last.version <= version))
+        {
+            charged.open = Vec::new();
+            charged.settled = version;
+        }
     }
 
     /// Notes the usage that is about to be written.
@@ -49,19 +128,31 @@ impl Charges {
     }
 
     fn note_rise(&self, old: &ResourceQuota, new: &ResourceQuota) {
-        let before = &old.status.used;
-        let risen = new.status.used.iter().filter(|(name, used)| before.get(*name).is_none_or(|before| used > &before));
-        let mut risen: Vec<Evaluator> = risen.flat_map(|(name, _)| Evaluator::of(name)).collect();
-        // Nobody charges these.
-        risen.retain(|evaluator| *evaluator != Evaluator::DeviceClasses);
-        if risen.is_empty() {
+        let (before, version, at) = (&old.status.used, new.metadata.resource_version, Instant::now());
+        let mut amounts = Amounts::new();
+        for (name, used) in &new.status.used {
+            let risen = before.get(name).map_or(Some(*used), |before| used.checked_sub(*before));
+            amounts.extend(
+                risen.filter(|_| before.get(name).is_none_or(|before| used > before)).map(|by| (name.clone(), by)),
+            );
+        }
+        if amounts.is_empty() {
             return;
         }
         let mut all = self.all();
         let charged = all.entry(new.metadata.key.clone()).or_default();
-        if charged.written != new.status.used {
-            charged.versions.extend(risen.into_iter().map(|evaluator| (evaluator, new.metadata.resource_version)));
+        if charged.written == new.status.used {
+            return;
         }
+        charged.give_up(at);
+        if charged.open.is_empty() {
+            charged.settled = old.metadata.resource_version;
+        }
+        let risen = amounts.keys().flat_map(|name| Evaluator::of(name));
+        // Nobody charges these.
+        let risen = risen.filter(|evaluator| *evaluator != Evaluator::DeviceClasses);
+        charged.versions.extend(risen.map(|evaluator| (evaluator, version)));
+        charged.add(Charge { at, version, amounts });
     }
 
     /// Forgets the versions of an etcd that was restored from a backup.

@@ -90,6 +90,21 @@ impl AnyShelf {
     }
 }
 
+impl AnyShelf {
+    fn born(&self, namespace: &str, since: ResourceVersion) -> Objects {
+        match self {
+            Self::Pods(shelf) => Objects::Pods(shelf.born(namespace, since)),
+            Self::Services(shelf) => Objects::Services(shelf.born(namespace, since)),
+            Self::Claims(shelf) => Objects::Claims(shelf.born(namespace, since)),
+            Self::ResourceClaims(shelf) => Objects::ResourceClaims(shelf.born(namespace, since)),
+            Self::DeviceClasses(_) => Objects::DeviceClasses(Vec::new()),
+            Self::Names(shelf) => {
+                Objects::Number(u64::try_from(shelf.born(namespace, since).len()).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
 impl Feed {
     fn start(feeder: &Feeder, (evaluator, namespace): &Place, target: Target, waker: &Waker) -> Self {
         let waiting = Waiting::default();
@@ -203,6 +218,14 @@ impl Feeds {
             Some(second @ Known::Listed(_)) if !matches!(first, Known::Listed(_)) => second,
             Some(_) | None => first,
         }
+    }
+
+    /// The objects of a kind that have come to a namespace after this version, from where [`Self::known`] reads them.
+    pub(crate) fn born(&self, evaluator: &Evaluator, namespace: &str, since: ResourceVersion) -> Option<Objects> {
+        let state = self.state();
+        let mut feeds = places(evaluator, namespace).into_iter().filter_map(|place| state.feeds.get(&place));
+        let is_listed = |feed: &&Feed| matches!(feed.known(namespace, ResourceVersion::default()), Known::Listed(_));
+        Some(feeds.find(is_listed)?.shelf.born(namespace, since))
     }
 
     /// The DeviceClasses, as far as they are known.

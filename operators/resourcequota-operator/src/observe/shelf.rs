@@ -8,10 +8,12 @@ use std::ops::Bound::{Excluded, Included};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use shared::api::intern::Text;
 use shared::api::object::{Key, ResourceVersion};
 use shared::runtime::informer::Store;
 use shared::runtime::queue::{Cause, Queue};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::Quotas;
 use crate::objects::{Countable, Evaluator};
@@ -20,18 +22,65 @@ use crate::objects::{Countable, Evaluator};
 pub const CREATED_DELAY: Duration = Duration::from_secs(10);
 const CREATED: &str = "a count of what was created";
 
-/// Facts by key.
-pub(crate) struct Shelf<F>(Mutex<BTreeMap<Key, F>>);
+/// For so long it is known what has come. The charge for it is given up before that.
+const BORN_KEPT: Duration = Duration::from_secs(15);
+
+/// Facts by key; and what has come of late, by namespace, whether or not it is still there.
+pub(crate) struct Shelf<F> {
+    facts: Mutex<BTreeMap<Key, F>>,
+    born: Mutex<Born<F>>,
+}
+
+struct Born<F> {
+    by_namespace: BTreeMap<Text, Vec<Birth<F>>>,
+    swept: Instant,
+}
+
+struct Birth<F> {
+    at: Instant,
+    version: ResourceVersion,
+    facts: F,
+}
 
 impl<F> Default for Shelf<F> {
     fn default() -> Self {
-        Self(Mutex::default())
+        let born = Born { by_namespace: BTreeMap::new(), swept: Instant::now() };
+        Self { facts: Mutex::default(), born: Mutex::new(born) }
+    }
+}
+
+impl<F> Born<F> {
+    fn sweep(&mut self, now: Instant) {
+        if now.saturating_duration_since(self.swept) >= BORN_KEPT {
+            self.swept = now;
+            self.by_namespace.retain(|_, births| {
+                births.retain(|birth| now.saturating_duration_since(birth.at) < BORN_KEPT);
+                !births.is_empty()
+            });
+        }
     }
 }
 
 impl<F: Clone> Shelf<F> {
     fn facts(&self) -> MutexGuard<'_, BTreeMap<Key, F>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn births(&self) -> MutexGuard<'_, Born<F>> {
+        self.born.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_born(&self, namespace: &str, version: ResourceVersion, facts: F) {
+        let (mut born, at) = (self.births(), Instant::now());
+        born.sweep(at);
+        born.by_namespace.entry(Text::new(namespace)).or_default().push(Birth { at, version, facts });
+    }
+
+    /// The facts of the objects that have come to a namespace after this version, as they were then.
+    pub(crate) fn born(&self, namespace: &str, since: ResourceVersion) -> Vec<F> {
+        let born = self.births();
+        let births = born.by_namespace.get(namespace).into_iter().flatten();
+        births.filter(|birth| birth.version > since).map(|birth| birth.facts.clone()).collect()
     }
 
     /// The facts of all objects.
@@ -118,6 +167,9 @@ impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
     fn apply(&self, object: Arc<T>) {
         let (key, facts) = (object.key(), object.facts());
         let old = self.shelf.facts().insert(key.clone(), facts.clone());
+        if old.is_none() {
+            self.shelf.is_born(key.namespace(), object.resource_version(), facts.clone());
+        }
         match old {
             // Nobody charges these.
             None if self.evaluator == Evaluator::DeviceClasses => self.waker.wake(&self.evaluator, ""),

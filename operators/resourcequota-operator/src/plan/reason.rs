@@ -36,6 +36,9 @@ pub enum Reason {
         /// How many kinds are older than what was charged; their usage stays, too.
         #[serde(skip_serializing_if = "is_none")]
         behind: usize,
+        /// How many limits keep usage for what was charged and has not come yet.
+        #[serde(skip_serializing_if = "is_none")]
+        unstored: usize,
         /// How many more there are of the kinds and limits that have names here.
         more: usize,
     },
@@ -65,7 +68,7 @@ fn cut(text: &str, bytes: usize) -> String {
 
 impl Reason {
     pub(super) fn of(plan: &Plan) -> Self {
-        let Plan { notices: _, counted: _, unreadable, behind, recount: _, kinds, untracked } = plan;
+        let Plan { unreadable, behind, unstored, kinds, untracked, .. } = plan;
         let more = unreadable.len().saturating_sub(NAMED) + untracked.len().saturating_sub(NAMED);
         let failed = unreadable.iter().take(NAMED);
         Self::Counted {
@@ -73,6 +76,7 @@ impl Reason {
             unreadable: failed.map(|(kind, error)| (cut(&kind.to_string(), NAME), cut(error, ERROR))).collect(),
             untracked: untracked.iter().take(NAMED).map(|name| cut(name, NAME)).collect(),
             behind: behind.len(),
+            unstored: *unstored,
             more,
         }
     }
@@ -92,7 +96,7 @@ impl decisions::Reason for Unlisted {}
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Counted { kinds, unreadable, untracked, behind, more } = self;
+        let Self::Counted { kinds, unreadable, untracked, behind, unstored, more } = self;
         write!(f, "{kinds} kinds are counted")?;
         for (kind, error) in unreadable {
             write!(f, "; {kind} cannot be, and their usage stays: {error}")?;
@@ -102,6 +106,9 @@ impl fmt::Display for Reason {
         }
         if *behind > 0 {
             write!(f, "; {behind} are older than what was charged, and their usage stays")?;
+        }
+        if *unstored > 0 {
+            write!(f, "; {unstored} limits keep usage for what was charged and has not come")?;
         }
         if *more > 0 { write!(f, "; and {more} more") } else { Ok(()) }
     }
@@ -137,6 +144,8 @@ mod tests {
                 .flat_map(|at| Evaluator::of(&name(20 + at)))
                 .map(|kind| (kind, ResourceVersion(7)))
                 .collect(),
+            unstored: 9,
+            is_settled: false,
             recount: None,
             kinds: 3,
             untracked: (10..19).map(|at| Text::new(&name(at))).collect::<BTreeSet<_>>(),

@@ -1,9 +1,10 @@
 //! Quotas, and what they count, built in a line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use resourcequota_operator::objects::{Amounts, Countable, Evaluator, ResourceQuota, Scope};
+use resourcequota_operator::observe::charges::Open;
 use resourcequota_operator::observe::{Known, Objects, Observed};
 use resourcequota_operator::plan::usage::{Around, usage};
 use serde_json::{Value, json};
@@ -36,5 +37,11 @@ pub(crate) fn text(amounts: &Amounts) -> String {
 
 pub(crate) fn observed(quota: &ObjectBuilder, kinds: Vec<(Evaluator, Known)>) -> Observed {
     let quota: Arc<ResourceQuota> = quota.build();
-    Observed { quota, kinds: kinds.into_iter().collect(), told: BTreeSet::new() }
+    Observed {
+        quota,
+        kinds: kinds.into_iter().collect(),
+        told: BTreeSet::new(),
+        open: Open::default(),
+        born: BTreeMap::new(),
+    }
 }

@@ -4,6 +4,8 @@
 
 use std::str::FromStr;
 
+use shared::runtime::flags::read_gates;
+
 /// The feature gate for `spec.updateStrategy.rollingUpdate.maxUnavailable`.
 const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
@@ -19,25 +21,8 @@ impl FromStr for FeatureGates {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut gates = Self::default();
-        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| format!("missing bool value for {pair}"))?;
-            let (name, value) = (name.trim(), value.trim());
-            let is_on = bool_of(value).ok_or_else(|| format!("invalid value of {name}={value}"))?;
-            if name != MAX_UNAVAILABLE {
-                return Err(format!("unrecognized feature gate: {name}"));
-            }
-            gates.max_unavailable = is_on;
-        }
+        read_gates(text, &mut [(MAX_UNAVAILABLE, &mut gates.max_unavailable)])?;
         Ok(gates)
-    }
-}
-
-/// Upstream: `strconv.ParseBool`.
-fn bool_of(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
-        _ => None,
     }
 }
 

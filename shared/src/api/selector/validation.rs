@@ -51,7 +51,7 @@ pub(super) fn check(key: &str, values: &[Text], wants_values: Option<bool>) -> R
     if faults.is_empty() { Ok(()) } else { Err(InvalidSelector::Requirement(faults)) }
 }
 
-fn key_faults(key: &str) -> Vec<String> {
+pub(super) fn key_faults(key: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let name = match key.split_once('/') {
         None => key,

@@ -1,4 +1,5 @@
-//! Calls for kinds that are known only by discovery: live metadata, subresources, and whole collections.
+//! Calls for kinds that are known only by discovery: live metadata, subresources, and whole collections; and for paths
+//! that are no object's.
 //!
 //! Left out: deciding what a refusal means. A kind may refuse any of these calls.
 
@@ -11,7 +12,7 @@ use crate::api::object::{Key, Uid};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::Accept;
-use crate::runtime::discovery::GroupVersion;
+use crate::runtime::discovery::{self, GroupVersion};
 
 impl Control {
     /// A live read of the metadata alone.
@@ -33,6 +34,17 @@ impl Control {
         subresource: &str,
     ) -> Result<T, ApiError> {
         self.client.get(&resource.object_path(key.namespace(), key.name(), subresource)).await
+    }
+
+    /// A live read of a path that is no object's and no collection's, such as a metric's.
+    pub async fn get_path<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        self.client.get(path).await
+    }
+
+    /// The versions in which the apiserver serves this group at the moment, the preferred one first; none if it does
+    /// not.
+    pub async fn versions_of(&self, group: &str) -> Result<Vec<String>, ApiError> {
+        discovery::versions_of(&self.client, group).await
     }
 
     /// The resources that the apiserver serves in this group version at the moment.

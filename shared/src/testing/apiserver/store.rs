@@ -245,6 +245,10 @@ fn updated(old: &Value, sent: &Value, subresource: &str) -> Value {
             new = old.clone();
             new["spec"]["finalizers"] = sent["spec"]["finalizers"].clone();
         }
+        "scale" => {
+            new = old.clone();
+            new["spec"]["replicas"] = sent["spec"]["replicas"].clone();
+        }
         _ => set(&mut new, "spec", old.get("spec")),
     }
     let servers = [

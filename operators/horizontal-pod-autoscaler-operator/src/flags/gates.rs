@@ -1,0 +1,49 @@
+//! `--feature-gates`, as kube-controller-manager reads it.
+//!
+//! Left out: its gates that change nothing here, which are refused.
+
+use std::str::FromStr;
+
+use shared::runtime::flags::read_gates;
+
+/// The feature gate for tolerances in `spec.behavior`.
+const CONFIGURABLE_TOLERANCE: &str = "HPAConfigurableTolerance";
+/// The feature gate for autoscalers that scale to zero.
+const SCALE_TO_ZERO: &str = "HPAScaleToZero";
+
+/// The features that are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeatureGates {
+    /// Whether an autoscaler may have tolerances of its own.
+    pub configurable_tolerance: bool,
+    /// Whether an autoscaler may scale to zero, and back.
+    pub scale_to_zero: bool,
+}
+
+impl FromStr for FeatureGates {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut gates = Self { configurable_tolerance: true, scale_to_zero: false };
+        let known = &mut [
+            (CONFIGURABLE_TOLERANCE, &mut gates.configurable_tolerance),
+            (SCALE_TO_ZERO, &mut gates.scale_to_zero),
+        ];
+        read_gates(text, known)?;
+        Ok(gates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_have_upstreams_names_and_defaults() {
+        let read =
+            |text: &str| text.parse::<FeatureGates>().map(|gates| (gates.configurable_tolerance, gates.scale_to_zero));
+        assert_eq!(read(""), Ok((true, false)));
+        assert_eq!(read("HPAConfigurableTolerance=false,HPAScaleToZero=true"), Ok((false, true)));
+        assert!(read("MaxUnavailableStatefulSet=true").is_err());
+    }
+}

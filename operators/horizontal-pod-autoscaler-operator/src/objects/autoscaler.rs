@@ -1,0 +1,96 @@
+//! A HorizontalPodAutoscaler: its target, its bounds, its metrics, its behavior, and its whole status.
+//!
+//! Left out: what the apiserver refuses, such as a maximum below the minimum.
+
+use serde::{Deserialize, Serialize};
+use shared::api::intern::Text;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::resource::Resource;
+
+use super::behavior::{Behavior, RawBehavior};
+use super::metric::MetricSpec;
+use super::status::AutoscalerStatus;
+
+/// `autoscaling/v2` `HorizontalPodAutoscaler`.
+pub const HORIZONTAL_POD_AUTOSCALERS: Resource =
+    Resource::namespaced("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
+
+/// A HorizontalPodAutoscaler.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(from = "RawAutoscaler")]
+pub struct HorizontalPodAutoscaler {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// What it scales.
+    pub target: Reference,
+    /// The least number of replicas; 1 where it says none.
+    pub min_replicas: i32,
+    /// The greatest.
+    pub max_replicas: i32,
+    /// The metrics, in their order.
+    pub metrics: Vec<MetricSpec>,
+    /// How fast it scales; none for the rules of those that do not say.
+    pub behavior: Option<Behavior>,
+    /// As last written.
+    pub status: AutoscalerStatus,
+}
+
+shared::view!(HorizontalPodAutoscaler, HORIZONTAL_POD_AUTOSCALERS);
+
+impl HorizontalPodAutoscaler {
+    /// Whether a metric is known while there are no pods.
+    ///
+    /// Upstream: `hasObjectOrExternalMetrics`, `pkg/controller/podautoscaler/horizontal.go`.
+    pub fn has_object_or_external_metrics(&self) -> bool {
+        self.metrics.iter().any(|metric| matches!(metric, MetricSpec::Object { .. } | MetricSpec::External { .. }))
+    }
+}
+
+/// An object in the autoscaler's namespace, by kind and name. Upstream: `CrossVersionObjectReference`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reference {
+    /// Its kind.
+    pub kind: Text,
+    /// Its name.
+    pub name: Text,
+    /// Its group, and a version that does not matter.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub api_version: Text,
+}
+
+#[derive(Deserialize)]
+struct RawAutoscaler {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: RawSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: AutoscalerStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec {
+    #[serde(deserialize_with = "null_as_default")]
+    scale_target_ref: Reference,
+    min_replicas: Option<i32>,
+    max_replicas: i32,
+    #[serde(deserialize_with = "null_as_default")]
+    metrics: Vec<MetricSpec>,
+    behavior: Option<RawBehavior>,
+}
+
+impl From<RawAutoscaler> for HorizontalPodAutoscaler {
+    fn from(RawAutoscaler { metadata, spec, status }: RawAutoscaler) -> Self {
+        let RawSpec { scale_target_ref, min_replicas, max_replicas, metrics, behavior } = spec;
+        Self {
+            metadata,
+            target: scale_target_ref,
+            min_replicas: min_replicas.unwrap_or(1),
+            max_replicas,
+            metrics,
+            behavior: behavior.map(Behavior::from),
+            status,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A pod: whether its metrics count, and what it requests.
+//!
+//! Left out: everything else. Pods are read in each sync, and kept by none.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use shared::api::condition::{Condition, FALSE, TRUE, find};
+use shared::api::intern::Text;
+use shared::api::object::{Meta, null_as_default};
+use shared::api::pod::Phase;
+use shared::api::pod::container::is_sidecar;
+use shared::api::quantity::Quantity;
+use shared::api::resource::PODS;
+use shared::api::time::Time;
+
+/// How much of which resource.
+pub type Amounts = BTreeMap<Text, Quantity>;
+
+/// A pod.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "RawPod")]
+pub struct Pod {
+    /// Its metadata.
+    pub metadata: Meta,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// The condition Ready; none while it has none.
+    pub ready: Option<Ready>,
+    /// When its kubelet took it up.
+    pub start: Option<Time>,
+    /// What its containers request.
+    pub requests: Requests,
+}
+
+shared::view!(Pod, PODS);
+
+/// The condition Ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// Its status is True.
+    pub is_true: bool,
+    /// Its status is False. It may be Unknown, too.
+    pub is_false: bool,
+    /// When the status last changed.
+    pub since: Option<Time>,
+}
+
+impl Pod {
+    /// Whether it is ready.
+    pub fn is_ready(&self) -> bool {
+        self.ready.is_some_and(|ready| ready.is_true)
+    }
+}
+
+/// What a pod requests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Requests {
+    /// Its regular containers, in their order.
+    pub containers: Vec<ContainerRequests>,
+    /// Its init containers, in their order.
+    pub init_containers: Vec<ContainerRequests>,
+    /// The pod itself.
+    pub pod: Amounts,
+    /// Its runtime, besides.
+    pub overhead: Amounts,
+}
+
+/// What a container requests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContainerRequests {
+    /// Its name.
+    pub name: Text,
+    /// Whether it is an init container that runs beside the others.
+    pub is_sidecar: bool,
+    /// The requests.
+    pub requests: Amounts,
+}
+
+#[derive(Deserialize)]
+struct RawPod {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: RawSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: RawStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec {
+    #[serde(deserialize_with = "null_as_default")]
+    containers: Vec<RawContainer>,
+    #[serde(deserialize_with = "null_as_default")]
+    init_containers: Vec<RawContainer>,
+    #[serde(deserialize_with = "null_as_default")]
+    resources: RawResources,
+    #[serde(deserialize_with = "null_as_default")]
+    overhead: Amounts,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawContainer {
+    name: Text,
+    #[serde(deserialize_with = "null_as_default")]
+    restart_policy: String,
+    #[serde(deserialize_with = "null_as_default")]
+    resources: RawResources,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawResources {
+    #[serde(deserialize_with = "null_as_default")]
+    requests: Amounts,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    phase: Phase,
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<Condition>,
+    start_time: Option<Time>,
+}
+
+impl From<RawContainer> for ContainerRequests {
+    fn from(RawContainer { name, restart_policy, resources }: RawContainer) -> Self {
+        Self { name, is_sidecar: is_sidecar(&restart_policy), requests: resources.requests }
+    }
+}
+
+impl From<RawPod> for Pod {
+    fn from(RawPod { metadata, spec, status }: RawPod) -> Self {
+        let RawSpec { containers, init_containers, resources, overhead } = spec;
+        let RawStatus { phase, conditions, start_time } = status;
+        let each = |containers: Vec<RawContainer>| containers.into_iter().map(ContainerRequests::from).collect();
+        let ready = find(&conditions, "Ready").map(|condition| Ready {
+            is_true: condition.status == TRUE,
+            is_false: condition.status == FALSE,
+            since: condition.last_transition_time,
+        });
+        let requests = Requests {
+            containers: each(containers),
+            init_containers: each(init_containers),
+            pod: resources.requests,
+            overhead,
+        };
+        Self { metadata, phase, ready, start: start_time, requests }
+    }
+}

@@ -1,0 +1,100 @@
+//! Where the kinds are served that autoscalers name, and in which version custom metrics are: read once, and again when
+//! what was known turns out to be wrong.
+//!
+//! Left out: kinds that are not served. They are looked for in each sync.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shared::api::resource::Resource;
+use shared::runtime::api_error::ApiError;
+use shared::runtime::control::Control;
+
+/// The group of custom metrics.
+pub(super) const CUSTOM_METRICS: &str = "custom.metrics.k8s.io";
+/// The versions of it that this build understands.
+const CUSTOM_METRICS_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
+
+/// Why a kind or a version is not known, in client-go's words.
+pub(super) enum Unknown {
+    /// The apiserver could not be asked.
+    Failed(ApiError),
+    /// It does not serve it.
+    NotServed(String),
+}
+
+impl From<ApiError> for Unknown {
+    fn from(error: ApiError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The kinds by group and name, and the version of custom metrics.
+#[derive(Default)]
+pub struct Kinds(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    resources: BTreeMap<(String, String), Resource>,
+    custom_metrics: Option<String>,
+}
+
+impl Kinds {
+    /// The resource of a kind, in the version that the server prefers.
+    ///
+    /// Upstream: `RESTMappings`, `staging/src/k8s.io/client-go/restmapper/discovery.go`. There every version's resource is
+    /// tried, and each leads to the preferred one.
+    pub(super) async fn resource_of(&self, control: &Control, group: &str, kind: &str) -> Result<Resource, Unknown> {
+        let key = (group.to_owned(), kind.to_owned());
+        let known = self.state().resources.get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        for version in control.versions_of(group).await? {
+            let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
+            if let Some(resource) = control.group_version(&api_version).await?.resource_of(kind) {
+                self.state().resources.insert(key, resource.clone());
+                return Ok(resource);
+            }
+        }
+        Err(Unknown::NotServed(format!("no matches for kind {kind:?} in group {group:?}")))
+    }
+
+    /// The version in which custom metrics are read.
+    ///
+    /// Upstream: `PreferredVersion`, `staging/src/k8s.io/metrics/pkg/client/custom_metrics/discovery.go`.
+    pub(super) async fn custom_metrics_version(&self, control: &Control) -> Result<String, Unknown> {
+        let known = self.state().custom_metrics.clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let served = control.versions_of(CUSTOM_METRICS).await?;
+        if served.is_empty() {
+            return Err(Unknown::NotServed(format!("no custom metrics API ({CUSTOM_METRICS}) registered")));
+        }
+        let version = served.into_iter().find(|version| CUSTOM_METRICS_VERSIONS.contains(&version.as_str()));
+        let version =
+            version.ok_or_else(|| Unknown::NotServed("no known available metric versions found".to_owned()))?;
+        self.state().custom_metrics = Some(version.clone());
+        Ok(version)
+    }
+
+    /// Forgets where a kind is served.
+    pub(super) fn forget_resource(&self, group: &str, kind: &str) {
+        self.state().resources.remove(&(group.to_owned(), kind.to_owned()));
+    }
+
+    /// Forgets in which version custom metrics are served.
+    pub(super) fn forget_custom_metrics(&self) {
+        self.state().custom_metrics = None;
+    }
+
+    /// Forgets all.
+    pub(crate) fn start_over(&self) {
+        *self.state() = State::default();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

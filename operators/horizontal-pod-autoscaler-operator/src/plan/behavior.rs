@@ -1,0 +1,168 @@
+//! `spec.behavior`: a window for each direction steadies recommendations, and policies say how much may change in which
+//! time.
+//!
+//! Left out: the bounds of autoscalers without a behavior, which are [`super::normalize`]'s.
+//!
+//! Upstream: `normalizeDesiredReplicasWithBehaviors`, `pkg/controller/podautoscaler/horizontal.go`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Config;
+use super::normalize::{DOWN_STABILIZED, Limited, Normalized, TOO_FEW, normalized, within_range};
+use super::numbers::{ceil, cut, narrow, real};
+use crate::objects::{Behavior, HorizontalPodAutoscaler, Policy, PolicyType, ScalingRules, Select, condition_reasons};
+use crate::observe::history::{History, Recommendation, ScaleEvent, before};
+
+/// Word and sentence of a recommendation that waits for lower ones of late to be over.
+const UP_STABILIZED: (&str, &str) = (
+    condition_reasons::SCALE_UP_STABILIZED,
+    "recent recommendations were lower than current one, applying the lowest recent recommendation",
+);
+
+pub(super) fn normalize_with_behavior(
+    autoscaler: &HorizontalPodAutoscaler,
+    behavior: &Behavior,
+    history: &History,
+    (current, recommended): (i32, i32),
+    config: &Config,
+    now: Timestamp,
+) -> Normalized {
+    let (stabilized, recommendations) = stabilize(behavior, history, (current, recommended), config, now);
+    let bounds = (autoscaler.min_replicas, autoscaler.max_replicas);
+    let limited = convert_with_rate(behavior, history, (current, stabilized), bounds, now);
+    let word = if recommended >= current { UP_STABILIZED } else { DOWN_STABILIZED };
+    normalized(recommended, (stabilized, word), limited, recommendations)
+}
+
+/// The time that a window is long; none says the flag's.
+fn window(rules: &ScalingRules, config: &Config) -> Duration {
+    // The flag counts in whole seconds here, as upstream.
+    let of_flag = Duration::from_secs(config.downscale_stabilization.as_secs());
+    rules.stabilization_window_seconds.map_or(of_flag, seconds)
+}
+
+fn seconds(count: i32) -> Duration {
+    Duration::from_secs(u64::try_from(count).unwrap_or_default())
+}
+
+/// The number of replicas that there are, moved to what all recommendations of both windows agree on.
+///
+/// Upstream: `stabilizeRecommendationWithBehaviors`. There one that is too old for both windows gives its place to the
+/// new one, and others that are too old stay, and count for nothing.
+pub fn stabilize(
+    behavior: &Behavior,
+    history: &History,
+    (current, recommended): (i32, i32),
+    config: &Config,
+    now: Timestamp,
+) -> (i32, Vec<Recommendation>) {
+    let up_cutoff = before(now, window(&behavior.scale_up, config));
+    let down_cutoff = before(now, window(&behavior.scale_down, config));
+    let mut counts: Vec<Recommendation> = history.recommendations.clone().unwrap_or_default();
+    let within = |cutoff: Timestamp| counts.iter().filter(move |it| it.at > cutoff).map(|it| it.replicas);
+    let least = within(up_cutoff).fold(recommended, i32::min);
+    let most = within(down_cutoff).fold(recommended, i32::max);
+    counts.retain(|earlier| earlier.at >= up_cutoff || earlier.at >= down_cutoff);
+    counts.push(Recommendation { replicas: recommended, at: now });
+    (current.max(least).min(most), counts)
+}
+
+/// Upstream: `convertDesiredReplicasWithBehaviorRate`.
+pub fn convert_with_rate(
+    behavior: &Behavior,
+    history: &History,
+    (current, desired): (i32, i32),
+    (min, max): (i32, i32),
+    now: Timestamp,
+) -> Limited {
+    if desired > current {
+        // A limit that is below what there is holds until the changes of late are over.
+        let limit = scale_up_limit(&behavior.scale_up, history, current, now).max(current);
+        let (most, word, message) = if max > limit {
+            (
+                limit,
+                condition_reasons::SCALE_UP_LIMIT,
+                "the desired replica count is increasing faster than the maximum scale rate",
+            )
+        } else {
+            (
+                max,
+                condition_reasons::TOO_MANY_REPLICAS,
+                "the desired replica count is more than the maximum replica count",
+            )
+        };
+        if desired > most {
+            return (most, word, message);
+        }
+    } else if desired < current {
+        let limit = scale_down_limit(&behavior.scale_down, history, current, now).min(current);
+        let (least, word, message) = if min < limit {
+            (
+                limit,
+                condition_reasons::SCALE_DOWN_LIMIT,
+                "the desired replica count is decreasing faster than the maximum scale rate",
+            )
+        } else {
+            (min, condition_reasons::TOO_FEW_REPLICAS, TOO_FEW)
+        };
+        if desired < least {
+            return (least, word, message);
+        }
+    }
+    within_range(desired)
+}
+
+/// The most replicas that the policies allow.
+///
+/// Upstream: `calculateScaleUpLimitWithScalingRules`.
+pub fn scale_up_limit(rules: &ScalingRules, history: &History, current: i32, now: Timestamp) -> i32 {
+    let allowed = |policy: &Policy| {
+        let start = at_start_of(policy, history, current, now);
+        match policy.type_ {
+            PolicyType::Pods => narrow(i128::from(start) + i128::from(policy.value)),
+            // Rounded up: from few replicas a percentage would never lead to more.
+            PolicyType::Percent => ceil(real(start.into()) * (1.0 + real(policy.value.into()) / 100.0)),
+            PolicyType::Other => current,
+        }
+    };
+    let each = rules.policies.iter().map(allowed);
+    match rules.select {
+        Select::Disabled => current,
+        Select::Min => each.min().unwrap_or(i32::MAX),
+        Select::Max | Select::Other => each.max().unwrap_or(i32::MIN),
+    }
+}
+
+/// The fewest replicas that the policies allow.
+///
+/// Upstream: `calculateScaleDownLimitWithBehaviors`.
+pub fn scale_down_limit(rules: &ScalingRules, history: &History, current: i32, now: Timestamp) -> i32 {
+    let allowed = |policy: &Policy| {
+        let start = at_start_of(policy, history, current, now);
+        match policy.type_ {
+            PolicyType::Pods => narrow(i128::from(start) - i128::from(policy.value)),
+            PolicyType::Percent => cut(real(start.into()) * (1.0 - real(policy.value.into()) / 100.0)),
+            PolicyType::Other => current,
+        }
+    };
+    let each = rules.policies.iter().map(allowed);
+    match rules.select {
+        Select::Disabled => current,
+        Select::Min => each.max().unwrap_or(i32::MIN),
+        Select::Max | Select::Other => each.min().unwrap_or(i32::MAX),
+    }
+}
+
+/// How many replicas there were when a policy's period began.
+fn at_start_of(policy: &Policy, history: &History, current: i32, now: Timestamp) -> i32 {
+    let (added, removed) = (changes(&history.ups, policy, now), changes(&history.downs, policy, now));
+    narrow(i128::from(current) - added + removed)
+}
+
+/// Upstream: `getReplicasChangePerPeriod`.
+fn changes(events: &[ScaleEvent], policy: &Policy, now: Timestamp) -> i128 {
+    let cutoff = before(now, seconds(policy.period_seconds));
+    events.iter().filter(|event| event.at > cutoff).map(|event| i128::from(event.change)).sum()
+}

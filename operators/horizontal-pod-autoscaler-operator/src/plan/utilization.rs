@@ -1,0 +1,53 @@
+//! How far the values of pods are off their target.
+//!
+//! Left out: which values count.
+//!
+//! Upstream: `pkg/controller/podautoscaler/metrics/utilization.go`. Sums that no number holds are capped here; there
+//! they wrap around.
+
+use std::collections::BTreeMap;
+
+use super::numbers::{cap, count, narrow, real};
+use super::samples::Samples;
+
+/// What pods take, beside what they request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Utilization {
+    /// How much of the target it is: 1 where it is met.
+    pub ratio: f64,
+    /// In percent of the requests.
+    pub percentage: i32,
+    /// What a pod takes on average, in thousandths.
+    pub average: i64,
+}
+
+/// Upstream: `GetResourceUtilizationRatio`.
+pub fn resource_utilization_ratio(
+    samples: &Samples,
+    requests: &BTreeMap<&str, i64>,
+    target: i32,
+) -> Result<Utilization, String> {
+    let (mut taken, mut requested, mut pods) = (0_i128, 0_i128, 0_usize);
+    for (pod, sample) in samples {
+        // Requests are checked elsewhere: this is a pod that is not there.
+        let Some(request) = requests.get(pod.as_str()) else { continue };
+        taken += i128::from(sample.value);
+        requested += i128::from(*request);
+        pods += 1;
+    }
+    if requested == 0 {
+        return Err("no metrics returned matched known pods".to_owned());
+    }
+    let percentage = narrow(taken * 100 / requested);
+    let average = cap(taken / i128::from(count(pods)));
+    Ok(Utilization { ratio: real(percentage.into()) / real(target.into()), percentage, average })
+}
+
+/// How much of the target the average is, and the average; of no samples nothing is taken.
+///
+/// Upstream: `GetMetricUsageRatio`.
+pub fn metric_usage_ratio(samples: &Samples, target: i64) -> (f64, i64) {
+    let sum: i128 = samples.values().map(|sample| i128::from(sample.value)).sum();
+    let average = cap(sum / i128::from(count(samples.len()).max(1)));
+    (real(average) / real(target), average)
+}

@@ -1,0 +1,124 @@
+//! Charges of the apiserver, which come before what they are for: no count may give them back.
+
+use std::time::Duration;
+
+use resourcequota_operator::controller::ResourceQuotaOperator;
+use serde_json::{Value, json};
+use shared::testing::apiserver::Server;
+use shared::testing::running::{Running, test};
+use shared::testing::{ObjectBuilder, object, pod};
+
+/// Longer than a charge is kept for what has not come.
+const SOON: Duration = Duration::from_secs(15);
+
+fn quota(hard: &Value) -> ObjectBuilder {
+    object("v1", "ResourceQuota", "team").set(&["spec", "hard"], hard.clone())
+}
+
+fn worker(name: &str) -> ObjectBuilder {
+    let container = json!({ "name": "c", "resources": { "requests": { "cpu": "250m" } } });
+    pod(name).set(&["spec", "containers"], json!([container]))
+}
+
+fn start(server: &Server) -> Running {
+    Running::start::<ResourceQuotaOperator>(server, &[])
+}
+
+fn status(server: &Server) -> Value {
+    server.get("resourcequotas", "default/team").unwrap_or_default()["status"].clone()
+}
+
+fn used(server: &Server) -> Value {
+    status(server)["used"].clone()
+}
+
+/// What the apiserver does when a pod is created: it charges it, and stores it.
+fn create(server: &Server, name: &str, pods: &str) {
+    server.change("resourcequotas", "default/team", |quota| quota["status"]["used"]["pods"] = pods.into());
+    server.add(&worker(name));
+}
+
+/// Somebody asks for a count.
+fn edit(server: &Server, limit: &str) {
+    server.change("resourcequotas", "default/team", |quota| quota["spec"]["hard"]["pods"] = limit.into());
+}
+
+#[test]
+fn nothing_is_given_back_that_was_charged_while_pods_are_not_seen() {
+    test(async {
+        let server = Server::new();
+        server.add(&quota(&json!({ "pods": "5", "secrets": "5" })));
+        server.add(&worker("p"));
+        let running = start(&server);
+        running.pass(SOON).await;
+        server.hold_watches("pods");
+        create(&server, "q", "2");
+        create(&server, "r", "3");
+        server.add(&object("v1", "Secret", "a"));
+        edit(&server, "6");
+        running.at_rest().await;
+        let limits = json!({ "pods": "6", "secrets": "5" });
+        let expected = json!({ "hard": limits, "used": { "pods": "3", "secrets": "1" } });
+        assert_eq!(status(&server), expected, "other kinds and limits go on");
+        let why = running.why("/api/v1/namespaces/default/resourcequotas/team");
+        assert_eq!(why.keys[0].now[0].reason, json!({ "counted": { "kinds": 1, "behind": 1, "more": 0 } }), "{why}");
+        server.delete("pods", "default/p");
+        server.release_watches("pods");
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!(used(&server), json!({ "pods": "2", "secrets": "1" }));
+    });
+}
+
+#[test]
+fn what_was_charged_and_is_not_stored_yet_is_not_given_back() {
+    test(async {
+        let server = Server::new();
+        server.add(&quota(&json!({ "pods": "5", "cpu": "4" })));
+        server.add(&worker("p"));
+        let running = start(&server);
+        running.pass(SOON).await;
+        let charge = |pods: &str, cpu: &str| {
+            server.change("resourcequotas", "default/team", |quota| {
+                quota["status"]["used"] = json!({ "pods": pods, "cpu": cpu });
+            });
+        };
+        charge("2", "500m");
+        // The watch of pods is as new as that, and one of them goes.
+        server.change("pods", "default/p", |pod| pod["metadata"]["labels"] = json!({ "a": "b" }));
+        server.delete("pods", "default/p");
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!(used(&server), json!({ "pods": "1", "cpu": "250m" }), "of one that is under way");
+        server.add(&worker("q"));
+        charge("2", "500m");
+        server.add(&worker("r"));
+        server.delete("pods", "default/q");
+        running.pass(Duration::from_secs(1)).await;
+        assert_eq!(used(&server), json!({ "pods": "1", "cpu": "250m" }), "both have come, one has gone");
+        // Nothing comes of this one, as where the name is taken.
+        charge("2", "500m");
+        server.change("pods", "default/r", |pod| pod["metadata"]["labels"] = json!({ "a": "b" }));
+        edit(&server, "6");
+        running.pass(Duration::from_secs(3)).await;
+        assert_eq!(used(&server), json!({ "pods": "2", "cpu": "500m" }));
+        running.pass(SOON).await;
+        assert_eq!(used(&server), json!({ "pods": "1", "cpu": "250m" }));
+    });
+}
+
+#[test]
+fn a_charge_for_what_was_never_stored_is_given_back_though_the_watch_is_silent() {
+    test(async {
+        let server = Server::new();
+        server.add(&quota(&json!({ "pods": "5" })));
+        let running = start(&server);
+        running.pass(SOON).await;
+        server.hold_watches("pods");
+        server.change("resourcequotas", "default/team", |quota| quota["status"]["used"]["pods"] = "1".into());
+        edit(&server, "6");
+        running.pass(Duration::from_secs(3)).await;
+        assert_eq!(used(&server), json!({ "pods": "1" }));
+        let lists = server.count("list pods");
+        running.pass(Duration::from_secs(27)).await;
+        assert_eq!((used(&server), server.count("list pods") - lists), (json!({ "pods": "0" }), 1));
+    });
+}
