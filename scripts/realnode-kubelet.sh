@@ -85,6 +85,7 @@ found=$(pgrep -x kubelet)
 [ "$(wc --words <<<"$found")" = 1 ] || fail "more than one kubelet: $found"
 mapfile -d '' -t command <"/proc/$found/cmdline"
 folder=$(readlink "/proc/$found/cwd")
+program=$(readlink "/proc/$found/exe")
 kill -9 "$found"
 since=$SECONDS
 step "the kubelet was killed"
@@ -99,7 +100,7 @@ within 30 pod_ready stays False
 ! is_going stays || fail "it may stay for ever"
 step "the other one is not ready, and stays"
 
-(cd "$folder" && exec setsid "${command[@]}" >>"$folder/kubelet.log" 2>&1) &
+(cd "$folder" && exec setsid "$program" "${command[@]:1}" >>"$folder/kubelet.log" 2>&1) &
 kubelet=$!
 since=$SECONDS
 within 60 ready True

@@ -93,6 +93,14 @@ impl<'a> Life<'a> {
             .create(&PostParams::default(), &serde_json::from_value(described)?)
             .await
             .context("create a node")?;
+        // The taint of admission is no controller's, and stays where a node is not ready at the first look.
+        self.scene
+            .wait_until("the taint of a new node is taken away", DEADLINE, async || {
+                let taints = self.nodes.get(&node).await?.spec.and_then(|spec| spec.taints).unwrap_or_default();
+                ensure!(taints.iter().all(|taint| taint.key != "node.kubernetes.io/not-ready"), "{taints:?}");
+                Ok(())
+            })
+            .await?;
         if conditions.is_empty() { Ok(()) } else { self.say(name, conditions, 0).await }
     }
 
