@@ -61,7 +61,7 @@ async fn mirrored(scene: &Scene, service: &str, expected: &[&str]) -> Result<Vec
         .await
 }
 
-/// Upstream: "EndpointSliceMirroring should mirror a custom Endpoints resource through create update and delete",
+/// Upstream: "should mirror a custom Endpoints resource through create update and delete",
 /// `test/e2e/network/endpointslicemirroring.go`.
 #[test]
 fn custom_endpoints_are_mirrored_when_they_come_change_and_go() -> Result<()> {

@@ -84,13 +84,13 @@ async fn unseen(scene: &Scene, victim: &Behind) -> Result<()> {
     victim.proxy.freeze_watches(pods);
     for (step, name) in ["one", "two", "three"].into_iter().enumerate() {
         scene.apply(&pod(name, "charged")).await?;
-        let limit = (20 + step).to_string();
+        let (limit, charged) = ((20 + step).to_string(), (step + 1).to_string());
         scene.patch::<ResourceQuota>("q0", &json!({"spec": {"hard": {"secrets": limit}}})).await?;
         scene
             .wait_until("the sync that the edit asks for has ended", DEADLINE, async || {
                 let [used, hard] = status(scene, "q0").await?;
                 ensure!(hard["secrets"] == limit, "{used} of {hard}");
-                ensure!(used["pods"] == (step + 1).to_string(), "below the truth: {used}");
+                ensure!(used["pods"] == charged, "below the truth: {used}");
                 Ok(())
             })
             .await?;

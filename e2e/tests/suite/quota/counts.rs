@@ -1,6 +1,6 @@
 //! Objects of every kind that quotas count in a way of its own, and quotas with every scope: made before there is a
 //! quota, so that all of them are counted, and none is charged.
-//! Left out: overhead of pods, which needs a RuntimeClass, and resizes, which need a kubelet.
+//! Left out: overhead of pods, which needs a class of a runtime, and resizes, which need a kubelet.
 
 use anyhow::{Result, ensure};
 use e2e::apply::apply;
