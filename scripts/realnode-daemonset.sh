@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/node.sh
 . scripts/node.sh
 
+[ $# != 0 ] || fail "which operators?"
+
 node_is() { [ "$(kubectl get nodes --output 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")].status}')" = "$1" ]; }
 
 up '*' "$@"

@@ -54,7 +54,7 @@ pub(super) fn since(log: &Path, position: u64) -> Result<Vec<Request>> {
 }
 
 /// The account that lists and watches for all controllers of kube-controller-manager. It writes as well, such as tokens
-/// of the controllers' own accounts, but none of their decisions.
+/// of the controllers' own accounts, but of their decisions only Secrets.
 const SHARED_READER: &str = "system:kube-controller-manager";
 
 /// Where the accounts of operators and of kube-controller-manager's controllers are.
@@ -75,8 +75,10 @@ pub(super) const READS: [&str; 3] = ["get", "list", "watch"];
 pub(super) fn by_verb(requests: &[Request], users: &[String]) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let is_theirs = |request: &&Request| {
-        let Request { verb, user: User { username }, .. } = request;
-        users.contains(username) || (username == SHARED_READER && READS.contains(&verb.as_str()))
+        let Request { verb, user: User { username }, object_ref: ObjectRef { resource, .. }, .. } = request;
+        // The controller of tokens has no account of its own, for it would need a token first.
+        let is_shared = READS.contains(&verb.as_str()) || resource == "secrets";
+        users.contains(username) || (username == SHARED_READER && is_shared)
     };
     for request in requests.iter().filter(is_theirs) {
         let Request { verb, object_ref: ObjectRef { resource, .. }, .. } = request;

@@ -65,8 +65,8 @@ pub(crate) async fn scaled(scene: &Scene, name: &str, replicas: i32) -> Result<(
         .wait_until(&format!("{name} is scaled to {replicas}"), DEADLINE, async || {
             let seen: HorizontalPodAutoscaler = scene.fetch(name).await?;
             let status = seen.status.unwrap_or_default();
-            let counts = (status.current_replicas, status.desired_replicas);
-            ensure!(counts == (Some(replicas), replicas), "{status:?}");
+            let counts = (status.current_replicas.unwrap_or(0), status.desired_replicas);
+            ensure!(counts == (replicas, replicas), "{status:?}");
             Ok(())
         })
         .await
@@ -151,7 +151,7 @@ fn autoscalers_change_hands_and_scale_by_load_whatever_the_target_is() -> Result
         metrics.set_cpu("web", 10);
         scaled(scene, "web", 1).await?;
         metrics.set_cpu("web", 100);
-        scaled(scene, "web", 2).await?;
+        scaled(scene, "web", 3).await?;
         metrics.set_cpu("web", 50);
         let flocks = add_flock(scene).await?;
         metrics.set("length", 70_000);

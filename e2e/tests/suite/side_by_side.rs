@@ -16,9 +16,8 @@ use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::upstream_controller;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Event, Namespace, Pod, ReplicationController};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::{Api, ResourceExt};
+use k8s_openapi::api::core::v1::{Event, Pod, ReplicationController};
+use kube::ResourceExt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -125,10 +124,9 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
     Ok(without_hashes(lines, &hashes(scene).await?))
 }
 
-/// The events that these controllers have posted, in the order of their words; `until` a time, if there is one.
-async fn events(scene: &Scene, of_controllers: &[&str], until: Option<&Time>) -> Result<Vec<String>> {
-    let mut events: Vec<Event> = scene.list("").await?;
-    events.retain(|event| until.is_none_or(|until| event.metadata.creation_timestamp.as_ref() < Some(until)));
+/// The events that these controllers have posted, in the order of their words.
+async fn events(scene: &Scene, of_controllers: &[&str]) -> Result<Vec<String>> {
+    let events: Vec<Event> = scene.list("").await?;
     let pods: Vec<Pod> = scene.list("").await?;
     let mut lines = Vec::new();
     for event in events {
@@ -232,10 +230,8 @@ fn compare(
             .cluster
             .start_controller_manager(ControllerManager::without(operators().map(upstream_controller)))
             .await?;
-        let ours = scene.beside("ours").await?;
-        let namespaces: Api<Namespace> = Api::all(scene.client.clone());
-        let begun = namespaces.get(&ours.namespace).await?.metadata.creation_timestamp;
         let _operators = start_operators(&scene.cluster, operators()).await?;
+        let ours = scene.beside("ours").await?;
         live(&ours).await?;
 
         let expected = left(&upstream).await?;
@@ -247,12 +243,11 @@ fn compare(
                 Ok(())
             })
             .await?;
-        // A controller that starts tells of a budget again, whoever has told of it before.
-        let expected = events(&upstream, of_controllers, begun.as_ref()).await?;
+        let expected = events(&upstream, of_controllers).await?;
         assert!(expected.len() > 10, "{expected:?}");
         scene
             .wait_until("the same events are posted", DEADLINE, async || {
-                let found = events(&ours, of_controllers, None).await?;
+                let found = events(&ours, of_controllers).await?;
                 ensure!(found == expected, "{}", difference(&expected, &found));
                 Ok(())
             })

@@ -157,7 +157,12 @@ impl Selector {
                 [value] => Some((key.as_str(), value.as_str())),
                 _ => None,
             },
-            Test::NotIn(_) | Test::Exists | Test::DoesNotExist => None,
+            Test::NotEquals(_)
+            | Test::GreaterThan(_)
+            | Test::LessThan(_)
+            | Test::NotIn(_)
+            | Test::Exists
+            | Test::DoesNotExist => None,
         })
     }
 
