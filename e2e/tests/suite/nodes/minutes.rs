@@ -60,7 +60,8 @@ fn numbers() -> impl Iterator<Item = u64> {
     std::iter::successors(Some(36), step).skip(1).map(|number| number >> 33)
 }
 
-/// What becomes of a pod: of ten, four are given another owner, and three the labels of another application.
+/// What becomes of a pod: of ten, four are given another owner, and three the name of another application. With all
+/// labels of one it would be that application's own, and too many there, which is a user's change.
 fn change(pod: &Pod, others: &[Pod], number: u64) -> Option<Value> {
     match number % 10 {
         0..4 => {
@@ -70,7 +71,7 @@ fn change(pod: &Pod, others: &[Pod], number: u64) -> Option<Value> {
         }
         4..7 => {
             let other = others.get(usize::try_from(number).ok()? % others.len())?;
-            Some(json!({"metadata": {"labels": other.labels()}}))
+            Some(json!({"metadata": {"labels": {"app": other.labels().get("app")}}}))
         }
         _ => None,
     }
