@@ -45,7 +45,7 @@ fn what_was_mirrored_goes_when_nothing_is_to_be_mirrored_any_more() {
     check(|world| world.endpoints = None, "there are no endpoints, or they are to be skipped");
     check(
         |world| {
-            world.service = Some(object("v1", "Service", "test-ep").set(&["spec", "selector"], json!({ "a": "b" })))
+            world.service = Some(object("v1", "Service", "test-ep").set(&["spec", "selector"], json!({ "a": "b" })));
         },
         "has a selector",
     );
