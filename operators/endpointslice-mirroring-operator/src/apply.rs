@@ -13,7 +13,7 @@ use shared::runtime::events::{EventType, Recorder};
 use crate::metrics::MirroringMetrics;
 use crate::objects::EndpointSlice;
 use crate::observe::Observed;
-use crate::plan::{CleanUp, Mirrored, Notice, Plan};
+use crate::plan::{CleanUp, Mirrored, Plan, PlannedEvent};
 
 /// Writes slices.
 pub(crate) struct Writer {
@@ -58,7 +58,7 @@ impl Writer {
     async fn mirror(&self, mirrored: Mirrored) -> anyhow::Result<()> {
         self.metrics.decided(&mirrored);
         let Mirrored { endpoints, writes, notices, changes: _, skipped: _, invalid: _, sizes: _ } = mirrored;
-        for Notice { reason, message } in notices {
+        for PlannedEvent { reason, message } in notices {
             self.recorder.event(&endpoints.reference(), EventType::Warning, reason, message);
         }
         let task = Task { owner: endpoints.owner(), stamps: BTreeMap::new() };

@@ -63,7 +63,7 @@ pub struct Mirrored {
     /// What is written.
     pub writes: Writes,
     /// What people are told.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<PlannedEvent>,
     /// The changes of endpoints, as metrics count them.
     pub changes: Changes,
     /// How many addresses are not mirrored.
@@ -87,7 +87,7 @@ pub struct Changes {
 
 /// An event about the Endpoints; all are warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct PlannedEvent {
     /// Its reason.
     pub reason: &'static str,
     /// The message.

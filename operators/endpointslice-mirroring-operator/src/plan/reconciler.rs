@@ -15,7 +15,7 @@ use shared::controllers::endpoints::slice::port_map_key;
 
 use super::reconciler_helpers::{Desired, GroupKey, Wanted};
 use super::utils::{EndpointKey, annotation_changes, endpoint_key, is_of_former, slice_labels};
-use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, Notice, Size, Update, Writes};
+use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, PlannedEvent, Size, Update, Writes};
 use crate::objects::{ENDPOINTS, Endpoint, EndpointPort, EndpointSlice, Endpoints, reasons};
 use crate::observe::Observed;
 
@@ -72,12 +72,12 @@ pub(super) fn reconcile(observed: &Observed, endpoints: &Arc<Endpoints>, config:
     finalize(mirrored, drafts, delete)
 }
 
-fn notices(skipped: usize, invalid: usize, max: usize) -> Vec<Notice> {
-    let invalid_ones = (invalid > 0).then(|| Notice {
+fn notices(skipped: usize, invalid: usize, max: usize) -> Vec<PlannedEvent> {
+    let invalid_ones = (invalid > 0).then(|| PlannedEvent {
         reason: reasons::INVALID_IP,
         message: format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"),
     });
-    let too_many = (skipped > invalid).then(|| Notice {
+    let too_many = (skipped > invalid).then(|| PlannedEvent {
         reason: reasons::TOO_MANY,
         message: format!(
             "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset. {skipped} addresses were \

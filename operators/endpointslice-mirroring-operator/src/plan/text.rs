@@ -6,7 +6,7 @@ use std::fmt;
 
 use shared::controllers::endpoints::slice_plan::counted;
 
-use super::{Changes, CleanUp, Counts, Creation, Mirrored, Notice, Plan};
+use super::{Changes, CleanUp, Counts, Creation, Mirrored, Plan, PlannedEvent};
 
 /// A word with an `s` where there is not just one.
 pub(super) fn plural(count: usize, word: &str) -> String {
@@ -53,7 +53,7 @@ impl fmt::Display for Changes {
     }
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for PlannedEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tell {}", self.reason)
     }

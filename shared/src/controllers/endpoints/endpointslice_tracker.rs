@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::slice::EndpointSlice;
 use crate::api::object::{Key, Uid};
-use crate::runtime::cache::Change;
 
 /// The last that this process wrote of each slice, by the Service that it was written for, and the slice's uid; cheap to
 /// clone.
@@ -89,30 +88,5 @@ impl EndpointSliceTracker {
         for slice in of_service.cloned().collect::<Vec<_>>() {
             slices.remove(&slice);
         }
-    }
-
-    /// The Services whose slice somebody else has changed.
-    ///
-    /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
-    /// `pkg/controller/endpointslice/endpointslice_controller.go`,
-    /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`. There a slice that another
-    /// controller takes over, or gives away, is updated; here it comes or goes. And there nobody minds when a slice goes
-    /// that this process has not written yet.
-    pub fn services_of<A, T>(&self, change: Change<'_, EndpointSlice<A, T>>) -> impl Iterator<Item = Key> {
-        let service = |slice: &EndpointSlice<A, T>| {
-            let service = slice.service();
-            if service.is_none() {
-                tracing::warn!(slice = %slice.metadata.key, "a slice without the name of its service");
-            }
-            service
-        };
-        let services = match change {
-            Change::Added(slice) if self.is_news(slice) => [service(slice), None],
-            Change::Updated { old, new } if old.service() != new.service() => [service(new), old.service()],
-            Change::Updated { old: _, new } if self.is_news(new) => [service(new), None],
-            Change::Deleted(slice) if !self.has_deleted(slice) => [service(slice), None],
-            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
-        };
-        services.into_iter().flatten()
     }
 }
