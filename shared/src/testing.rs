@@ -10,6 +10,7 @@ pub mod properties;
 pub mod protobuf;
 pub mod replicas;
 pub mod running;
+pub mod slices;
 
 pub use objects::{ObjectBuilder, object, pod, uid};
 

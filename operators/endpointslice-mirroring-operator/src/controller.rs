@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
+use shared::controllers::endpoints::slice_writer::SliceWriter;
 use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -46,16 +47,20 @@ impl Operator for EndpointSliceMirroringOperator {
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let tracker = caches.tracker.clone();
-        setup.on_restore(move || tracker.lock().start_over());
+        setup.on_restore(move || tracker.start_over());
         follow(flags, setup, &queue, &caches, informers);
         let max_endpoints_per_subset = flags.mirroring_max_endpoints_per_subset;
+        let metrics = MirroringMetrics::register(setup.metrics(), max_endpoints_per_subset);
         let controller = MirroringController {
             writer: Writer {
-                control: setup.control(&queue),
+                slices: SliceWriter {
+                    control: setup.control(&queue),
+                    endpoint_slices: Arc::clone(&caches.endpoint_slices),
+                    tracker: caches.tracker.clone(),
+                    changes: metrics.changes.clone(),
+                },
                 recorder: setup.recorder(),
-                metrics: MirroringMetrics::register(setup.metrics(), max_endpoints_per_subset),
-                endpoint_slices: Arc::clone(&caches.endpoint_slices),
-                tracker: caches.tracker.clone(),
+                metrics,
             },
             caches,
             config: Config { max_endpoints_per_subset },
@@ -78,7 +83,7 @@ fn follow(flags: &Flags, setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>,
     let tracker = caches.tracker.clone();
     endpoint_slices.on_change(move |change| {
         if let Change::Deleted(slice) = change {
-            tracker.lock().deletion_observed(slice);
+            tracker.deletion_observed(slice);
         }
     });
     let need = services.need(|service| !service.has_selector);

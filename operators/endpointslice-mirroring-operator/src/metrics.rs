@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::object::Key;
-use shared::controllers::endpoints::metrics::{BareCounter, Totals, count};
+use shared::controllers::endpoints::metrics::{SliceChanges, Totals, count};
 use shared::runtime::metrics::Metrics;
 
 use crate::plan::Mirrored;
@@ -30,8 +29,6 @@ const SLICES: &str = "endpoint_slice_mirroring_controller_num_endpoint_slices";
 const DESIRED_SLICES: &str = "endpoint_slice_mirroring_controller_desired_endpoint_slices";
 const CHANGES: &str = "endpoint_slice_mirroring_controller_changes";
 
-type Label = [(&'static str, &'static str); 1];
-
 /// The metrics of this operator; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct MirroringMetrics {
@@ -40,7 +37,7 @@ pub(crate) struct MirroringMetrics {
     removed: Histogram,
     skipped: Histogram,
     duration: Histogram,
-    changes: Family<Label, BareCounter>,
+    pub(crate) changes: SliceChanges,
     mirrored: Sums,
 }
 
@@ -54,7 +51,7 @@ impl MirroringMetrics {
             removed: per_sync(),
             skipped: per_sync(),
             duration: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
-            changes: Family::default(),
+            changes: SliceChanges::register(metrics, CHANGES),
             mirrored: Sums { shown: Arc::default(), max_endpoints_per_subset },
         };
         let skipped = "Number of addresses skipped on each Endpoints sync due to being invalid or exceeding \
@@ -64,14 +61,8 @@ impl MirroringMetrics {
         metrics.register(REMOVED, "Number of endpoints removed on each Endpoints sync", own.removed.clone());
         metrics.register(SKIPPED, skipped, own.skipped.clone());
         metrics.register(DURATION, "Duration of syncEndpoints() in seconds", own.duration.clone());
-        metrics.register(CHANGES, "Number of EndpointSlice changes", own.changes.clone());
         metrics.register_collector(own.mirrored.clone());
         own
-    }
-
-    /// A slice was written.
-    pub(crate) fn wrote(&self, operation: &'static str) {
-        self.changes.get_or_create(&[("operation", operation)]).inc();
     }
 
     /// A sync has ended.
@@ -132,17 +123,14 @@ mod tests {
     use shared::testing::object;
 
     use super::*;
-    use crate::plan::Changes;
+    use crate::plan::{Changes, Writes};
 
     /// A plan for groups of so many endpoints in so many slices.
     fn mirrored(name: &str, sizes: &[(usize, usize)]) -> Mirrored {
         let sizes = sizes.iter().map(|(endpoints, slices)| Size { endpoints: *endpoints, slices: *slices });
         Mirrored {
             endpoints: object("v1", "Endpoints", name).build(),
-            create: Vec::new(),
-            update: Vec::new(),
-            delete: Vec::new(),
-            withheld: 0,
+            writes: Writes::default(),
             notices: Vec::new(),
             changes: Changes { added: 3, updated: 2, removed: 1 },
             skipped: 4,
@@ -192,7 +180,7 @@ mod tests {
     fn names_and_labels_are_upstreams() {
         let registry = Metrics::new("endpointslice-mirroring-operator");
         let metrics = MirroringMetrics::register(&registry, 100);
-        metrics.wrote(operations::UPDATE);
+        metrics.changes.wrote(operations::UPDATE);
         metrics.synced(Duration::from_millis(250));
         metrics.decided(&mirrored("web", &[]));
         let shown = shown(&registry);

@@ -3,7 +3,7 @@
 //!
 //! Left out: the apiserver. All of it comes from caches, which have seen this key's own writes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use shared::api::intern::Text;
 use shared::api::object::Key;
@@ -37,17 +37,7 @@ pub struct Caches {
     pub endpoint_slices: Arc<Cache<EndpointSlice>>,
     /// The slices by their Service's key.
     pub endpoint_slices_by_service: IndexId,
-    pub(crate) tracker: Tracker,
-}
-
-/// The memory of own writes; cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tracker(Arc<Mutex<EndpointSliceTracker>>);
-
-impl Tracker {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, EndpointSliceTracker> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    pub(crate) tracker: EndpointSliceTracker,
 }
 
 /// The informers that fill the caches.
@@ -80,7 +70,7 @@ impl Caches {
             endpoints: endpoints.cache(),
             endpoint_slices: endpoint_slices.cache(),
             endpoint_slices_by_service,
-            tracker: Tracker::default(),
+            tracker: EndpointSliceTracker::default(),
         };
         (caches, Informers { services, endpoints, endpoint_slices })
     }
@@ -101,8 +91,7 @@ impl Caches {
     /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
     fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
         let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
-        let tracker = self.tracker.lock();
-        slices.retain(|slice| !slice.metadata.is_being_deleted() && !tracker.has_deleted(slice));
+        slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.has_deleted(slice));
         slices
     }
 }
@@ -142,7 +131,7 @@ mod tests {
         for slice in [&stays, &ends, &deleted] {
             store(&caches.endpoint_slices, slice);
         }
-        caches.tracker.lock().deleted(&key, deleted.metadata.uid);
+        caches.tracker.deleted(&key, deleted.metadata.uid);
         assert_eq!(caches.observe(&key).slices, [stays]);
     }
 }

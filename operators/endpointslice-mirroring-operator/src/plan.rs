@@ -11,18 +11,24 @@ pub mod reconciler_helpers;
 mod text;
 pub mod utils;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shared::api::intern::Text;
-use shared::api::labels::Labels;
-use shared::api::object::{Key, ResourceVersion, Uid};
 pub use shared::controllers::endpoints::metrics::Size;
+use shared::controllers::endpoints::slice_plan;
 use shared::runtime::decisions::{self, Reasoned};
 
-use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice, Endpoints};
+use crate::objects::{Endpoints, Reference};
 use crate::observe::Observed;
 pub use reasons::{Counts, Gone, NotMirrored, Reason};
+
+/// The writes of the slices of Endpoints.
+pub type Writes = slice_plan::Writes<Reference, Changes, Gone>;
+/// A new slice.
+pub type Creation = slice_plan::Creation<Reference>;
+/// Changes of a slice.
+pub type Update = slice_plan::Update<Reference, Changes>;
+/// A slice to be deleted.
+pub type Deletion = slice_plan::Deletion<Gone>;
 
 /// The configuration, which does not change while the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +60,10 @@ pub struct CleanUp {
 pub struct Mirrored {
     /// What is mirrored.
     pub endpoints: Arc<Endpoints>,
-    /// First.
-    pub create: Vec<Creation>,
-    /// Then.
-    pub update: Vec<Update>,
-    /// Last.
-    pub delete: Vec<Deletion>,
-    /// How many slices are not created because the Endpoints are being deleted.
-    pub withheld: usize,
+    /// What is written.
+    pub writes: Writes,
     /// What people are told.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<PlannedEvent>,
     /// The changes of endpoints, as metrics count them.
     pub changes: Changes,
     /// How many addresses are not mirrored.
@@ -72,44 +72,6 @@ pub struct Mirrored {
     pub invalid: usize,
     /// How large each group of the same addresses' type and ports will be.
     pub sizes: Vec<Size>,
-}
-
-/// A new slice.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Creation {
-    /// The type of its addresses.
-    pub address_type: AddressType,
-    /// Its labels.
-    pub labels: Labels,
-    /// Its annotations.
-    pub annotations: Labels,
-    /// Its ports.
-    pub ports: Vec<EndpointPort>,
-    /// Its endpoints.
-    pub endpoints: Vec<Endpoint>,
-}
-
-/// Changes of a slice, if it is still in the state they were decided on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Update {
-    /// Its namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// Its state.
-    pub resource_version: ResourceVersion,
-    /// Its labels that change, and what they become.
-    pub labels: BTreeMap<Text, Option<Text>>,
-    /// Its annotations that change, and what they become.
-    pub annotations: BTreeMap<Text, Option<Text>>,
-    /// Whether it gets another owner: these Endpoints.
-    pub is_of_another: bool,
-    /// Its ports, if they change.
-    pub ports: Option<Vec<EndpointPort>>,
-    /// Its endpoints, if they change.
-    pub endpoints: Option<Vec<Endpoint>>,
-    /// Which of them change.
-    pub changes: Changes,
 }
 
 /// The changes of endpoints.
@@ -123,20 +85,9 @@ pub struct Changes {
     pub removed: usize,
 }
 
-/// A slice to be deleted, if it is still this one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deletion {
-    /// Its namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// Why.
-    pub why: Gone,
-}
-
 /// An event about the Endpoints; all are warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct PlannedEvent {
     /// Its reason.
     pub reason: &'static str,
     /// The message.
@@ -167,23 +118,10 @@ fn meant(observed: &Observed) -> Result<&Arc<Endpoints>, NotMirrored> {
     if endpoints.is_lock() { Err(NotMirrored::Lock) } else { Ok(endpoints) }
 }
 
-impl Deletion {
-    fn of(slice: &EndpointSlice, why: Gone) -> Self {
-        Self { key: slice.metadata.key.clone(), uid: slice.metadata.uid, why }
-    }
-}
-
 impl Changes {
     /// Whether there are any.
     pub const fn are_any(self) -> bool {
         self.added + self.updated + self.removed > 0
-    }
-}
-
-impl Mirrored {
-    /// How many writes there are.
-    pub fn writes(&self) -> usize {
-        self.create.len() + self.update.len() + self.delete.len()
     }
 }
 
@@ -192,7 +130,7 @@ impl Plan {
     pub fn writes(&self) -> usize {
         match self {
             Self::CleanUp(clean_up) => clean_up.delete.len(),
-            Self::Mirror(mirrored) => mirrored.writes(),
+            Self::Mirror(mirrored) => mirrored.writes.count(),
         }
     }
 }

@@ -1,41 +1,27 @@
-//! Executes a plan: creates, changes and deletes slices, and tells people.
+//! Executes a plan: has slices written, and tells people.
 //!
-//! Decides nothing. A slice is changed by a merge patch under the uid and resourceVersion it was decided on: what
-//! others wrote there stays, and what they wrote since then makes it fail.
-//! Left out: a slice that is gone when it is to be deleted is as good as deleted.
+//! Decides nothing. Left out: the writes themselves, which [`shared::controllers::endpoints::slice_writer`] does.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use serde::Serialize;
 use shared::api::intern::Text;
-use shared::api::json;
-use shared::api::labels::Labels;
-use shared::api::names::pod_name_prefix;
 use shared::api::object::{Key, Kind};
-use shared::api::owner::OwnerReference;
-use shared::api::time::Time;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::cache::Cache;
-use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
+use shared::controllers::endpoints::slice_writer::{SliceWriter, Task};
+use shared::runtime::control::aggregate;
 use shared::runtime::events::{EventType, Recorder};
 
-use crate::metrics::{EndpointSliceMetrics, operations, results};
-use crate::objects::{
-    AddressType, ENDPOINT_SLICES, Endpoint, EndpointPort, EndpointSlice, Service, annotations, reasons,
-};
+use crate::metrics::{EndpointSliceMetrics, results};
+use crate::objects::{EndpointSlice, Service, annotations, reasons};
 use crate::observe::Observed;
 use crate::observe::tracker::Tracker;
-use crate::plan::utils::slice_labels;
-use crate::plan::{Creation, Deletion, Family, Plan, PlannedEvent, Skipped, Slices, Update};
+use crate::plan::{Family, Plan, PlannedEvent, Skipped, Slices, Writes};
 
 /// Writes slices.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
+    pub(crate) slices: SliceWriter<EndpointSlice>,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: EndpointSliceMetrics,
-    pub(crate) endpoint_slices: Arc<Cache<EndpointSlice>>,
     pub(crate) tracker: Arc<Tracker>,
 }
 
@@ -43,12 +29,6 @@ pub(crate) struct Writer {
 pub(crate) struct Outcome {
     /// The error.
     pub(crate) error: Option<anyhow::Error>,
-}
-
-/// The values that all writes for a Service share.
-struct Task<'a> {
-    service: &'a Service,
-    trigger: Option<Time>,
 }
 
 impl Writer {
@@ -61,7 +41,7 @@ impl Writer {
         self.tracker.await_nodes(&service.metadata.key, missing);
         let error = match plan {
             Plan::Ignore(_) => {
-                self.tracker.forget_slices(&service.metadata.key);
+                self.tracker.slices.forget(&service.metadata.key);
                 None
             }
             Plan::Write(slices) => {
@@ -77,7 +57,7 @@ impl Writer {
     pub(crate) fn forget(&self, service: &Key) {
         self.tracker.forget(service);
         self.metrics.forget(service);
-        self.control.forget(service, None);
+        self.slices.control.forget(service, None);
         self.metrics.synced(results::SUCCESS);
     }
 
@@ -85,32 +65,31 @@ impl Writer {
         self.metrics.decided(service, &slices);
         let Slices { families, unsupported, pods: _, hints, trigger } = slices;
         self.tracker.remember_hints(&service.metadata.key, hints);
-        let task = Task { service, trigger };
+        let trigger = trigger.map(|time| Text::new(&time.to_string()));
+        let task = Task { owner: service.owner(), stamps: [(Text::new(annotations::TRIGGER_TIME), trigger)].into() };
+        let control = self.slices.control.for_key(&service.metadata.key, service.metadata.uid);
         let mut report = Report::default();
         for family in families {
-            let Family {
-                address_type,
-                create,
-                update,
-                delete,
-                withheld: _,
-                skipped,
-                notices,
-                added: _,
-                removed: _,
-                sizes: _,
-            } = family;
+            let Family { address_type: _, writes, skipped, notices, added: _, removed: _, sizes: _ } = family;
             report.messages.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
-            report.note(self.write(&task, &address_type, &create, &update, &delete).await);
+            report.note(self.write(service, &task, &writes).await);
             for PlannedEvent { kind, reason, message } in notices {
                 self.recorder.event(&service.reference(), kind, reason, message);
             }
         }
         for deletion in &unsupported {
             let verb = || format!("error deleting {} EndpointSlice", deletion.key.name());
-            report.note(self.delete(service, deletion).await.with_context(|| of_service(&verb(), service)));
+            let deleted = self.slices.delete(control, &service.metadata.key, deletion).await;
+            report.note(deleted.with_context(|| of_service(&verb(), service)));
         }
         self.tell(service, report)
+    }
+
+    async fn write(&self, service: &Service, task: &Task, writes: &Writes) -> anyhow::Result<()> {
+        if self.slices.write(task, writes).await? {
+            self.metrics.finalized(service, writes.count());
+        }
+        Ok(())
     }
 
     /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
@@ -119,109 +98,7 @@ impl Writer {
             let message = failed_to_update(service, messages);
             self.recorder.event(&service.reference(), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
         }
-        shared::runtime::control::aggregate(errors)
-    }
-
-    /// Writes the slices of one address type, until a write fails.
-    ///
-    /// Upstream: `finalize`, `reconciler.go`.
-    async fn write(
-        &self,
-        task: &Task<'_>,
-        address_type: &AddressType,
-        create: &[Creation],
-        update: &[Update],
-        delete: &[Deletion],
-    ) -> anyhow::Result<()> {
-        let service = task.service;
-        for creation in create {
-            match self.create(task, address_type, creation).await {
-                Ok(()) => {}
-                // Nothing can be created there ever again.
-                Err(error) if error.is_namespace_terminating() => return Ok(()),
-                Err(error) => return Err(error).with_context(|| of_service("failed to create EndpointSlice", service)),
-            }
-        }
-        for update in update {
-            let verb = || format!("failed to update {} EndpointSlice", update.key.name());
-            self.update(task, update).await.with_context(|| of_service(&verb(), service))?;
-        }
-        for deletion in delete {
-            let verb = || format!("failed to delete {} EndpointSlice", deletion.key.name());
-            self.delete(service, deletion).await.with_context(|| of_service(&verb(), service))?;
-        }
-        self.metrics.finalized(service, create.len() + update.len() + delete.len());
-        Ok(())
-    }
-
-    async fn create(
-        &self,
-        task: &Task<'_>,
-        address_type: &AddressType,
-        Creation { ports, endpoints }: &Creation,
-    ) -> Result<(), ApiError> {
-        let service = task.service;
-        let (owner, trigger) = (service.owner(), task.trigger.as_ref());
-        let body = json(&Body {
-            api_version: ENDPOINT_SLICES.api_version(),
-            kind: &ENDPOINT_SLICES.kind,
-            metadata: BodyMetadata {
-                generate_name: pod_name_prefix(service.metadata.name()),
-                namespace: service.metadata.namespace(),
-                labels: slice_labels(service),
-                annotations: trigger.map(|time| (annotations::TRIGGER_TIME, time)).into_iter().collect(),
-                owner_references: [owner.controller_ref()],
-            },
-            address_type,
-            ports,
-            endpoints,
-        });
-        let created = self.control_of(service).create(&ENDPOINT_SLICES, service.metadata.namespace(), body).await;
-        self.note(service, operations::CREATE, created)
-    }
-
-    async fn update(&self, task: &Task<'_>, update: &Update) -> Result<(), ApiError> {
-        let Update { key, uid, resource_version, labels, ports, endpoints, changes: _ } = update;
-        let preconditions = Preconditions { uid: *uid, resource_version: Some(*resource_version) };
-        let patch = Patch::merge(&PatchBody {
-            metadata: PatchMetadata { annotations: [(annotations::TRIGGER_TIME, task.trigger)].into(), labels },
-            ports: ports.as_deref(),
-            endpoints: endpoints.as_deref(),
-        });
-        let updated = self.control_of(task.service).patch(&ENDPOINT_SLICES, key, preconditions, patch).await;
-        self.note(task.service, operations::UPDATE, updated)
-    }
-
-    async fn delete(&self, service: &Service, Deletion { key, uid, why: _ }: &Deletion) -> Result<(), ApiError> {
-        match self.control_of(service).delete(&ENDPOINT_SLICES, key, &DeleteOptions::of(*uid)).await {
-            Ok(()) => {
-                // Where the event has come before the answer, nothing is to be expected any more.
-                if self.endpoint_slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
-                    self.tracker.deleted(&service.metadata.key, *uid);
-                }
-                self.metrics.wrote(operations::DELETE);
-                Ok(())
-            }
-            // Not a conflict: if a webhook has refused in these words, the slice is still there.
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn control_of<'a>(&'a self, service: &'a Service) -> KeyControl<'a> {
-        self.control.for_key(&service.metadata.key, service.metadata.uid)
-    }
-
-    fn note(
-        &self,
-        service: &Service,
-        operation: &'static str,
-        outcome: Result<Written, ApiError>,
-    ) -> Result<(), ApiError> {
-        let written = outcome?.metadata;
-        self.tracker.wrote(&service.metadata.key, written.uid, written.generation);
-        self.metrics.wrote(operation);
-        Ok(())
+        aggregate(errors)
     }
 }
 
@@ -270,49 +147,6 @@ fn aggregated(messages: Vec<String>) -> String {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),
     }
-}
-
-/// A new slice.
-///
-/// Upstream: `newEndpointSlice`, `staging/src/k8s.io/endpointslice/utils.go`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    api_version: String,
-    kind: &'a str,
-    metadata: BodyMetadata<'a>,
-    address_type: &'a AddressType,
-    ports: &'a [EndpointPort],
-    endpoints: &'a [Endpoint],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BodyMetadata<'a> {
-    generate_name: String,
-    namespace: &'a str,
-    labels: Labels,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<&'static str, &'a Time>,
-    owner_references: [OwnerReference<'a>; 1],
-}
-
-/// The changed fields of a slice; `null` removes one.
-#[derive(Serialize)]
-struct PatchBody<'a> {
-    metadata: PatchMetadata<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ports: Option<&'a [EndpointPort]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    endpoints: Option<&'a [Endpoint]>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PatchMetadata<'a> {
-    annotations: BTreeMap<&'static str, Option<Time>>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    labels: &'a BTreeMap<Text, Option<Text>>,
 }
 
 #[cfg(test)]

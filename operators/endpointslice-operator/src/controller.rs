@@ -11,6 +11,7 @@ use std::time::Duration;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::controllers::endpoints::changes::service_changed;
+use shared::controllers::endpoints::slice_writer::SliceWriter;
 use shared::runtime::cache::Change;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -54,14 +55,19 @@ impl Operator for EndpointSliceOperator {
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let tracker = Arc::clone(&caches.tracker);
-        setup.on_restore(move || tracker.start_over());
+        setup.on_restore(move || tracker.slices.start_over());
         follow(flags, setup, (&queue, &zones), &caches, informers);
+        let metrics = EndpointSliceMetrics::register(setup.metrics(), flags.max_endpoints_per_slice);
         let controller = EndpointSliceController {
             writer: Writer {
-                control: setup.control(&queue),
+                slices: SliceWriter {
+                    control: setup.control(&queue),
+                    endpoint_slices: Arc::clone(&caches.endpoint_slices),
+                    tracker: caches.tracker.slices.clone(),
+                    changes: metrics.changes.clone(),
+                },
                 recorder: setup.recorder(),
-                metrics: EndpointSliceMetrics::register(setup.metrics(), flags.max_endpoints_per_slice),
-                endpoint_slices: Arc::clone(&caches.endpoint_slices),
+                metrics,
                 tracker: Arc::clone(&caches.tracker),
             },
             caches: Arc::clone(&caches),
@@ -95,7 +101,7 @@ fn follow(flags: &Flags, setup: &mut Setup, queues: (&Queue, &Queue), caches: &A
     let tracker = Arc::clone(&caches.tracker);
     endpoint_slices.on_change(move |change| {
         if let Change::Deleted(slice) = change {
-            tracker.deletion_observed(slice);
+            tracker.slices.deletion_observed(slice);
         }
     });
     let need = services.need(|service| service.selects().is_some());

@@ -16,8 +16,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::intern::Text;
 use shared::api::object::Key;
-pub(crate) use shared::controllers::endpoints::metrics::operations;
-use shared::controllers::endpoints::metrics::{BareCounter, Size, Totals, count};
+use shared::controllers::endpoints::metrics::{BareCounter, Size, SliceChanges, Totals, count};
 use shared::runtime::metrics::Metrics;
 
 use crate::objects::Service;
@@ -49,7 +48,7 @@ type SyncLabels = [(&'static str, String); 2];
 pub(crate) struct EndpointSliceMetrics {
     added: Histogram,
     removed: Histogram,
-    changes: Family<Label, BareCounter>,
+    pub(crate) changes: SliceChanges,
     changed: Family<SyncLabels, Histogram>,
     syncs: Family<Label, BareCounter>,
     services: Services,
@@ -64,23 +63,17 @@ impl EndpointSliceMetrics {
         let own = Self {
             added: per_sync(),
             removed: per_sync(),
-            changes: Family::default(),
+            changes: SliceChanges::register(metrics, CHANGES),
             changed: Family::new_with_constructor(changed),
             syncs: Family::default(),
             services: Services { shown: Arc::default(), max_endpoints_per_slice },
         };
         metrics.register(ADDED, "Number of endpoints added on each Service sync", own.added.clone());
         metrics.register(REMOVED, "Number of endpoints removed on each Service sync", own.removed.clone());
-        metrics.register(CHANGES, "Number of EndpointSlice changes", own.changes.clone());
         metrics.register(CHANGED, "Number of EndpointSlices changed on each Service sync", own.changed.clone());
         metrics.register(SYNCS, "Number of EndpointSlice syncs", own.syncs.clone());
         metrics.register_collector(own.services.clone());
         own
-    }
-
-    /// A slice was written.
-    pub(crate) fn wrote(&self, operation: &'static str) {
-        self.changes.get_or_create(&[("operation", operation)]).inc();
     }
 
     /// A sync has ended, or was put off.

@@ -141,7 +141,7 @@ impl Caches {
     /// Upstream: `dropEndpointSlicesPendingDeletion`, `pkg/controller/endpointslice/endpointslice_controller.go`.
     fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
         let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
-        slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.has_deleted(slice));
+        slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.slices.has_deleted(slice));
         slices
     }
 

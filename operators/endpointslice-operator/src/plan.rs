@@ -11,24 +11,30 @@ pub mod topologycache;
 pub mod trafficdist;
 pub mod utils;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use shared::api::intern::Text;
-use shared::api::labels::Labels;
-use shared::api::object::{Key, ResourceVersion, Uid};
+use shared::api::object::Key;
 use shared::api::time::Time;
-use shared::controllers::endpoints::label_changes;
 pub use shared::controllers::endpoints::metrics::Size;
+use shared::controllers::endpoints::slice_plan::{self, counted};
 use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::events::EventType;
 
-use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice};
+use crate::objects::{AddressType, Endpoint, Target};
 use crate::observe::Observed;
-use draft::Draft;
 pub use reasons::{Counts, Gone, Reason};
 use topologycache::ServiceHints;
+
+/// The writes of the slices of one address type.
+pub type Writes = slice_plan::Writes<Target, Changes, Gone>;
+/// A new slice.
+pub type Creation = slice_plan::Creation<Target>;
+/// Changes of a slice.
+pub type Update = slice_plan::Update<Target, Changes>;
+/// A slice to be deleted.
+pub type Deletion = slice_plan::Deletion<Gone>;
 
 /// The configuration, which does not change while the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +82,7 @@ impl Plan {
         match self {
             Self::Ignore(_) => false,
             Self::Write(Slices { families, unsupported, pods: _, hints: _, trigger: _ }) => {
-                !unsupported.is_empty() || families.iter().any(|family| family.writes() > 0)
+                !unsupported.is_empty() || families.iter().any(|family| family.writes.count() > 0)
             }
         }
     }
@@ -98,14 +104,8 @@ impl Plan {
 pub struct Family {
     /// Which type.
     pub address_type: AddressType,
-    /// First.
-    pub create: Vec<Creation>,
-    /// Then.
-    pub update: Vec<Update>,
-    /// Last.
-    pub delete: Vec<Deletion>,
-    /// How many slices are not created because the Service is being deleted.
-    pub withheld: usize,
+    /// What is written.
+    pub writes: Writes,
     /// Pods that are left out for now. The Service is looked at again, as after a failure.
     pub skipped: Vec<Skipped>,
     /// The other events.
@@ -118,34 +118,6 @@ pub struct Family {
     pub sizes: Vec<Size>,
 }
 
-/// A new slice.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Creation {
-    /// Its ports.
-    pub ports: Vec<EndpointPort>,
-    /// Its endpoints.
-    pub endpoints: Vec<Endpoint>,
-}
-
-/// Changes of a slice, if it is still in the state they were decided on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Update {
-    /// Its namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// Its state.
-    pub resource_version: ResourceVersion,
-    /// Its labels that change, and what they become.
-    pub labels: BTreeMap<Text, Option<Text>>,
-    /// Its ports, if they change.
-    pub ports: Option<Vec<EndpointPort>>,
-    /// Its endpoints, if they change.
-    pub endpoints: Option<Vec<Endpoint>>,
-    /// Which of them change.
-    pub changes: Changes,
-}
-
 /// The changes of the endpoints of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
@@ -155,17 +127,6 @@ pub struct Changes {
     pub new: usize,
     /// Are in another state, or are meant for others.
     pub changed: usize,
-}
-
-/// A slice to be deleted, if it is still this one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deletion {
-    /// Its namespace and name.
-    pub key: Key,
-    /// Its identity.
-    pub uid: Uid,
-    /// Why.
-    pub why: Gone,
 }
 
 /// A pod that is left out because its node is not known.
@@ -215,46 +176,13 @@ impl Family {
     pub(crate) fn new(address_type: AddressType, skipped: Vec<Skipped>) -> Self {
         Self {
             address_type,
-            create: Vec::new(),
-            update: Vec::new(),
-            delete: Vec::new(),
-            withheld: 0,
+            writes: Writes::default(),
             skipped,
             notices: Vec::new(),
             added: 0,
             removed: 0,
             sizes: Vec::new(),
         }
-    }
-
-    /// How many writes there are.
-    pub fn writes(&self) -> usize {
-        self.create.len() + self.update.len() + self.delete.len()
-    }
-}
-
-impl Creation {
-    fn of(Draft { base: _, ports, endpoints, relabels: _ }: Draft<'_>) -> Self {
-        Self { ports: ports.into_owned(), endpoints: endpoints.into_owned() }
-    }
-}
-
-impl Update {
-    /// None if the slice is already as it is to be.
-    fn of(Draft { base, ports, endpoints, relabels }: Draft<'_>, labels: &Labels) -> Option<Self> {
-        let base = base?;
-        let own = &base.metadata.labels;
-        let labels = if relabels { label_changes(own, labels) } else { BTreeMap::new() };
-        let ports = Some(ports).filter(|ports| **ports != *base.ports).map(Cow::into_owned);
-        let endpoints = Some(endpoints).filter(|endpoints| **endpoints != *base.endpoints);
-        if labels.is_empty() && ports.is_none() && endpoints.is_none() {
-            return None;
-        }
-        let changes = endpoints.as_deref().map_or_else(Changes::default, |new| Changes::between(&base.endpoints, new));
-        let endpoints = endpoints.map(Cow::into_owned);
-        let (key, uid, resource_version) =
-            (base.metadata.key.clone(), base.metadata.uid, base.metadata.resource_version);
-        Some(Self { key, uid, resource_version, labels, ports, endpoints, changes })
     }
 }
 
@@ -272,12 +200,6 @@ impl Changes {
             }
         }
         Self { gone: before.len(), ..changes }
-    }
-}
-
-impl Deletion {
-    fn of(slice: &EndpointSlice, why: Gone) -> Self {
-        Self { key: slice.metadata.key.clone(), uid: slice.metadata.uid, why }
     }
 }
 
@@ -316,13 +238,8 @@ impl Reasoned for Plan {
 /// `IPv4: create 100, update web-x of 89 (27 new), delete web-y (emptied)`.
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut steps: Vec<String> = Vec::new();
-        steps.extend(self.create.iter().map(|creation| format!("create {}", creation.endpoints.len())));
-        steps.extend(self.update.iter().map(ToString::to_string));
-        steps.extend(self.delete.iter().map(ToString::to_string));
-        if self.withheld > 0 {
-            steps.push(format!("do not create {} (the service is being deleted)", self.withheld));
-        }
+        let creation = |creation: &Creation| format!("create {}", creation.endpoints.len());
+        let mut steps = self.writes.steps(creation, "the service is");
         if steps.is_empty() {
             let endpoints: usize = self.sizes.iter().map(|size| size.endpoints).sum();
             let slices: usize = self.sizes.iter().map(|size| size.slices).sum();
@@ -334,28 +251,10 @@ impl fmt::Display for Family {
     }
 }
 
-impl fmt::Display for Update {
+impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Changes { gone, new, changed } = self.changes;
-        let counts = [(gone, "gone"), (new, "new"), (changed, "changed")];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        let labels = (!self.labels.is_empty()).then(|| "labels".to_owned());
-        let ports = self.ports.is_some().then(|| "ports".to_owned());
-        let mut reasons: Vec<String> = counts.chain(ports).chain(labels).collect();
-        if reasons.is_empty() {
-            reasons.push("order".to_owned());
-        }
-        write!(f, "update {}", self.key.name())?;
-        if let Some(endpoints) = &self.endpoints {
-            write!(f, " to {}", endpoints.len())?;
-        }
-        write!(f, " ({})", reasons.join(", "))
-    }
-}
-
-impl fmt::Display for Deletion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "delete {} ({})", self.key.name(), self.why)
+        let Self { gone, new, changed } = *self;
+        f.write_str(&counted(&[(gone, "gone"), (new, "new"), (changed, "changed")]))
     }
 }
 

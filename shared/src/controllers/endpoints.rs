@@ -2,8 +2,9 @@
 //!
 //! Reading order: [`pod`] and [`service`] (the views, and what follows from both) → [`select`] (caches and indices) →
 //! [`changes`] (whom a change concerns) → [`trigger_time_tracker`] (when what is written happened) → [`address`],
-//! [`subset`] and [`slice`] (addresses in Endpoints and in EndpointSlices) → [`endpointslice_tracker`] (own writes of
-//! slices) → [`metrics`]. Left out: the objects that list the addresses, and the decision about them.
+//! [`subset`] and [`slice`] (addresses in Endpoints and in EndpointSlices) → [`slice_plan`] and [`slice_writer`] (writes
+//! of slices) → [`endpointslice_tracker`] (own writes of slices) → [`metrics`]. Left out: the objects that list the
+//! addresses, and the decision about them.
 
 pub mod address;
 pub mod changes;
@@ -13,6 +14,8 @@ pub mod pod;
 pub mod select;
 pub mod service;
 pub mod slice;
+pub mod slice_plan;
+pub mod slice_writer;
 pub mod subset;
 pub mod trigger_time_tracker;
 

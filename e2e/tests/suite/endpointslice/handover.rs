@@ -3,6 +3,7 @@
 //! Left out of what is compared: names, times, and the order of endpoints, which upstream leaves to chance.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
@@ -154,6 +155,46 @@ async fn told(scene: &Scene) -> Result<Vec<String>> {
     Ok(lines)
 }
 
+/// Slices that upstream has made change hands, and back again once they were all made anew. Gives their versions from just
+/// before they went back.
+pub(crate) async fn change_hands<V: Debug + PartialEq>(
+    scene: &Scene,
+    operator: &str,
+    made: impl AsyncFn() -> Result<Vec<String>>,
+    told: impl AsyncFn() -> Result<Vec<String>>,
+    versions: impl AsyncFn() -> Result<V>,
+    marker: impl AsyncFn(&str) -> Result<()>,
+) -> Result<V> {
+    let expected = made().await?;
+    let told_by_upstream = told().await?;
+    assert_eq!(told_by_upstream.len(), 1, "{told_by_upstream:?}");
+    marker("before").await?;
+    let before = versions().await?;
+
+    scene.cluster.stop_controller_manager().await?;
+    scene.cluster.start_controller_manager(ControllerManager::without([upstream_controller(operator)])).await?;
+    let mut operators = start_operators(&scene.cluster, [operator]).await?;
+    marker("handed-over").await?;
+    assert_eq!(versions().await?, before, "the operator wrote what needed no write");
+
+    let all = ListParams::default();
+    scene.api::<EndpointSlice>().delete_collection(&DeleteParams::default(), &all).await?;
+    let found = made().await?;
+    for (expected, found) in expected.iter().zip(&found) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(told().await?, told_by_upstream, "the operator told something else");
+    let anew = versions().await?;
+
+    for operator in &mut operators {
+        operator.terminate().await?;
+    }
+    scene.cluster.stop_controller_manager().await?;
+    scene.cluster.start_controller_manager(ControllerManager::all()).await?;
+    marker("handed-back").await?;
+    Ok(anew)
+}
+
 #[test]
 fn slices_change_hands_without_a_write_and_are_made_anew_alike() -> Result<()> {
     with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
@@ -161,33 +202,9 @@ fn slices_change_hands_without_a_write_and_are_made_anew_alike() -> Result<()> {
         for (_, service, ..) in services() {
             scene.apply(&service).await?;
         }
-        let expected = made(scene).await?;
-        let told_by_upstream = told(scene).await?;
-        assert_eq!(told_by_upstream.len(), 1, "{told_by_upstream:?}");
-        marker(scene, "before").await?;
-        let before = all_versions(scene).await?;
-
-        scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::without([upstream_controller(OPERATOR)])).await?;
-        let mut operators = start_operators(&scene.cluster, [OPERATOR]).await?;
-        marker(scene, "handed-over").await?;
-        assert_eq!(all_versions(scene).await?, before, "the operator wrote what needed no write");
-
-        let all = ListParams::default();
-        scene.api::<EndpointSlice>().delete_collection(&DeleteParams::default(), &all).await?;
-        let found = made(scene).await?;
-        for (expected, found) in expected.iter().zip(&found) {
-            assert_eq!(found, expected);
-        }
-        assert_eq!(told(scene).await?, told_by_upstream, "the operator told something else");
-        let anew = all_versions(scene).await?;
-
-        for operator in &mut operators {
-            operator.terminate().await?;
-        }
-        scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::all()).await?;
-        marker(scene, "handed-back").await?;
+        let (made, told) = (async || made(scene).await, async || told(scene).await);
+        let versions = async || all_versions(scene).await;
+        let anew = change_hands(scene, OPERATOR, made, told, versions, async |name| marker(scene, name).await).await?;
         let mut left = all_versions(scene).await?;
         if left["spread"] != anew["spread"] {
             took_hints_too_early(scene).await?;

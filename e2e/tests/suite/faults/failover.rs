@@ -61,6 +61,17 @@ pub(super) async fn leader_first<'a>(
     Ok(if leader == 0 { [first, second] } else { [second, first] })
 }
 
+/// A leader that slept through its lease wakes up, writes nothing more, and ends.
+pub(super) async fn wakes_in_vain(leader: &mut Behind, gates: &[Gate; 2]) -> Result<()> {
+    let before = leader.work().len();
+    leader.operator.process().resume();
+    gates.iter().for_each(Gate::let_go);
+    leader.operator.process().wait(DEADLINE).await?;
+    let after = leader.work().len();
+    ensure!(after == before, "{} writes of a leader without a lease", after - before);
+    Ok(())
+}
+
 #[test]
 fn another_replica_goes_on_with_the_rollout_of_a_leader_that_dies_or_ends() -> Result<()> {
     with_two_replicas(async |scene, mut replicas| {
@@ -103,13 +114,7 @@ fn a_leader_that_slept_through_its_lease_writes_nothing_more() -> Result<()> {
             leader.operator.process().suspend();
             standby.proxy.clear();
             complete(scene).await?;
-            let before = leader.work().len();
-            leader.operator.process().resume();
-            gates.iter().for_each(Gate::let_go);
-            leader.operator.process().wait(DEADLINE).await?;
-            let after = leader.work().len();
-            ensure!(after == before, "{} writes of a leader without a lease", after - before);
-            Ok(())
+            wakes_in_vain(leader, &gates).await
         })
         .await?;
         stays(scene).await

@@ -9,12 +9,12 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use serde_json::json;
 
-use super::failover::{FLAGS, hold_third_write, leader_first};
+use super::failover::{FLAGS, hold_third_write, leader_first, wakes_in_vain};
 use super::on_quiet_cluster;
 use super::sets::settled;
-use crate::support::behind::{Behind, Gate};
+use crate::support::behind::Behind;
 use crate::support::sampler::Seen;
-use crate::support::{DEADLINE, Scene, daemon_set, stateful_set};
+use crate::support::{Scene, daemon_set, stateful_set};
 
 /// How much later the successor sees pods.
 const LATE: Duration = Duration::from_millis(300);
@@ -37,12 +37,7 @@ async fn sleep_through(
     successor.proxy.clear();
     ensure!(successor.proxy.delay_watches("**/pods", LATE) > 0, "the successor does not follow pods");
     settled().await?;
-    let before = leader.work().len();
-    leader.operator.process().resume();
-    gates.iter().for_each(Gate::let_go);
-    leader.operator.process().wait(DEADLINE).await?;
-    let after = leader.work().len();
-    ensure!(after == before, "{} writes of a leader without a lease", after - before);
+    wakes_in_vain(leader, &gates).await?;
     settled().await?;
     sampler.finish(scene).await
 }

@@ -3,16 +3,15 @@
 //! Left out of what is compared: names, times, and the order of endpoints, which upstream leaves to chance.
 
 use anyhow::{Result, ensure};
-use e2e::cluster::{ClusterOptions, ControllerManager};
-use e2e::operator::upstream_controller;
+use e2e::cluster::ClusterOptions;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
 use super::{OPERATOR, endpoints, mirrored, service, slices, subset};
-use crate::support::{DEADLINE, Scene, start_operators, with_cluster};
+use crate::endpointslice::handover::change_hands;
+use crate::support::{DEADLINE, Scene, with_cluster};
 
 /// Endpoints of every sort, each with the number of its slices.
 fn all() -> Vec<(Value, usize)> {
@@ -118,33 +117,10 @@ fn mirrored_slices_change_hands_without_a_write_and_are_made_anew_alike() -> Res
             scene.apply(&service(endpoints["metadata"]["name"].as_str().unwrap_or_default())).await?;
             scene.apply(&endpoints).await?;
         }
-        let expected = made(scene).await?;
-        let told_by_upstream = told(scene).await?;
-        assert_eq!(told_by_upstream.len(), 1, "{told_by_upstream:?}");
-        marker(scene, "before").await?;
-        let before = versions(scene).await?;
-
-        scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::without([upstream_controller(OPERATOR)])).await?;
-        let mut operators = start_operators(&scene.cluster, [OPERATOR]).await?;
-        marker(scene, "handed-over").await?;
-        assert_eq!(versions(scene).await?, before, "the operator wrote what needed no write");
-
-        let all = ListParams::default();
-        scene.api::<EndpointSlice>().delete_collection(&DeleteParams::default(), &all).await?;
-        let found = made(scene).await?;
-        for (expected, found) in expected.iter().zip(&found) {
-            assert_eq!(found, expected);
-        }
-        assert_eq!(told(scene).await?, told_by_upstream, "the operator told something else");
-        let anew = versions(scene).await?;
-
-        for operator in &mut operators {
-            operator.terminate().await?;
-        }
-        scene.cluster.stop_controller_manager().await?;
-        scene.cluster.start_controller_manager(ControllerManager::all()).await?;
-        marker(scene, "handed-back").await?;
+        let (made, told) = (async || made(scene).await, async || told(scene).await);
+        let all_versions = async || versions(scene).await;
+        let anew =
+            change_hands(scene, OPERATOR, made, told, all_versions, async |name| marker(scene, name).await).await?;
         assert_eq!(versions(scene).await?, anew, "what the operator left was not what upstream expects");
         Ok(())
     })

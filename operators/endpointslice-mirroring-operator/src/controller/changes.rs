@@ -2,7 +2,6 @@
 //!
 //! Left out: changes of a Service besides its selector, which decide nothing here.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use shared::api::object::Key;
@@ -51,27 +50,8 @@ pub(super) fn endpoints_changed(change: Change<'_, Endpoints>) -> Vec<Effect> {
 
 impl Caches {
     /// The keys whose slice somebody else has changed, each after this delay.
-    ///
-    /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
-    /// `endpointslicemirroring_controller.go`. There a slice that another controller takes over, or gives away, is
-    /// updated; here it comes or goes. And there nobody minds when a slice goes that this process has not written yet.
     pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
-        let service = |slice: &Arc<EndpointSlice>| {
-            let service = slice.service();
-            if service.is_none() {
-                tracing::warn!(slice = %slice.metadata.key, "a slice without the name of its service");
-            }
-            service
-        };
-        let tracker = self.tracker.lock();
-        let services = match change {
-            Change::Added(slice) if tracker.is_news(slice) => [service(slice), None],
-            Change::Updated { old, new } if old.service() != new.service() => [service(new), old.service()],
-            Change::Updated { old: _, new } if tracker.is_news(new) => [service(new), None],
-            Change::Deleted(slice) if !tracker.has_deleted(slice) => [service(slice), None],
-            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
-        };
-        let keys = services.into_iter().flatten();
+        let keys = self.tracker.services_of(change);
         keys.map(|key| Effect::EnqueueAfter(key, delay, SLICE_CHANGES)).collect()
     }
 }

@@ -73,7 +73,7 @@ impl Counts {
             slices: mirrored.sizes.iter().map(|size| size.slices).sum(),
             invalid: mirrored.invalid,
             too_many: mirrored.skipped - mirrored.invalid,
-            withheld: mirrored.withheld,
+            withheld: mirrored.writes.withheld,
         }
     }
 }

@@ -15,7 +15,7 @@ use shared::controllers::endpoints::slice::port_map_key;
 
 use super::reconciler_helpers::{Desired, GroupKey, Wanted};
 use super::utils::{EndpointKey, annotation_changes, endpoint_key, is_of_former, slice_labels};
-use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, Notice, Size, Update};
+use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, PlannedEvent, Size, Update, Writes};
 use crate::objects::{ENDPOINTS, Endpoint, EndpointPort, EndpointSlice, Endpoints, reasons};
 use crate::observe::Observed;
 
@@ -62,10 +62,7 @@ pub(super) fn reconcile(observed: &Observed, endpoints: &Arc<Endpoints>, config:
     let notices = notices(skipped, invalid, max);
     let mirrored = Mirrored {
         endpoints: Arc::clone(endpoints),
-        create: Vec::new(),
-        update: Vec::new(),
-        delete: Vec::new(),
-        withheld: 0,
+        writes: Writes::default(),
         notices,
         changes,
         skipped,
@@ -75,12 +72,12 @@ pub(super) fn reconcile(observed: &Observed, endpoints: &Arc<Endpoints>, config:
     finalize(mirrored, drafts, delete)
 }
 
-fn notices(skipped: usize, invalid: usize, max: usize) -> Vec<Notice> {
-    let invalid_ones = (invalid > 0).then(|| Notice {
+fn notices(skipped: usize, invalid: usize, max: usize) -> Vec<PlannedEvent> {
+    let invalid_ones = (invalid > 0).then(|| PlannedEvent {
         reason: reasons::INVALID_IP,
         message: format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"),
     });
-    let too_many = (skipped > invalid).then(|| Notice {
+    let too_many = (skipped > invalid).then(|| PlannedEvent {
         reason: reasons::TOO_MANY,
         message: format!(
             "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset. {skipped} addresses were \
@@ -175,31 +172,31 @@ fn finalize(mut mirrored: Mirrored, drafts: Vec<Draft<'_>>, delete: Deletions<'_
     for (slice, why) in delete {
         match create.iter().position(|draft| draft.key.0 == slice.address_type) {
             Some(at) => update.push(Draft { base: Some(slice), ..create.remove(at) }),
-            None => mirrored.delete.push(Deletion::of(slice, why)),
+            None => mirrored.writes.delete.push(Deletion::of(slice, why)),
         }
     }
     let endpoints = &mirrored.endpoints;
     let labels = slice_labels(endpoints);
-    mirrored.update = update.into_iter().filter_map(|draft| Update::of(draft, endpoints, &labels)).collect();
+    mirrored.writes.update = update.into_iter().filter_map(|draft| draft.update(endpoints, &labels)).collect();
     // They would be collected as garbage.
     if endpoints.metadata.is_being_deleted() {
-        mirrored.withheld = create.len();
+        mirrored.writes.withheld = create.len();
     } else {
-        mirrored.create = create.into_iter().map(|draft| Creation::of(draft, endpoints, &labels)).collect();
+        mirrored.writes.create = create.into_iter().map(|draft| draft.creation(endpoints, &labels)).collect();
     }
     mirrored
 }
 
-impl Creation {
-    fn of(Draft { base: _, key, ports, endpoints }: Draft<'_>, mirrored: &Endpoints, labels: &Labels) -> Self {
+impl Draft<'_> {
+    fn creation(self, mirrored: &Endpoints, labels: &Labels) -> Creation {
+        let Self { base: _, key, ports, endpoints } = self;
         let annotations = mirrored.metadata.annotations.mirrored.clone();
-        Self { address_type: key.0, labels: labels.clone(), annotations, ports, endpoints }
+        Creation { address_type: key.0, labels: labels.clone(), annotations, ports, endpoints }
     }
-}
 
-impl Update {
     /// None if there is nothing to be changed.
-    fn of(Draft { base, key: _, ports, endpoints }: Draft<'_>, mirrored: &Endpoints, labels: &Labels) -> Option<Self> {
+    fn update(self, mirrored: &Endpoints, labels: &Labels) -> Option<Update> {
+        let Self { base, key: _, ports, endpoints } = self;
         let base = base?;
         let meta = &base.metadata;
         let new: BTreeMap<EndpointKey, Endpoint> =
@@ -207,7 +204,7 @@ impl Update {
         let changes = Changes::between(&base.endpoints, &new);
         let endpoints = changes.are_any().then(|| new.into_values().collect());
         let ports = (port_map_key(&ports) != port_map_key(&base.ports)).then_some(ports);
-        let update = Self {
+        let update = Update {
             key: meta.key.clone(),
             uid: meta.uid,
             resource_version: meta.resource_version,

@@ -157,8 +157,8 @@ proptest! {
         let touched: Vec<String> = match world.plan() {
             Plan::CleanUp(clean_up) => clean_up.delete.iter().map(|deletion| deletion.uid.to_string()).collect(),
             Plan::Mirror(mirrored) => {
-                let updated = mirrored.update.iter().map(|update| update.uid.to_string());
-                updated.chain(mirrored.delete.iter().map(|deletion| deletion.uid.to_string())).collect()
+                let updated = mirrored.writes.update.iter().map(|update| update.uid.to_string());
+                updated.chain(mirrored.writes.delete.iter().map(|deletion| deletion.uid.to_string())).collect()
             }
         };
         let once: BTreeSet<String> = touched.iter().cloned().collect();

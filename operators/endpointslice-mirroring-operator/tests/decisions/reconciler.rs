@@ -23,7 +23,7 @@ fn counted(mirrored: &Mirrored, max: usize) -> Counted {
         slices: mirrored.sizes.iter().map(|size| size.slices).sum(),
         changes: [added, updated, removed],
         skipped: mirrored.skipped,
-        writes: [mirrored.create.len(), mirrored.update.len(), mirrored.delete.len()],
+        writes: [mirrored.writes.create.len(), mirrored.writes.update.len(), mirrored.writes.delete.len()],
     }
 }
 
@@ -39,7 +39,7 @@ fn check_of(mut world: World, shown: &[&str], expected: &Counted) {
     assert_eq!(counted(&mirrored, world.max), *expected);
     assert_eq!(world.shown(), shown);
     let again = world.mirror();
-    assert_eq!(again.writes(), 0, "once more changes nothing: {again}");
+    assert_eq!(again.writes.count(), 0, "once more changes nothing: {again}");
 }
 
 /// New slices with so many endpoints.
@@ -99,7 +99,7 @@ fn slices_that_are_there_are_used() {
     let identical = json!([endpoint(1), endpoint(0)]);
     let mut world = World::new(endpoints(&two_and_three())).with(with(identical));
     assert_eq!(counted(&world.mirror(), world.max), counts([3, 0, 0], [1, 0, 0]), "in whatever order");
-    assert_eq!(world.mirror().writes(), 0);
+    assert_eq!(world.mirror().writes.count(), 0);
 }
 
 /// Upstream: `TestReconcile`, the rows about two families, about what is no address, and about too many.

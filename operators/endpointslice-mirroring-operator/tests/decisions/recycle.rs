@@ -18,9 +18,9 @@ fn old(name: &str, address_type: &str) -> ObjectBuilder {
 fn check(subsets: &[Value], slices: Vec<ObjectBuilder>, created: usize, updated: &[&str], deleted: &[&str]) {
     let mut world = World::new(endpoints(subsets)).with(slices);
     let mirrored = world.mirror();
-    let updates: Vec<&str> = mirrored.update.iter().map(|update| update.key.name()).collect();
-    let deletions: Vec<&str> = mirrored.delete.iter().map(|deletion| deletion.key.name()).collect();
-    assert_eq!((mirrored.create.len(), updates, deletions), (created, updated.to_vec(), deleted.to_vec()));
+    let updates: Vec<&str> = mirrored.writes.update.iter().map(|update| update.key.name()).collect();
+    let deletions: Vec<&str> = mirrored.writes.delete.iter().map(|deletion| deletion.key.name()).collect();
+    assert_eq!((mirrored.writes.create.len(), updates, deletions), (created, updated.to_vec(), deleted.to_vec()));
     let expected = {
         let mut anew = World::new(endpoints(subsets));
         anew.mirror();

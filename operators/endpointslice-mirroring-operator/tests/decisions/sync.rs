@@ -1,6 +1,6 @@
 //! What is mirrored at all: upstream's `endpointslicemirroring_controller_test.go`.
 
-use endpointslice_mirroring_operator::plan::{Notice, Plan};
+use endpointslice_mirroring_operator::plan::{Plan, PlannedEvent};
 use serde_json::{Value, json};
 use shared::testing::{ObjectBuilder, object};
 
@@ -62,7 +62,7 @@ fn people_are_told_in_upstreams_words_what_is_left_out() {
         let Plan::Mirror(mirrored) = (World { max, ..World::new(endpoints(&[subset])) }).plan() else {
             panic!("{max}")
         };
-        mirrored.notices.into_iter().map(|Notice { reason, message }| (reason, message)).collect()
+        mirrored.notices.into_iter().map(|PlannedEvent { reason, message }| (reason, message)).collect()
     };
     let invalid = "Skipped 2 invalid IP addresses when mirroring to EndpointSlices".to_owned();
     let too_many = |skipped: usize| {

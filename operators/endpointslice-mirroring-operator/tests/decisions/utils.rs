@@ -22,7 +22,7 @@ fn a_new_slice_has_the_labels_and_annotations_of_its_endpoints() {
         for label in labels {
             expected[*label] = "bar".into();
         }
-        let creation = &mirrored.create[0];
+        let creation = &mirrored.writes.create[0];
         assert_eq!((json!(creation.labels), json!(creation.annotations)), (expected, annotations));
     };
     row(|endpoints| endpoints, &[], json!({}));

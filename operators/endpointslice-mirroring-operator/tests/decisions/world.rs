@@ -1,14 +1,13 @@
 //! Endpoints with their Service and their slices, on which plans are made and carried out as an apiserver would.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use endpointslice_mirroring_operator::objects::{EndpointSlice, Endpoints, MANAGED_BY, Service};
 use endpointslice_mirroring_operator::observe::Observed;
-use endpointslice_mirroring_operator::plan::{CleanUp, Config, Creation, Deletion, Mirrored, Plan, Update, plan};
+use endpointslice_mirroring_operator::plan::{CleanUp, Config, Mirrored, Plan, plan};
 use serde_json::{Value, json};
-use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::testing::slices::Slices;
 use shared::testing::{ObjectBuilder, object};
 
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -51,17 +50,15 @@ pub(crate) fn slice(name: &str, address_type: &str, numbers: &[i32], endpoints: 
 pub(crate) struct World {
     pub(crate) service: Option<ObjectBuilder>,
     pub(crate) endpoints: Option<ObjectBuilder>,
-    pub(crate) slices: BTreeMap<String, Value>,
+    pub(crate) slices: Slices,
     pub(crate) max: usize,
-    /// How many slices were made.
-    pub(crate) created: usize,
 }
 
 impl World {
     /// A Service without a selector, its Endpoints, and no slices yet.
     pub(crate) fn new(endpoints: ObjectBuilder) -> Self {
         let service = object("v1", "Service", "test-ep");
-        Self { service: Some(service), endpoints: Some(endpoints), slices: BTreeMap::new(), max: 1000, created: 0 }
+        Self { service: Some(service), endpoints: Some(endpoints), slices: Slices::default(), max: 1000 }
     }
 
     pub(crate) fn with(mut self, slices: impl IntoIterator<Item = ObjectBuilder>) -> Self {
@@ -103,54 +100,9 @@ impl World {
 
     pub(crate) fn apply(&mut self, plan: &Plan) {
         match plan {
-            Plan::CleanUp(CleanUp { why: _, delete }) => delete.iter().for_each(|deletion| self.delete(deletion)),
-            Plan::Mirror(mirrored) => {
-                mirrored.create.iter().for_each(|creation| self.create(&mirrored.endpoints, creation));
-                mirrored.update.iter().for_each(|update| self.update(&mirrored.endpoints, update));
-                mirrored.delete.iter().for_each(|deletion| self.delete(deletion));
-            }
+            Plan::CleanUp(CleanUp { why: _, delete }) => delete.iter().for_each(|gone| self.slices.delete(gone)),
+            Plan::Mirror(mirrored) => self.slices.apply(&*mirrored.endpoints, &mirrored.writes),
         }
-    }
-
-    fn create(&mut self, owner: &Endpoints, creation: &Creation) {
-        let Creation { address_type, labels, annotations, ports, endpoints } = creation;
-        self.created += 1;
-        let name = format!("new-{}", self.created);
-        let slice = object("discovery.k8s.io/v1", "EndpointSlice", &name)
-            .set(&["metadata", "labels"], json!(labels))
-            .set(&["metadata", "annotations"], json!(annotations))
-            .owned_by(owner)
-            .set(&["addressType"], address_type.as_str())
-            // The apiserver makes empty lists null.
-            .set(&["ports"], if ports.is_empty() { Value::Null } else { json!(ports) })
-            .set(&["endpoints"], json!(endpoints));
-        self.slices.insert(name, slice.json().clone());
-    }
-
-    fn update(&mut self, owner: &Endpoints, update: &Update) {
-        let Update { key, uid, resource_version, labels, annotations, is_of_another, ports, endpoints, changes: _ } =
-            update;
-        let slice = self.slices.get_mut(key.name()).unwrap();
-        assert_eq!(slice["metadata"]["uid"], uid.to_string());
-        assert_eq!(slice["metadata"]["resourceVersion"], resource_version.to_string());
-        slice["metadata"]["resourceVersion"] = (resource_version.0 + 1).to_string().into();
-        merge(&mut slice["metadata"]["labels"], labels);
-        merge(&mut slice["metadata"]["annotations"], annotations);
-        if *is_of_another {
-            let owned = object("v1", "Pod", "any").owned_by(owner);
-            slice["metadata"]["ownerReferences"] = owned.json()["metadata"]["ownerReferences"].clone();
-        }
-        if let Some(ports) = ports {
-            slice["ports"] = json!(ports);
-        }
-        if let Some(endpoints) = endpoints {
-            slice["endpoints"] = json!(endpoints);
-        }
-    }
-
-    fn delete(&mut self, deletion: &Deletion) {
-        let slice = self.slices.remove(deletion.key.name()).unwrap();
-        assert_eq!(slice["metadata"]["uid"], deletion.uid.to_string());
     }
 
     /// The slices, as this operator reads them.
@@ -179,13 +131,4 @@ fn line(slice: &Value) -> String {
     });
     let address_type = slice["addressType"].as_str().unwrap_or_default();
     format!("{address_type} {}:{}", ports.join(","), addresses.collect::<String>())
-}
-
-fn merge(own: &mut Value, changes: &BTreeMap<Text, Option<Text>>) {
-    for (key, value) in changes {
-        match value {
-            Some(value) => own[&**key] = json!(value),
-            None => drop(own.as_object_mut().unwrap().remove(&**key)),
-        }
-    }
 }

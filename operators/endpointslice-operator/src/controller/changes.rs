@@ -2,7 +2,6 @@
 //!
 //! Left out: which changes of Services and of pods matter, which [`shared::controllers::endpoints::changes`] says.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use shared::runtime::cache::Change;
@@ -38,28 +37,10 @@ impl Caches {
         }
     }
 
-    /// The Services whose slice somebody else has changed, each after this delay.
-    ///
-    /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
-    /// `pkg/controller/endpointslice/endpointslice_controller.go`. There a slice that another controller takes over, or
-    /// gives away, is updated; here it comes or goes. And there nobody minds when a slice goes that this process has
-    /// not written yet. A Service that was never looked at is about to be, with all its slices.
+    /// The Services whose slice somebody else has changed, each after this delay. One that was never looked at is about
+    /// to be, with all its slices.
     pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
-        let service = |slice: &Arc<EndpointSlice>| {
-            let service = slice.service();
-            if service.is_none() {
-                tracing::warn!(slice = %slice.metadata.key, "a slice without the name of its service");
-            }
-            service
-        };
-        let services = match change {
-            Change::Added(slice) if self.tracker.is_news(slice) => [service(slice), None],
-            Change::Updated { old, new } if old.service() != new.service() => [service(new), old.service()],
-            Change::Updated { old: _, new } if self.tracker.is_news(new) => [service(new), None],
-            Change::Deleted(slice) if !self.tracker.has_deleted(slice) => [service(slice), None],
-            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
-        };
-        let known = services.into_iter().flatten().filter(|service| self.tracker.knows(service));
+        let known = self.tracker.slices.services_of(change).filter(|service| self.tracker.knows(service));
         known.map(|service| Effect::EnqueueAfter(service, delay, SLICE_CHANGES)).collect()
     }
 }

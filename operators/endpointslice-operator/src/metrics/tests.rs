@@ -1,3 +1,4 @@
+use shared::controllers::endpoints::metrics::operations;
 use shared::testing::{ObjectBuilder, object};
 
 use super::*;
@@ -61,7 +62,7 @@ fn sums_follow_what_is_decided_last_for_each_service() {
 fn names_and_labels_are_upstreams() {
     let registry = Metrics::new("endpointslice-operator");
     let metrics = EndpointSliceMetrics::register(&registry, 100);
-    metrics.wrote(operations::CREATE);
+    metrics.changes.wrote(operations::CREATE);
     metrics.synced(results::STALE);
     metrics.finalized(&service("foo", "PreferSameZone", ""), 3);
     metrics.finalized(&service("foo", "PreferSameZone", "Auto"), 2);

@@ -7,23 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shared::api::intern::Text;
-use shared::api::object::{Key, Uid};
+use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::controllers::endpoints::endpointslice_tracker::EndpointSliceTracker;
 use shared::controllers::endpoints::trigger_time_tracker::{ServiceState, ServiceStates};
 
-use crate::objects::EndpointSlice;
 use crate::plan::topologycache::{ServiceHints, ZoneRatios};
 
 /// The memory.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
+    /// Its own writes.
+    pub(crate) slices: EndpointSliceTracker,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    slices: EndpointSliceTracker,
     services: ServiceStates,
     hints: BTreeMap<Key, ServiceHints>,
     /// The nodes that each Service waits for, because of pods that are left out without them.
@@ -43,41 +43,6 @@ enum Zones {
 impl Tracker {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// This process wrote this generation of a slice.
-    pub(crate) fn wrote(&self, service: &Key, slice: Uid, generation: i64) {
-        self.state().slices.wrote(service, slice, generation);
-    }
-
-    /// This process deleted a slice, and its event is still to come.
-    pub(crate) fn deleted(&self, service: &Key, slice: Uid) {
-        self.state().slices.deleted(service, slice);
-    }
-
-    /// Whether this process deleted a slice whose event is still to come.
-    pub(crate) fn has_deleted(&self, slice: &EndpointSlice) -> bool {
-        self.state().slices.has_deleted(slice)
-    }
-
-    /// Whether somebody else wrote this state of a slice.
-    pub(crate) fn is_news(&self, slice: &EndpointSlice) -> bool {
-        self.state().slices.is_news(slice)
-    }
-
-    /// Forgets what was written.
-    pub(crate) fn start_over(&self) {
-        self.state().slices.start_over();
-    }
-
-    /// The event of a slice's deletion has come.
-    pub(crate) fn deletion_observed(&self, slice: &EndpointSlice) {
-        self.state().slices.deletion_observed(slice);
-    }
-
-    /// A Service gets no slices any more: whoever changes those that it had, it does not matter.
-    pub(crate) fn forget_slices(&self, service: &Key) {
-        self.state().slices.forget(service);
     }
 
     /// Whether a sync has looked at this Service and its slices.
@@ -131,8 +96,8 @@ impl Tracker {
     ///
     /// Upstream: `DeleteService`, `endpointslice_tracker.go`.
     pub(crate) fn forget(&self, service: &Key) {
+        self.slices.forget(service);
         let mut state = self.state();
-        state.slices.forget(service);
         state.services.forget(service);
         state.hints.remove(service);
         state.missing_nodes.remove(service);

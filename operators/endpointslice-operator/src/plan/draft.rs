@@ -3,8 +3,13 @@
 //! Unchanged parts are borrowed from the observation, so a settled Service costs no copies.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use crate::objects::{Endpoint, EndpointPort, EndpointSlice};
+use shared::api::labels::Labels;
+use shared::controllers::endpoints::label_changes;
+
+use super::{Changes, Creation, Update};
+use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice};
 
 /// One slice.
 #[derive(Clone, Debug)]
@@ -29,6 +34,38 @@ impl<'a> Draft<'a> {
     /// A new slice.
     pub(super) fn new(ports: &[EndpointPort]) -> Self {
         Self { base: None, ports: ports.to_vec().into(), endpoints: Vec::new().into(), relabels: true }
+    }
+
+    /// Its creation, with these labels.
+    pub(super) fn creation(self, address_type: &AddressType, labels: &Labels) -> Creation {
+        let Self { base: _, ports, endpoints, relabels: _ } = self;
+        let (address_type, labels, annotations) = (address_type.clone(), labels.clone(), Labels::default());
+        Creation { address_type, labels, annotations, ports: ports.into_owned(), endpoints: endpoints.into_owned() }
+    }
+
+    /// Its update, to these labels; none if the slice is already as it is to be.
+    pub(super) fn update(self, labels: &Labels) -> Option<Update> {
+        let Self { base, ports, endpoints, relabels } = self;
+        let base = base?;
+        let own = &base.metadata.labels;
+        let labels = if relabels { label_changes(own, labels) } else { BTreeMap::new() };
+        let ports = Some(ports).filter(|ports| **ports != *base.ports).map(Cow::into_owned);
+        let endpoints = Some(endpoints).filter(|endpoints| **endpoints != *base.endpoints);
+        if labels.is_empty() && ports.is_none() && endpoints.is_none() {
+            return None;
+        }
+        let changes = endpoints.as_deref().map_or_else(Changes::default, |new| Changes::between(&base.endpoints, new));
+        Some(Update {
+            key: base.metadata.key.clone(),
+            uid: base.metadata.uid,
+            resource_version: base.metadata.resource_version,
+            labels,
+            annotations: BTreeMap::new(),
+            is_of_another: false,
+            ports,
+            endpoints: endpoints.map(Cow::into_owned),
+            changes,
+        })
     }
 }
 

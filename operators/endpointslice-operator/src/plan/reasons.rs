@@ -82,7 +82,7 @@ impl Counts {
             slices: family.sizes.iter().map(|size| size.slices).sum(),
             added: family.added,
             removed: family.removed,
-            withheld: family.withheld,
+            withheld: family.writes.withheld,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::draft::{Draft, Drafts};
 use super::topologycache::{self, ServiceHints};
 use super::trafficdist::{self, TrafficDistribution};
 use super::utils::{endpoint_ports, labels_differ, pod_to_endpoint, slice_labels};
-use super::{Config, Creation, Deletion, Family, Gone, PlannedEvent, Size, Skipped, Update};
+use super::{Config, Deletion, Family, Gone, PlannedEvent, Size, Skipped};
 use crate::objects::pod::PodPorts;
 use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice, SERVICES, Service};
 use crate::observe::Observed;
@@ -272,15 +272,16 @@ fn finalize(
         let recycled = if why == Gone::NotOwned { None } else { create.next() };
         match recycled {
             Some(draft) => update.push(Draft { base: Some(slice), ..draft }),
-            None => family.delete.push(Deletion::of(slice, why)),
+            None => family.writes.delete.push(Deletion::of(slice, why)),
         }
     }
     // They would be collected as garbage too.
     if service.metadata.is_being_deleted() {
-        family.withheld = create.len();
+        family.writes.withheld = create.len();
     } else {
-        family.create = create.map(Creation::of).collect();
+        let address_type = &family.address_type;
+        family.writes.create = create.map(|draft| draft.creation(address_type, labels)).collect();
     }
-    family.update = update.into_iter().filter_map(|draft| Update::of(draft, labels)).collect();
+    family.writes.update = update.into_iter().filter_map(|draft| draft.update(labels)).collect();
     family
 }

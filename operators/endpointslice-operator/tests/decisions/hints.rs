@@ -49,7 +49,7 @@ fn check(mut world: World, expected: &str, expected_hints: &[(&str, usize)], exp
     assert_eq!(crossing(&world), expected_crossing);
     let Plan::Write(again) = world.plan() else { panic!("no slices") };
     for family in again.families {
-        assert_eq!(family.writes(), 0, "again: {family}");
+        assert_eq!(family.writes.count(), 0, "again: {family}");
     }
     world
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use endpointslice_operator::objects::{AddressType, SERVICES};
 use endpointslice_operator::observe::Observed;
 use endpointslice_operator::plan::utils::address_types;
-use endpointslice_operator::plan::{Config, Family, Plan, plan};
+use endpointslice_operator::plan::{Config, Plan, plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::testing::ObjectBuilder;
@@ -97,7 +97,7 @@ fn any_world() -> impl Strategy<Value = World> {
 
 fn writes(plan: &Plan) -> usize {
     let Plan::Write(slices) = plan else { return 0 };
-    slices.families.iter().map(Family::writes).sum::<usize>() + slices.unsupported.len()
+    slices.families.iter().map(|family| family.writes.count()).sum::<usize>() + slices.unsupported.len()
 }
 
 fn settle(world: &mut World) {
@@ -163,7 +163,7 @@ proptest! {
         let Plan::Write(slices) = world.plan() else { panic!("no slices") };
         let of = |key: &shared::api::object::Key| observed.slices.iter().find(|slice| slice.metadata.key == *key);
         for family in &slices.families {
-            for update in &family.update {
+            for update in &family.writes.update {
                 let slice = of(&update.key).unwrap();
                 prop_assert_eq!((slice.metadata.uid, slice.metadata.resource_version), (update.uid, update.resource_version));
                 prop_assert!(slice.is_owned_by(&SERVICES, observed.service.metadata.uid));
@@ -172,7 +172,7 @@ proptest! {
                 prop_assert!(update.ports.as_ref() != Some(&slice.ports));
                 prop_assert!(!update.labels.is_empty() || update.endpoints.is_some() || update.ports.is_some());
             }
-            for deletion in family.delete.iter().chain(&slices.unsupported) {
+            for deletion in family.writes.delete.iter().chain(&slices.unsupported) {
                 prop_assert_eq!(of(&deletion.key).map(|slice| slice.metadata.uid), Some(deletion.uid));
             }
         }
@@ -186,7 +186,7 @@ proptest! {
         world.pods.pop();
         let Plan::Write(slices) = world.plan() else { panic!("no slices") };
         for family in slices.families {
-            prop_assert!(family.writes() <= 1, "{}", family);
+            prop_assert!(family.writes.count() <= 1, "{}", family);
         }
     }
 }

@@ -16,7 +16,7 @@ fn check(mut world: World, expected: &str, lengths: &[usize]) -> World {
     assert_eq!(world.lengths(), lengths, "{expected}");
     let Plan::Write(again) = world.plan() else { return world };
     for family in again.families {
-        assert_eq!(family.writes(), 0, "again: {family}");
+        assert_eq!(family.writes.count(), 0, "again: {family}");
     }
     assert_eq!(again.unsupported, []);
     world
@@ -218,7 +218,11 @@ fn slices_are_packed_anew_only_when_all_of_them_change() {
     let mut world = world.with_service(port);
     let Plan::Write(slices) = world.plan() else { panic!("no slices") };
     let family = &slices.families[0];
-    assert_eq!((family.create.len(), family.update.len(), family.delete.len()), (0, 3, 7), "{family}");
+    assert_eq!(
+        (family.writes.create.len(), family.writes.update.len(), family.writes.delete.len()),
+        (0, 3, 7),
+        "{family}"
+    );
     world.sync();
     check(world, "IPv4: nothing (300 in 3)", &[100; 3]);
 }

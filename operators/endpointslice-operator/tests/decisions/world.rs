@@ -1,15 +1,14 @@
 //! A Service with its pods, nodes and slices, on which plans are made and carried out as an apiserver would.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use endpointslice_operator::objects::{AddressType, EndpointSlice, MANAGED_BY, Node, Pod, Service};
+use endpointslice_operator::objects::{EndpointSlice, MANAGED_BY, Node, Pod, Service};
 use endpointslice_operator::observe::Observed;
 use endpointslice_operator::plan::topologycache::{ServiceHints, zone_ratios};
-use endpointslice_operator::plan::utils::slice_labels;
-use endpointslice_operator::plan::{Config, Creation, Deletion, Plan, Update, plan};
+use endpointslice_operator::plan::{Config, Plan, plan};
 use serde_json::{Value, json};
 use shared::api::intern::Text;
+use shared::testing::slices::Slices;
 use shared::testing::{ObjectBuilder, object, pod, uid};
 
 /// `newServiceAndEndpointMeta`, `utils_test.go`: headless, of IPv4, selects `foo=bar`, one port 80.
@@ -55,19 +54,17 @@ pub(crate) struct World {
     pub(crate) service: ObjectBuilder,
     pub(crate) pods: Vec<ObjectBuilder>,
     pub(crate) nodes: Vec<ObjectBuilder>,
-    pub(crate) slices: BTreeMap<String, Value>,
+    pub(crate) slices: Slices,
     pub(crate) max: usize,
     pub(crate) hints: ServiceHints,
-    /// How many slices were made.
-    pub(crate) created: usize,
 }
 
 impl World {
     /// The Service `foo` with these pods, one node, and no slices yet.
     pub(crate) fn new(pods: Vec<ObjectBuilder>) -> Self {
-        let (slices, hints) = (BTreeMap::new(), ServiceHints::default());
+        let (slices, hints) = (Slices::default(), ServiceHints::default());
         let nodes = vec![node("node-1", "", "1")];
-        Self { service: service("foo"), pods, nodes, slices, max: 100, hints, created: 0 }
+        Self { service: service("foo"), pods, nodes, slices, max: 100, hints }
     }
 
     pub(crate) fn with_service(mut self, service: ObjectBuilder) -> Self {
@@ -78,24 +75,12 @@ impl World {
     /// Adds a slice of the Service with the endpoints of these pods, as this operator would have written it.
     pub(crate) fn with_slice(mut self, name: &str, pods: &[ObjectBuilder]) -> Self {
         let service = self.service.clone().set(&["metadata", "deletionTimestamp"], Value::Null);
-        let alone = Self { service, pods: pods.to_vec(), slices: BTreeMap::new(), max: usize::MAX, ..self.clone() };
+        let alone = Self { service, pods: pods.to_vec(), slices: Slices::default(), max: usize::MAX, ..self.clone() };
         let Plan::Write(slices) = alone.plan() else { panic!("no slices") };
         let family = &slices.families[0];
-        let [creation] = family.create.as_slice() else { panic!("{family}") };
-        self.create(name, &family.address_type, creation);
+        let [creation] = family.writes.create.as_slice() else { panic!("{family}") };
+        self.slices.create(name, &*self.service.build::<Service>(), creation);
         self
-    }
-
-    fn create(&mut self, name: &str, address_type: &AddressType, Creation { ports, endpoints }: &Creation) {
-        let service = self.service.build::<Service>();
-        let slice = object("discovery.k8s.io/v1", "EndpointSlice", name)
-            .set(&["metadata", "labels"], json!(slice_labels(&service)))
-            .owned_by(&*service)
-            .set(&["addressType"], address_type.as_str())
-            // The apiserver makes empty lists null.
-            .set(&["ports"], if ports.is_empty() { Value::Null } else { json!(ports) })
-            .set(&["endpoints"], json!(endpoints));
-        self.slices.insert(name.to_owned(), slice.json().clone());
     }
 
     pub(crate) fn observed(&self) -> Observed {
@@ -131,43 +116,14 @@ impl World {
 
     pub(crate) fn apply(&mut self, plan: &Plan) {
         let Plan::Write(slices) = plan else { return };
+        let service = self.service.build::<Service>();
         for family in &slices.families {
-            for creation in &family.create {
-                self.created += 1;
-                let name = format!("new-{}", self.created);
-                self.create(&name, &family.address_type, creation);
-            }
-            family.update.iter().for_each(|update| self.update(update));
-            family.delete.iter().for_each(|deletion| self.delete(deletion));
+            self.slices.apply(&*service, &family.writes);
         }
-        slices.unsupported.iter().for_each(|deletion| self.delete(deletion));
+        for deletion in &slices.unsupported {
+            self.slices.delete(deletion);
+        }
         self.hints = slices.hints.clone();
-    }
-
-    fn update(&mut self, update: &Update) {
-        let Update { key, uid, resource_version, labels, ports, endpoints, changes: _ } = update;
-        let slice = self.slices.get_mut(key.name()).unwrap();
-        assert_eq!(slice["metadata"]["uid"], uid.to_string());
-        assert_eq!(slice["metadata"]["resourceVersion"], resource_version.to_string());
-        slice["metadata"]["resourceVersion"] = (resource_version.0 + 1).to_string().into();
-        for (key, value) in labels {
-            let own = slice["metadata"]["labels"].as_object_mut().unwrap();
-            match value {
-                Some(value) => drop(own.insert(key.to_string(), json!(value))),
-                None => drop(own.remove(&**key)),
-            }
-        }
-        if let Some(ports) = ports {
-            slice["ports"] = json!(ports);
-        }
-        if let Some(endpoints) = endpoints {
-            slice["endpoints"] = json!(endpoints);
-        }
-    }
-
-    fn delete(&mut self, deletion: &Deletion) {
-        let slice = self.slices.remove(deletion.key.name()).unwrap();
-        assert_eq!(slice["metadata"]["uid"], deletion.uid.to_string());
     }
 
     /// The slices, as this operator reads them.

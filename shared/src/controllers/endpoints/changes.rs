@@ -1,4 +1,4 @@
-//! Which Services a change of a Service or of a pod concerns.
+//! Which Services a change of a Service, of a pod or of a slice concerns.
 //!
 //! Left out: pods without an address and pods that have ended, as long as they stay so. One that loses its address or
 //! ends is deleted to its informer, with what it was before.
@@ -6,9 +6,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::endpointslice_tracker::EndpointSliceTracker;
 use super::pod::Pod;
 use super::select::ServicePods;
 use super::service::Selecting;
+use super::slice::EndpointSlice;
 use crate::api::labels::Labels;
 use crate::api::object::Key;
 use crate::runtime::cache::Change;
@@ -62,4 +64,31 @@ impl<S: Selecting> ServicePods<S> {
 fn is_changed(old: &Pod, new: &Pod) -> bool {
     let state = |pod: &Pod| (pod.metadata.deletion, pod.is_ready, pod.has_ended);
     state(old) != state(new) || old.ips != new.ips
+}
+
+impl EndpointSliceTracker {
+    /// The Services whose slice somebody else has changed.
+    ///
+    /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
+    /// `pkg/controller/endpointslice/endpointslice_controller.go`,
+    /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`. There a slice that another
+    /// controller takes over, or gives away, is updated; here it comes or goes. And there nobody minds when a slice goes
+    /// that this process has not written yet.
+    pub fn services_of<A, T>(&self, change: Change<'_, EndpointSlice<A, T>>) -> impl Iterator<Item = Key> {
+        let service = |slice: &EndpointSlice<A, T>| {
+            let service = slice.service();
+            if service.is_none() {
+                tracing::warn!(slice = %slice.metadata.key, "a slice without the name of its service");
+            }
+            service
+        };
+        let services = match change {
+            Change::Added(slice) if self.is_news(slice) => [service(slice), None],
+            Change::Updated { old, new } if old.service() != new.service() => [service(new), old.service()],
+            Change::Updated { old: _, new } if self.is_news(new) => [service(new), None],
+            Change::Deleted(slice) if !self.has_deleted(slice) => [service(slice), None],
+            Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => [None, None],
+        };
+        services.into_iter().flatten()
+    }
 }

@@ -8,7 +8,10 @@ use std::fmt;
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::{MetricType, TypedMetric};
+
+use crate::runtime::metrics::Metrics;
 
 /// The operations that are counted.
 pub mod operations {
@@ -42,6 +45,24 @@ impl EncodeMetric for BareCounter {
 
     fn metric_type(&self) -> MetricType {
         Self::TYPE
+    }
+}
+
+/// How many slices were written, by operation; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct SliceChanges(Family<[(&'static str, &'static str); 1], BareCounter>);
+
+impl SliceChanges {
+    /// Registers them under this name.
+    pub fn register(metrics: &Metrics, name: &'static str) -> Self {
+        let own = Self::default();
+        metrics.register(name, "Number of EndpointSlice changes", own.0.clone());
+        own
+    }
+
+    /// A slice was written.
+    pub fn wrote(&self, operation: &'static str) {
+        self.0.get_or_create(&[("operation", operation)]).inc();
     }
 }
 

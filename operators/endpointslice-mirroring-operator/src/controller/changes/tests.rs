@@ -84,10 +84,10 @@ fn a_slice_that_others_change_wakes_its_key_and_own_writes_do_not() {
     let woken = vec![Effect::EnqueueAfter(web(), delay, SLICE_CHANGES)];
     assert_eq!(effects(Change::Added(&old)), woken);
     assert_eq!(effects(Change::Deleted(&old)), woken);
-    caches.tracker.lock().wrote(&web(), uid("web-x"), 1);
+    caches.tracker.wrote(&web(), uid("web-x"), 1);
     assert!(effects(Change::Added(&old)).is_empty());
     assert_eq!(effects(Change::Updated { old: &old, new: &new }), woken);
-    caches.tracker.lock().wrote(&web(), uid("web-x"), 2);
+    caches.tracker.wrote(&web(), uid("web-x"), 2);
     assert!(effects(Change::Updated { old: &old, new: &new }).is_empty());
     // Somebody gives it to another Service.
     let other: Arc<EndpointSlice> = slice().label(labels::SERVICE_NAME, "db").build();
@@ -95,6 +95,6 @@ fn a_slice_that_others_change_wakes_its_key_and_own_writes_do_not() {
     assert_eq!(effects(Change::Updated { old: &old, new: &other }), both);
     let nameless: Arc<EndpointSlice> = slice().label(labels::SERVICE_NAME, "").build();
     assert!(effects(Change::Added(&nameless)).is_empty());
-    caches.tracker.lock().deleted(&web(), uid("web-x"));
+    caches.tracker.deleted(&web(), uid("web-x"));
     assert!(effects(Change::Deleted(&new)).is_empty());
 }

@@ -133,24 +133,24 @@ fn a_slice_concerns_its_service_unless_the_change_is_our_own() {
     assert_eq!(services(caches.endpoint_slice_changed(Change::Added(&first), DELAY)), ["app-0"]);
     assert_eq!(updated(), ["app-0"]);
 
-    caches.tracker.wrote(&key("app-0"), first.meta().uid, 1);
+    caches.tracker.slices.wrote(&key("app-0"), first.meta().uid, 1);
     assert!(caches.endpoint_slice_changed(Change::Added(&first), DELAY).is_empty(), "our own creation");
     assert_eq!(updated(), ["app-0"], "somebody else's change of it");
-    caches.tracker.wrote(&key("app-0"), first.meta().uid, 2);
+    caches.tracker.slices.wrote(&key("app-0"), first.meta().uid, 2);
     assert!(updated().is_empty(), "our own change");
     let moved = build(slice("a", "app-1").generation(2));
     let change = Change::Updated { old: &second, new: &moved };
     assert_eq!(services(caches.endpoint_slice_changed(change, DELAY)), ["app-1", "app-0"]);
 
-    caches.tracker.deleted(&key("app-0"), first.meta().uid);
-    assert!(caches.tracker.has_deleted(&first));
+    caches.tracker.slices.deleted(&key("app-0"), first.meta().uid);
+    assert!(caches.tracker.slices.has_deleted(&first));
     assert!(updated().is_empty(), "on its way out");
     assert!(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY).is_empty(), "our own deletion");
-    caches.tracker.deletion_observed(&first);
-    assert!(!caches.tracker.has_deleted(&first));
-    caches.tracker.deleted(&key("app-0"), first.meta().uid);
-    caches.tracker.start_over();
-    assert!(!caches.tracker.has_deleted(&first), "a restored etcd has it again");
+    caches.tracker.slices.deletion_observed(&first);
+    assert!(!caches.tracker.slices.has_deleted(&first));
+    caches.tracker.slices.deleted(&key("app-0"), first.meta().uid);
+    caches.tracker.slices.start_over();
+    assert!(!caches.tracker.slices.has_deleted(&first), "a restored etcd has it again");
     assert_eq!(services(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY)), ["app-0"]);
 
     let nobodys = build(object("discovery.k8s.io/v1", "EndpointSlice", "b").set(&["addressType"], "IPv4"));
@@ -178,13 +178,13 @@ fn what_was_written_is_forgotten_with_its_service() {
     let caches = caches();
     let slice: Arc<EndpointSlice> = slice("a", "app-0").generation(1).build();
     let forgets = |forget: &dyn Fn(&Tracker)| {
-        caches.tracker.wrote(&key("app-0"), slice.meta().uid, 1);
-        assert!(!caches.tracker.is_news(&slice));
+        caches.tracker.slices.wrote(&key("app-0"), slice.meta().uid, 1);
+        assert!(!caches.tracker.slices.is_news(&slice));
         forget(&caches.tracker);
-        caches.tracker.is_news(&slice)
+        caches.tracker.slices.is_news(&slice)
     };
     assert!(forgets(&|tracker| tracker.forget(&key("app-0"))));
-    assert!(forgets(&|tracker| tracker.forget_slices(&key("app-0"))));
+    assert!(forgets(&|tracker| tracker.slices.forget(&key("app-0"))));
     assert!(!forgets(&|tracker| tracker.forget(&key("app-1"))));
 }
 
@@ -195,7 +195,7 @@ fn what_is_gone_or_going_is_not_observed() {
     for slice in [slice("a", "app-0"), slice("b", "app-0").terminating(), slice("c", "app-1"), slice("d", "app-0")] {
         store(&caches.endpoint_slices, &slice.build());
     }
-    caches.tracker.deleted(&key("app-0"), uid("d"));
+    caches.tracker.slices.deleted(&key("app-0"), uid("d"));
     let observed = caches.observe(&Key::new("default", "app-0")).unwrap();
     assert_eq!(names(observed.slices.iter().map(|slice| slice.metadata.key.clone())), ["a"]);
     assert!(caches.observe(&Key::new("default", "gone")).is_none());
