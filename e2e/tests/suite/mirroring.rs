@@ -25,10 +25,10 @@ fn endpoints(name: &str, subsets: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": name}, "subsets": subsets})
 }
 
-/// Ready addresses on one port.
+/// Ready addresses on one port. It has a name, because each of several ports of one slice needs one.
 fn subset(ips: &[&str], port: i32) -> Value {
     let addresses: Vec<Value> = ips.iter().map(|ip| json!({"ip": ip})).collect();
-    json!({"addresses": addresses, "ports": [{"port": port}]})
+    json!({"addresses": addresses, "ports": [{"name": format!("of-{port}"), "port": port}]})
 }
 
 /// The slices of a Service, by name.

@@ -89,7 +89,8 @@ impl Source<'_> {
         let usage = || {
             self.one_value().map_err(|error| {
                 let (kind, namespace, object) = (&object.kind, self.namespace, &object.name);
-                format!("unable to get metric {name}: {error} on {kind} {namespace}/{object}")
+                // The order of these words is upstream's own slip.
+                format!("unable to get metric {name}: {kind} on {namespace} {object}/{error}")
             })
         };
         let status = |current| MetricStatus {

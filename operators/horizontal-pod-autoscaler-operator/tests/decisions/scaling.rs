@@ -243,15 +243,15 @@ fn faults_of_metrics_are_told_in_upstreams_words() {
         (
             scene(&of_object("15")).objects_fail("something went wrong"),
             "FailedGetObjectMetric",
-            "unable to get metric qps: unable to fetch metrics from custom metrics API: something went wrong on \
-             Deployment default/some-deployment",
+            "unable to get metric qps: Deployment on default some-deployment/unable to fetch metrics from custom metrics \
+             API: something went wrong",
             "failed to get object metric value: ",
         ),
         (
             scene(&of_object("15")).objects(&[1, 2]),
             "FailedGetObjectMetric",
-            "unable to get metric qps: unable to fetch metrics from custom metrics API: the custom metrics API server \
-             returned 2 results when we asked for exactly one on Deployment default/some-deployment",
+            "unable to get metric qps: Deployment on default some-deployment/unable to fetch metrics from custom metrics \
+             API: the custom metrics API server returned 2 results when we asked for exactly one",
             "failed to get object metric value: ",
         ),
         (
