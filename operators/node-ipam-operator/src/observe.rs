@@ -99,9 +99,8 @@ impl Caches {
     pub fn settle(&self, observed: &Observed, fate: Fate) {
         let (key, uid) = (&observed.node.metadata.key, observed.node.metadata.uid);
         match fate {
-            Fate::Known => {}
             Fate::Refused => self.pool.refuse(key, uid),
-            Fate::InDoubt => self.pool.doubt(key, uid),
+            Fate::Known | Fate::InDoubt => self.pool.keep(key, uid),
         }
     }
 

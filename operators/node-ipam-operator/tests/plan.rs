@@ -269,9 +269,15 @@ fn what_a_node_was_given_is_its_own_until_it_is_refused() {
     world.settle("a", Fate::InDoubt);
     world.settle("a", Fate::Refused);
     world.check(&node("a"), "assign 10.0.1.0/24 (has none, and was given these before)");
+    // What was stored is in use, whatever is refused before the cache shows it.
+    world.check(&node("c"), "assign 10.0.2.0/24 (has none, free: 3)");
+    world.sync("c");
+    world.settle("c", Fate::Known);
+    world.settle("c", Fate::Refused);
+    world.check(&node("c"), "assign 10.0.2.0/24 (has none, and was given these before)");
     // Another Node of the same name was given nothing.
     world.lose("a");
-    world.check(&node("a").uid_of("another"), "assign 10.0.2.0/24 (has none, free: 4)");
+    world.check(&node("a").uid_of("another"), "assign 10.0.3.0/24 (has none, free: 3)");
 }
 
 #[test]

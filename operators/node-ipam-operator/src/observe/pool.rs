@@ -32,8 +32,8 @@ struct State {
 struct Given {
     uid: Uid,
     cidrs: Vec<Cidr>,
-    /// Whether they may be stored, or in use, although no answer says so.
-    is_in_doubt: bool,
+    /// Whether they may be stored, or in use: a patch that is refused says nothing of an earlier one.
+    may_be_stored: bool,
 }
 
 impl Pool {
@@ -126,15 +126,15 @@ impl Pool {
     /// The apiserver has refused the CIDRs that a Node was given. They stay its own if an earlier patch may be stored.
     pub fn refuse(&self, key: &Key, uid: Uid) {
         let mut state = self.state();
-        if state.given.get(key).is_some_and(|given| !given.is_in_doubt) {
+        if state.given.get(key).is_some_and(|given| !given.may_be_stored) {
             state.take_back(key, uid);
         }
     }
 
-    /// No answer says whether the CIDRs that a Node was given are stored.
-    pub fn doubt(&self, key: &Key, uid: Uid) {
+    /// The CIDRs that a Node was given are stored, or no answer says that they are not.
+    pub fn keep(&self, key: &Key, uid: Uid) {
         if let Some(given) = self.state().given.get_mut(key).filter(|given| given.uid == uid) {
-            given.is_in_doubt = true;
+            given.may_be_stored = true;
         }
     }
 }
@@ -161,11 +161,11 @@ impl State {
     }
 
     /// A Node is given these in place of CIDRs that it was given before.
-    fn give(&mut self, key: &Key, uid: Uid, cidrs: Vec<Cidr>, is_in_doubt: bool) {
+    fn give(&mut self, key: &Key, uid: Uid, cidrs: Vec<Cidr>, may_be_stored: bool) {
         for cidr in &cidrs {
             self.occupy(*cidr);
         }
-        if let Some(former) = self.given.insert(key.clone(), Given { uid, cidrs, is_in_doubt }) {
+        if let Some(former) = self.given.insert(key.clone(), Given { uid, cidrs, may_be_stored }) {
             former.cidrs.into_iter().for_each(|cidr| self.release(cidr));
         }
     }
