@@ -54,6 +54,8 @@ fn no_slice_keeps_an_address_that_is_gone() -> Result<()> {
             }
         }
 
+        // A watch that is frozen before its first list would never let work begin.
+        victim.operator.wait_ready().await?;
         let writes = victim.work().len();
         victim.proxy.freeze_watches(SLICES);
         change(scene, true).await?;
