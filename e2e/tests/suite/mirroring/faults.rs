@@ -62,8 +62,8 @@ fn no_slice_keeps_an_address_that_is_gone() -> Result<()> {
         changed(scene, true).await?;
         // Now it decides only once it has seen that.
         change(scene, false).await?;
-        changed(scene, false).await?;
         victim.proxy.thaw_watches();
+        changed(scene, false).await?;
         change(scene, true).await?;
         changed(scene, true).await?;
         let written = victim.work().len() - writes;

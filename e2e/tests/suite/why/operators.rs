@@ -3,6 +3,8 @@
 //! All on one cluster, on which nobody else asks for anything: its operators are stopped, robbed and kept from seeing.
 //! Left out: caches that hear nothing for minutes, which are in [`super::minutes`].
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, bail, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
 use e2e::operator::Operator;
@@ -15,6 +17,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::ResourceExt;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::workloads::of;
 use super::{Row, play, row, session, with};
@@ -26,6 +29,8 @@ use crate::support::{DEADLINE, Scene, deployment, start_operators, template, wit
 
 pub(super) const PODS: &str = "/api/v1/pods";
 const REPLICA_SETS: &str = "/apis/apps/v1/replicasets";
+/// After so long without a write nobody writes any more.
+const AT_REST: Duration = Duration::from_secs(2);
 
 #[test]
 fn what_an_operator_does_not_do_is_its_own_doing() -> Result<()> {
@@ -106,6 +111,17 @@ impl Crew {
     async fn show_unreadable(&self, scene: &Scene) -> Result<()> {
         scene.apply(&replica_set()).await?;
         let set = complete(scene).await?;
+        // Once it has synced a younger one, it has seen the last of this one's own events.
+        let spec =
+            json!({"replicas": 0, "selector": {"matchLabels": {"app": "younger"}}, "template": template("younger")});
+        scene.apply(&of("apps/v1", "ReplicaSet", "younger", &json!({"spec": spec}))).await?;
+        scene
+            .wait_until("the younger ReplicaSet was synced", DEADLINE, async || {
+                let younger: ReplicaSet = scene.fetch("younger").await?;
+                ensure!(younger.status.and_then(|status| status.observed_generation).is_some(), "it has no status");
+                Ok(())
+            })
+            .await?;
         let broken = json!({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": {
             "name": "web", "namespace": scene.namespace, "uid": set.uid(),
             "resourceVersion": set.resource_version(), "labels": "none",
@@ -259,6 +275,7 @@ async fn contested(scene: &Scene) -> Result<()> {
     let spec = json!({"replicas": 2, "selector": {"app": "web"}, "template": template("web")});
     applied(scene, of("v1", "ReplicationController", "web", &json!({"spec": spec}))).await?;
     let mut replicas = [3, 2].into_iter().cycle();
+    let mut last = (None, Instant::now());
     scene
         .wait_until("kube-controller-manager wrote the status, too", DEADLINE, async || {
             let controller: ReplicationController = scene.fetch("web").await?;
@@ -270,6 +287,11 @@ async fn contested(scene: &Scene) -> Result<()> {
             // Both may create a pod for the same gap; the one too many changes the status once more.
             let is_at_rest = seen && of_status == (wanted, wanted) && i32::try_from(pods.len()).ok() == wanted;
             ensure!(is_at_rest, "not at rest: {} pods, {status:?}", pods.len());
+            // Of two who write the same, the second may still be about to.
+            if last.0 != controller.metadata.resource_version {
+                last = (controller.metadata.resource_version.clone(), Instant::now());
+            }
+            ensure!(last.1.elapsed() >= AT_REST, "at rest since {:?}", last.1.elapsed());
             let fields = controller.managed_fields();
             let mut statuses = fields.iter().filter(|entry| entry.subresource.as_deref() == Some("status"));
             if statuses.any(|entry| entry.manager.as_deref() == Some("kube-controller-manager")) {
