@@ -180,6 +180,17 @@ fn no_node_is_lost_while_the_apiserver_is_away_for_two_minutes() -> Result<()> {
     })
 }
 
+/// As above.
+#[test]
+fn no_node_is_lost_while_etcd_stands_still_for_a_minute() -> Result<()> {
+    with_cluster(ClusterOptions { nodes: outages::NODES, ..ClusterOptions::default() }, async |scene| {
+        let lifecycle = Behind::start(scene, LIFECYCLE, LIFECYCLE, &[]).await?;
+        let _eviction = Behind::start(scene, EVICTION, EVICTION, &[]).await?;
+        pods_on(scene, 0..outages::NODES, 0).await?;
+        outages::etcd_stands_still(scene, &lifecycle, MINUTE).await
+    })
+}
+
 #[test]
 fn of_a_thousand_pods_changed_at_random_few_are_lost_and_what_a_user_does_is_not_held_up() -> Result<()> {
     let flags = FLAGS.map(str::to_owned).to_vec();

@@ -43,8 +43,6 @@ async fn only_lost(scene: &Scene, lost: &[u32], (lifecycle, judges): (&Behind, &
     Ok(())
 }
 
-/// It is not to lose its own Lease, which would end it, and begin everything anew.
-const PATIENT: [&str; 2] = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"];
 /// Longer than between two renewals of a Lease.
 const SILENCE: Duration = Duration::from_secs(3);
 
@@ -75,24 +73,17 @@ pub(super) async fn apiserver_is_away(scene: &Scene, lifecycle: &Behind, long: D
     only_lost(scene, &[0], (lifecycle, &[0])).await
 }
 
-#[test]
-fn no_node_is_lost_while_etcd_stands_still() -> Result<()> {
-    with_cluster(nodes(NODES), async |scene| {
-        let flags = [&FLAGS[..], &PATIENT[..]].concat();
-        let lifecycle = Behind::start(scene, LIFECYCLE, LIFECYCLE, &flags).await?;
-        let _eviction = Behind::start(scene, EVICTION, EVICTION, &[]).await?;
-        pods_on(scene, 0..NODES, 0).await?;
-
-        silence(scene, 0).await?;
-        for _ in 0..2 {
-            scene.cluster.suspend(Part::Etcd, true)?;
-            lasts(scene, "etcd stands still", PAUSE).await?;
-            scene.cluster.suspend(Part::Etcd, false)?;
-            // It takes one step.
-            scene.wait_until("etcd answers", DEADLINE, async || all_nodes(scene).await.map(drop)).await?;
-        }
-        only_lost(scene, &[0], (&lifecycle, &[0])).await
-    })
+/// One kubelet stops, and etcd stands still for so long, twice.
+pub(super) async fn etcd_stands_still(scene: &Scene, lifecycle: &Behind, long: Duration) -> Result<()> {
+    silence(scene, 0).await?;
+    for _ in 0..2 {
+        scene.cluster.suspend(Part::Etcd, true)?;
+        lasts(scene, "etcd stands still", long).await?;
+        scene.cluster.suspend(Part::Etcd, false)?;
+        // It takes one step.
+        scene.wait_until("etcd answers", DEADLINE, async || all_nodes(scene).await.map(drop)).await?;
+    }
+    only_lost(scene, &[0], (lifecycle, &[0])).await
 }
 
 /// As upstream's, but seconds.

@@ -80,6 +80,11 @@ impl Behind {
         self.reads(path, |request| request.query.contains("watch=1") && !request.is_list())
     }
 
+    /// Whether this was asked for, and refused.
+    pub(crate) fn refused(&self, path: &str) -> bool {
+        self.reads(path, |request| request.status.is_some_and(|status| !status.is_success())) > 0
+    }
+
     fn reads(&self, path: &str, picks: impl Fn(&Exchange) -> bool) -> usize {
         self.proxy.requests().iter().filter(|request| request.path == path && picks(request)).count()
     }

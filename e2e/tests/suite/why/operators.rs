@@ -61,7 +61,14 @@ fn what_an_operator_does_not_do_is_its_own_doing() -> Result<()> {
             crew.replica_set.proxy.clear();
             gate.let_go();
             crew.replica_set.proxy.add(Rule::new(failing).method(Method::GET).path(PODS).always());
-            crew.replica_set.proxy.cut_watches(PODS);
+            // A watch that was held above may open only now.
+            scene
+                .wait_until("pods are not followed", DEADLINE, async || {
+                    crew.replica_set.proxy.cut_watches(PODS);
+                    ensure!(crew.replica_set.refused(PODS), "no watch was refused");
+                    Ok(())
+                })
+                .await?;
             let blind_beside = scene.beside("blind").await?;
             blind().play(&blind_beside, &session).await.map(drop)
         },

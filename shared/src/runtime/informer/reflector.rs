@@ -17,7 +17,7 @@ use futures::{FutureExt, Stream, StreamExt};
 use memchr::memchr;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity};
 use super::{Health, Source, Store};
@@ -188,7 +188,6 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         let health = Arc::clone(&self.source.health);
         let (started, mut was_told) = (Instant::now(), false);
         let (mut grown, mut listed) = (started, 0);
-        let mut is_doubted = !initial && health.failing().is_some();
         loop {
             let deadline = match &listing {
                 Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
@@ -198,12 +197,6 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 line = timeout_at(deadline, lines.next()) => line,
                 // Not in the middle of a list: repeated requests would never let one end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
-                // What goes on from where it was may have nothing to tell for a minute.
-                () = sleep_until(started + SHORT_WATCH), if is_doubted => {
-                    is_doubted = false;
-                    self.works_again();
-                    continue;
-                }
             };
             let line = line.map_err(|_| match &listing {
                 // The connection lives, or its pings would have ended it: this server does not mark the end of a list.
@@ -228,15 +221,9 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             *backoff = BACKOFF_FIRST;
             was_told = true;
             self.expired &= !is_listed;
-            if listing.is_none() {
-                self.works_again();
+            if listing.is_none() && health.works() {
+                tracing::info!(resource = %self.source.resource, "lists and watches again");
             }
-        }
-    }
-
-    fn works_again(&self) {
-        if self.source.health.works() {
-            tracing::info!(resource = %self.source.resource, "lists and watches again");
         }
     }
 

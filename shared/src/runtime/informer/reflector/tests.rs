@@ -284,30 +284,6 @@ async fn a_wish_for_a_list_that_meets_a_failure_is_fulfilled() {
     .await;
 }
 
-#[tokio::test]
-async fn a_watch_that_goes_on_after_a_failure_works_though_it_has_nothing_to_tell() {
-    let requests = AtomicUsize::new(0);
-    let scene = Scene::served(move |_| match requests.fetch_add(1, Ordering::Relaxed) {
-        0 => loopback::stream(listed()),
-        1 => loopback::answer(500, "sick"),
-        _ => loopback::stream(stream::pending()),
-    })
-    .await;
-    let Scene { reflector, .. } = scene;
-    let health = Arc::clone(&reflector.source.health);
-    tokio::spawn(run(reflector.source, reflector.store, reflector.client));
-    soon(async {
-        while health.failing().is_none() {
-            tokio::task::yield_now().await;
-        }
-        while health.failing().is_some() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    assert_eq!(health.lists(), 1);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_back_off_ends_within_a_second_once_the_server_is_back_and_for_no_ordinary_wish() {
     let scene = Scene::new();
