@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`pod`] and [`service`] (the views, and what follows from both) → [`select`] (caches and indices) →
 //! [`changes`] (whom a change concerns) → [`trigger_time_tracker`] (when what is written happened) → [`address`],
-//! [`subset`] and [`slice`] (addresses in Endpoints and in EndpointSlices) → [`slice_plan`] and [`slice_writer`] (writes
-//! of slices) → [`endpointslice_tracker`] (own writes of slices) → [`metrics`]. Left out: the objects that list the
+//! [`subset`] and [`slice`](mod@slice) (addresses in Endpoints and in EndpointSlices) → [`slice_plan`] and
+//! [`slice_writer`] (writes of slices) → [`endpointslice_tracker`] (own writes of slices) → [`metrics`]. Left out: the objects that list the
 //! addresses, and the decision about them.
 
 pub mod address;

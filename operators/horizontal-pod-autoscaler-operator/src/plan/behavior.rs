@@ -1,7 +1,7 @@
 //! `spec.behavior`: a window for each direction steadies recommendations, and policies say how much may change in which
 //! time.
 //!
-//! Left out: the bounds of autoscalers without a behavior, which are [`super::normalize`]'s.
+//! Left out: the bounds of autoscalers without a behavior, which are `super::normalize`'s.
 //!
 //! Upstream: `normalizeDesiredReplicasWithBehaviors`, `pkg/controller/podautoscaler/horizontal.go`.
 
