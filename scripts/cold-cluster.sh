@@ -21,21 +21,8 @@ image=operators.local/operators:v0.1.0
 duration=3m
 unset REALNODE
 
-step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
-fail() {
-  echo "failed: $*" >&2
-  exit 1
-}
-# within SECONDS COMMAND...: until the command succeeds.
-within() {
-  local limit=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$limit" ] || fail "$*"
-    sleep 0.3
-  done
-}
-system() { kubectl --namespace kube-system "$@"; }
+# shellcheck source=scripts/steps.sh
+. scripts/steps.sh
 
 started=()
 begin() {

@@ -8,23 +8,9 @@ realnode=${REALNODE:?names the program that runs a node}
 # It may have another meaning to that program.
 unset REALNODE
 
-step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
-fail() {
-  echo "failed: $*" >&2
-  exit 1
-}
+# shellcheck source=scripts/steps.sh
+. scripts/steps.sh
 
-# within SECONDS COMMAND...: until the command succeeds.
-within() {
-  local limit=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$limit" ] || fail "$*"
-    sleep 0.2
-  done
-}
-
-system() { kubectl --namespace kube-system "$@"; }
 holder() { system get lease "$1" --ignore-not-found --output 'jsonpath={.spec.holderIdentity}'; }
 held_by_another() { local now; now=$(holder "$1") && [ -n "$now" ] && [ "$now" != "$2" ]; }
 

@@ -2,7 +2,8 @@
 //! of the set is sent all of them.
 //!
 //! Where a sync has nothing to write but counts in between, these wait for a moment that grows with the number of pods.
-//! Upstream writes no sooner: its sync looks at all pods again, and takes as long.
+//! Upstream has no such wait, but its sync of a large set takes about as long; where it does not, a count in between comes
+//! later here by that moment.
 //! Left out: the counts that are in between, which each controller knows. A status that says that something is done, or
 //! that tells of another template, never waits. A kill forgets all of it, and then one status comes sooner.
 

@@ -1,0 +1,20 @@
+# Sourced by scripts that show something step by step on a cluster: the steps, waiting, and how one fails.
+# shellcheck shell=bash
+
+step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
+fail() {
+  echo "failed: $*" >&2
+  exit 1
+}
+
+# within SECONDS COMMAND...: until the command succeeds.
+within() {
+  local limit=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$limit" ] || fail "$*"
+    sleep 0.2
+  done
+}
+
+system() { kubectl --namespace kube-system "$@"; }
