@@ -50,7 +50,7 @@ impl Outcome {
 impl Writer {
     /// Executes the plan.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Observed { node, places: _, sets: _, given: _ } = observed;
+        let Observed { node, places: _, ranges: _, given: _ } = observed;
         match plan {
             Plan::Keep(reason @ (Reason::Shared { cidr: _ } | Reason::Outside { cidr: _ })) => {
                 // A Node keeps its CIDRs for as long as it is there: no further try would change that.

@@ -3,6 +3,7 @@
 //! Left out: live reads. The apiserver refuses other CIDRs for a Node that has some, so a patch decided on an old state
 //! changes nothing.
 
+pub mod cidr_set;
 pub mod pool;
 
 use std::sync::Arc;
@@ -17,7 +18,6 @@ use crate::apply::Fate;
 use crate::objects::Node;
 use crate::objects::cidr::Cidr;
 use crate::plan::Plan;
-use crate::plan::cidr_set::CidrSet;
 
 /// The observation of one Node.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,9 +27,20 @@ pub struct Observed {
     /// Where each of its CIDRs is.
     pub places: Vec<Place>,
     /// The ranges; none if it has CIDRs already.
-    pub sets: Vec<CidrSet>,
+    pub ranges: Vec<Range>,
     /// The CIDRs that it was given, as long as the cache shows none.
     pub given: Option<Vec<Cidr>>,
+}
+
+/// What is free of one range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The range.
+    pub cluster_cidr: Cidr,
+    /// The block that a Node would get; none if all are taken.
+    pub next: Option<Cidr>,
+    /// How many blocks are free.
+    pub free: u64,
 }
 
 /// Where a CIDR of a Node is.
@@ -81,10 +92,10 @@ impl Caches {
         let node = self.nodes.get(key)?;
         let places = self.pool.places(node.pod_cidrs());
         if !node.pod_cidrs().is_empty() {
-            return Some(Observed { node, places, sets: Vec::new(), given: None });
+            return Some(Observed { node, places, ranges: Vec::new(), given: None });
         }
-        let (sets, given) = (self.pool.sets(), self.pool.given(key, node.metadata.uid));
-        Some(Observed { node, places, sets, given })
+        let (ranges, given) = (self.pool.ranges(), self.pool.given(key, node.metadata.uid));
+        Some(Observed { node, places, ranges, given })
     }
 
     /// Takes the CIDRs that are planned for a Node.

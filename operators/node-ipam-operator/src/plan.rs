@@ -1,10 +1,8 @@
-//! Which CIDRs a Node gets: a value made from the Node and from the taken blocks of each range, and nothing else.
+//! Which CIDRs a Node gets: a value made from the Node and from what is free of each range, and nothing else.
 //!
 //! Left out: other CIDRs for a Node that has some. The apiserver lets nobody change them.
 //!
 //! Upstream: `AllocateOrOccupyCIDR`, `pkg/controller/nodeipam/ipam/range_allocator.go`.
-
-pub mod cidr_set;
 
 use std::fmt;
 
@@ -12,10 +10,9 @@ use serde::Serialize;
 use shared::api::object::Uid;
 use shared::runtime::decisions::{self, Reasoned};
 
-use self::cidr_set::CidrSet;
 use crate::objects::cidr::Cidr;
 use crate::objects::{PodCidr, joined};
-use crate::observe::{Observed, Place};
+use crate::observe::{Observed, Place, Range};
 
 /// The decision about a Node, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +86,7 @@ impl Reasoned for Plan {
 
 /// Decides for one Node.
 pub fn plan(observed: &Observed) -> Plan {
-    let Observed { node, places, sets, given } = observed;
+    let Observed { node, places, ranges, given } = observed;
     if !node.pod_cidrs().is_empty() {
         return Plan::Keep(standing(node.pod_cidrs(), places));
     }
@@ -100,9 +97,9 @@ pub fn plan(observed: &Observed) -> Plan {
     if let Some(cidrs) = given {
         return Plan::Assign { cidrs: cidrs.clone(), uid, reason: Reason::Given };
     }
-    match next_free(sets) {
+    match next_free(ranges) {
         Ok(cidrs) => {
-            let free = sets.iter().map(CidrSet::free).min().unwrap_or_default();
+            let free = ranges.iter().map(|range| range.free).min().unwrap_or_default();
             Plan::Assign { cidrs, uid, reason: Reason::Missing { free } }
         }
         Err((index, cluster_cidr)) => Plan::Wait { index, reason: Reason::Full { cluster_cidr } },
@@ -110,9 +107,9 @@ pub fn plan(observed: &Observed) -> Plan {
 }
 
 /// One free block of each range, or the first range that is full, with its place.
-fn next_free(sets: &[CidrSet]) -> Result<Vec<Cidr>, (usize, Cidr)> {
-    let next = |(index, set): (usize, &CidrSet)| set.next_free().ok_or_else(|| (index, set.cluster_cidr()));
-    sets.iter().enumerate().map(next).collect()
+fn next_free(ranges: &[Range]) -> Result<Vec<Cidr>, (usize, Cidr)> {
+    let next = |(index, range): (usize, &Range)| range.next.ok_or((index, range.cluster_cidr));
+    ranges.iter().enumerate().map(next).collect()
 }
 
 /// The reason to keep the CIDRs that a Node has, which tells of the first that is not as it should be.

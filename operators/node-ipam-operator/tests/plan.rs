@@ -11,7 +11,7 @@ use node_ipam_operator::objects::Node;
 use node_ipam_operator::objects::cidr::Cidr;
 use node_ipam_operator::observe::Caches;
 use node_ipam_operator::observe::pool::Pool;
-use node_ipam_operator::plan::cidr_set::CidrSet;
+use node_ipam_operator::observe::cidr_set::CidrSet;
 use node_ipam_operator::plan::{Plan, plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ fn a_node_gets_nothing_where_a_range_is_full() {
     let dual = world(&[("fd00::/64", 66), ("127.123.234.0/28", 30)], &["127.123.234.0/28"]);
     dual.check(&node("a"), full);
     assert!(matches!(dual.sync("a"), Plan::Wait { index: 1, reason: _ }));
-    assert_eq!(dual.caches.pool.sets()[0].free(), 4);
+    assert_eq!(dual.caches.pool.ranges()[0].free, 4);
 }
 
 /// Upstream: `TestOccupyPreExistingCIDR`. There an existing Node with another CIDR ends the process.

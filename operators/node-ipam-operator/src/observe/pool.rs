@@ -13,11 +13,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shared::api::object::{Key, Uid};
 use shared::runtime::cache::Change;
 
-use super::Place;
+use super::cidr_set::CidrSet;
+use super::{Place, Range};
 use crate::metrics::{CidrSetMetrics, SetMetrics};
 use crate::objects::cidr::Cidr;
 use crate::objects::{Node, PodCidr};
-use crate::plan::cidr_set::CidrSet;
 
 /// The blocks of all ranges.
 pub struct Pool(Mutex<State>);
@@ -95,8 +95,9 @@ impl Pool {
     }
 
     /// The ranges as they are now.
-    pub fn sets(&self) -> Vec<CidrSet> {
-        self.state().sets.iter().map(|(set, _)| set.clone()).collect()
+    pub fn ranges(&self) -> Vec<Range> {
+        let range = |set: &CidrSet| Range { cluster_cidr: set.cluster_cidr(), next: set.next_free(), free: set.free() };
+        self.state().sets.iter().map(|(set, _)| range(set)).collect()
     }
 
     /// To how many Nodes CIDRs could be given.

@@ -74,8 +74,15 @@ impl CidrSet {
 
     /// How many holders CIDRs have that share an address with this one; none if it is outside of the range.
     pub fn holders(&self, cidr: Cidr) -> Option<usize> {
-        let shared = self.holders.iter().filter(|(held, _)| held.overlaps(cidr));
-        self.cluster_cidr.overlaps(cidr).then(|| shared.map(|(_, holders)| holders).sum())
+        let shared = || self.held_from(cidr).take_while(|(held, _)| held.first() <= cidr.last());
+        self.cluster_cidr.overlaps(cidr).then(|| shared().map(|(_, holders)| holders).sum())
+    }
+
+    /// What is held of this CIDR and of all behind it, with its holders, by the first address.
+    fn held_from(&self, cidr: Cidr) -> impl Iterator<Item = (Cidr, usize)> {
+        let around = (0..cidr.mask_size()).map(move |size| Cidr::new(cidr.family(), cidr.first(), size));
+        let around = around.filter_map(|held| Some((held, *self.holders.get(&held)?)));
+        around.chain(self.holders.range(cidr..).map(|(held, holders)| (*held, *holders)))
     }
 
     /// The next free block after the one that was allocated last, or the first one after that from the beginning.
@@ -150,15 +157,15 @@ impl CidrSet {
         Cidr::new(self.cluster_cidr.family(), self.cluster_cidr.first() | offset, self.mask_size)
     }
 
-    /// The runs that are taken, by their first block.
-    fn runs(&self) -> impl Iterator<Item = Run> {
-        self.holders.keys().filter_map(|cidr| self.run(*cidr))
+    /// The runs that are taken of this block and of those behind it, by their first block.
+    fn runs_from(&self, block: u64) -> impl Iterator<Item = Run> {
+        self.held_from(self.block(block)).filter_map(|(cidr, _)| self.run(cidr))
     }
 
     /// The first block from here on that nobody holds; past the last one if all are taken.
     fn first_free(&self, from: u64) -> u64 {
         let mut free = from;
-        for (first, last) in self.runs() {
+        for (first, last) in self.runs_from(from) {
             if first > free {
                 break;
             }
@@ -170,7 +177,7 @@ impl CidrSet {
     /// How many of these blocks nobody holds.
     fn free_within(&self, (first, last): Run) -> u64 {
         let (mut free, mut at) = (0, first);
-        for (begin, end) in self.runs().take_while(|(begin, _)| *begin <= last) {
+        for (begin, end) in self.runs_from(first).take_while(|(begin, _)| *begin <= last) {
             free += begin.saturating_sub(at);
             at = at.max(end + 1);
         }
