@@ -9,12 +9,11 @@ use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::pod::Phase;
 use shared::api::resource::{NODES, PODS};
+use shared::api::taint::{OUT_OF_SERVICE, Taint};
 
 /// The condition of a pod that something outside of it ends.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// The taint by which a person says that a node has failed for good. Upstream: `TaintNodeOutOfService`.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// The reason in the status of a pod that a kubelet has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
 
@@ -147,12 +146,7 @@ struct RawNode {
 #[serde(default)]
 struct RawNodeSpec {
     #[serde(deserialize_with = "null_as_default")]
-    taints: Vec<RawTaint>,
-}
-
-#[derive(Deserialize)]
-struct RawTaint {
-    key: String,
+    taints: Vec<Taint>,
 }
 
 #[derive(Default, Deserialize)]
