@@ -4,15 +4,12 @@
 //! Left out: containers, and owners, which make no difference.
 
 use serde::Deserialize;
-use shared::api::condition::{Condition, TRUE};
+use shared::api::condition::{Condition, is_true};
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
-use shared::api::pod::Phase;
+use shared::api::pod::{DISRUPTION_TARGET, Phase};
 use shared::api::resource::{NODES, PODS};
 use shared::api::taint::{OUT_OF_SERVICE, Taint};
-
-/// The condition of a pod that something outside of it ends.
-pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
 /// The reason in the status of a pod that a kubelet has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
@@ -113,11 +110,6 @@ struct RawPodStatus {
     reason: String,
     #[serde(deserialize_with = "null_as_default")]
     conditions: Vec<Condition>,
-}
-
-/// Whether the first condition of this type is True.
-fn is_true(conditions: &[Condition], type_: &str) -> bool {
-    conditions.iter().find(|condition| condition.type_ == type_).is_some_and(|condition| condition.status == TRUE)
 }
 
 impl From<RawPod> for Pod {

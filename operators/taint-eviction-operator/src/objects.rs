@@ -6,14 +6,13 @@
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
-use shared::api::condition::{Condition, TRUE};
+use shared::api::condition::{Condition, TRUE, find};
 use shared::api::intern::{Interner, Text};
 use shared::api::object::{Meta, null_as_default};
+use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::resource::{NODES, PODS};
 use shared::api::taint::{NOT_READY, Taint, TaintEffect, Toleration, UNREACHABLE};
 
-/// The condition of a pod that something outside of it ends.
-pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 /// The reason in that condition.
 pub const DELETION_BY_TAINT_MANAGER: &str = "DeletionByTaintManager";
 /// The message in that condition.
@@ -128,8 +127,8 @@ struct RawPodStatus {
 impl Disruption {
     /// Upstream: `UpdatePodCondition`, `pkg/api/v1/pod/util.go`, which compares the new condition with the old one.
     fn of(conditions: &[Condition]) -> Self {
-        let known = conditions.iter().find(|condition| condition.type_ == DISRUPTION_TARGET);
-        let Some(known) = known.filter(|known| known.status == TRUE) else { return Self::No };
+        let known = find(conditions, DISRUPTION_TARGET).filter(|known| known.status == TRUE);
+        let Some(known) = known else { return Self::No };
         if known.reason == DELETION_BY_TAINT_MANAGER && *known.message == *DELETION_MESSAGE {
             Self::ByTaint
         } else {
