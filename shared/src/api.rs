@@ -21,6 +21,7 @@ pub mod quantity;
 pub mod raw;
 pub mod resource;
 pub mod selector;
+pub mod taint;
 pub mod template;
 pub mod time;
 pub mod url;

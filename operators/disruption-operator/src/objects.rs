@@ -9,12 +9,10 @@ pub mod pod;
 pub use budget::{BudgetCondition, BudgetStatus, Limit, POD_DISRUPTION_BUDGETS, PodDisruptionBudget};
 pub use pod::{Pod, Target};
 
-/// The types of conditions.
+/// The types of a budget's conditions.
 pub mod conditions {
-    /// Of a budget: whether a pod may be evicted.
+    /// Whether a pod may be evicted.
     pub const DISRUPTION_ALLOWED: &str = "DisruptionAllowed";
-    /// Of a pod: something outside of it is about to end it.
-    pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 }
 
 /// The reasons of the budget's condition.

@@ -11,10 +11,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::condition::{FALSE, TRUE};
 use shared::api::intern::Text;
+use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::time::Time;
 
 use crate::apply::Outcome;
-use crate::objects::conditions::{DISRUPTION_ALLOWED, DISRUPTION_TARGET};
+use crate::objects::conditions::DISRUPTION_ALLOWED;
 use crate::objects::{BudgetCondition, BudgetStatus, PodDisruptionBudget, condition_reasons};
 use crate::observe::Observed;
 use crate::plan::{Counts, Failure};

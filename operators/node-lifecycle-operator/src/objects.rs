@@ -7,12 +7,13 @@ use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use shared::api::condition::{FALSE, TRUE, UNKNOWN};
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::{LEASES, NODES, PODS};
+use shared::api::taint::{self, KnownTaint, Taint};
 use shared::api::time::Time;
 
 /// The namespace of the Leases that kubelets renew.
@@ -32,22 +33,16 @@ pub const STATUS_UNKNOWN: &str = "NodeStatusUnknown";
 /// The reason in the conditions of a node whose kubelet has never started.
 pub const NEVER_UPDATED: &str = "NodeStatusNeverUpdated";
 
-/// The key of the taints of a node whose kubelet says that it is not well.
-pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// The key of the taints of a node that is not heard of.
-pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-
 /// Which taint goes with which status of which condition.
 ///
 /// Upstream: `nodeConditionToTaintKeyStatusMap`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 const TAINT_OF: [(&str, &str, &str); 6] = [
-    (READY, FALSE, NOT_READY),
-    (READY, UNKNOWN, UNREACHABLE),
-    (MEMORY_PRESSURE, TRUE, "node.kubernetes.io/memory-pressure"),
-    (DISK_PRESSURE, TRUE, "node.kubernetes.io/disk-pressure"),
-    (NETWORK_UNAVAILABLE, TRUE, "node.kubernetes.io/network-unavailable"),
-    (PID_PRESSURE, TRUE, "node.kubernetes.io/pid-pressure"),
+    (READY, FALSE, taint::NOT_READY),
+    (READY, UNKNOWN, taint::UNREACHABLE),
+    (MEMORY_PRESSURE, TRUE, taint::MEMORY_PRESSURE),
+    (DISK_PRESSURE, TRUE, taint::DISK_PRESSURE),
+    (NETWORK_UNAVAILABLE, TRUE, taint::NETWORK_UNAVAILABLE),
+    (PID_PRESSURE, TRUE, taint::PID_PRESSURE),
 ];
 
 /// Each label that says the same as an older one, which is kept for those who still read it.
@@ -68,7 +63,7 @@ pub struct Node {
     /// Whether a person has cordoned it.
     pub unschedulable: bool,
     /// All its taints.
-    pub taints: Vec<Taint>,
+    pub taints: Box<[ServedTaint]>,
     /// Those of its conditions that matter.
     pub conditions: Vec<Condition>,
 }
@@ -76,32 +71,27 @@ pub struct Node {
 shared::view!(Node, NODES);
 
 /// A taint that a node has.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Taint {
-    /// Its key.
-    pub key: Text,
-    /// Its effect.
-    pub effect: Text,
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Box<RawValue>")]
+pub struct ServedTaint {
+    /// What is read of it.
+    pub taint: Taint,
     /// As it was served: a list of taints is written whole, and must lose nothing.
-    pub whole: Value,
+    pub whole: Box<RawValue>,
 }
 
-/// A taint that this operator puts on nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OwnTaint {
-    /// Its key.
-    pub key: &'static str,
-    /// Its effect.
-    pub effect: TaintEffect,
+impl TryFrom<Box<RawValue>> for ServedTaint {
+    type Error = serde_json::Error;
+
+    fn try_from(whole: Box<RawValue>) -> Result<Self, Self::Error> {
+        Ok(Self { taint: serde_json::from_str(whole.get())?, whole })
+    }
 }
 
-/// The effect of a taint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TaintEffect {
-    /// No new pods.
-    NoSchedule,
-    /// Pods have to leave.
-    NoExecute,
+impl PartialEq for ServedTaint {
+    fn eq(&self, other: &Self) -> bool {
+        self.whole.get() == other.whole.get()
+    }
 }
 
 /// A condition of a node.
@@ -189,25 +179,24 @@ impl Node {
     }
 
     /// Whether it has this taint.
-    pub fn has(&self, taint: OwnTaint) -> bool {
-        self.taints.iter().any(|has| taint.is(has))
+    pub fn has(&self, taint: KnownTaint) -> bool {
+        self.taints.iter().any(|served| taint.is(&served.taint))
     }
 
     /// The taints by which no new pods come, as its conditions and its spec ask for.
     ///
     /// Upstream: `doNoScheduleTaintingPass`.
-    pub fn asked_for(&self) -> Vec<OwnTaint> {
+    pub fn asked_for(&self) -> Vec<KnownTaint> {
         let holds = |type_: &str, status: &str| self.condition(type_).is_some_and(|is| is.status == *status);
         let by_conditions = TAINT_OF.iter().filter(|(type_, status, _)| holds(type_, status)).map(|(.., key)| *key);
-        let cordoned = self.unschedulable.then_some(UNSCHEDULABLE);
-        by_conditions.chain(cordoned).map(|key| OwnTaint { key, effect: TaintEffect::NoSchedule }).collect()
+        let cordoned = self.unschedulable.then_some(taint::UNSCHEDULABLE);
+        by_conditions.chain(cordoned).map(KnownTaint::no_schedule).collect()
     }
 
     /// The taints of that kind that it has.
-    pub fn kept_from_pods(&self) -> Vec<OwnTaint> {
-        let keys = TAINT_OF.iter().map(|(.., key)| *key).chain([UNSCHEDULABLE]);
-        let taints = keys.map(|key| OwnTaint { key, effect: TaintEffect::NoSchedule });
-        taints.filter(|taint| self.has(*taint)).collect()
+    pub fn kept_from_pods(&self) -> Vec<KnownTaint> {
+        let keys = TAINT_OF.iter().map(|(.., key)| *key).chain([taint::UNSCHEDULABLE]);
+        keys.map(KnownTaint::no_schedule).filter(|taint| self.has(*taint)).collect()
     }
 
     /// The older labels that are missing or say something else.
@@ -244,38 +233,6 @@ fn either<'a>(labels: &'a Labels, older: &str, newer: &str) -> &'a str {
     labels.get(older).or_else(|| labels.get(newer)).unwrap_or_default()
 }
 
-impl TaintEffect {
-    /// As the API writes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoSchedule => "NoSchedule",
-            Self::NoExecute => "NoExecute",
-        }
-    }
-}
-
-impl OwnTaint {
-    /// The taint of this key by which pods have to leave.
-    pub const fn no_execute(key: &'static str) -> Self {
-        Self { key, effect: TaintEffect::NoExecute }
-    }
-
-    /// Whether a taint of a node is this one, whatever its value.
-    ///
-    /// Upstream: `MatchTaint`, `staging/src/k8s.io/api/core/v1/taint.go`.
-    pub fn is(self, taint: &Taint) -> bool {
-        taint.key == *self.key && taint.effect == *self.effect.as_str()
-    }
-}
-
-/// As `kubectl` prints it.
-impl fmt::Display for OwnTaint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, effect } = self;
-        write!(f, "{key}:{}", effect.as_str())
-    }
-}
-
 impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -303,7 +260,7 @@ struct RawNodeSpec {
     #[serde(deserialize_with = "null_as_default")]
     unschedulable: bool,
     #[serde(deserialize_with = "null_as_default")]
-    taints: Vec<Value>,
+    taints: Box<[ServedTaint]>,
 }
 
 #[derive(Default, Deserialize)]
@@ -326,10 +283,6 @@ struct RawCondition {
 
 impl From<RawNode> for Node {
     fn from(RawNode { metadata, spec, status }: RawNode) -> Self {
-        let taint = |whole: Value| {
-            let text = |field: &str| Text::new(whole.get(field).and_then(Value::as_str).unwrap_or_default());
-            Taint { key: text("key"), effect: text("effect"), whole }
-        };
         let is_read = |type_: &Text| TAINT_OF.iter().any(|(read, ..)| *type_ == **read);
         let conditions = status.conditions.into_iter().filter(|condition| is_read(&condition.type_));
         let condition = |raw: RawCondition| {
@@ -339,7 +292,7 @@ impl From<RawNode> for Node {
         Self {
             metadata,
             unschedulable: spec.unschedulable,
-            taints: spec.taints.into_iter().map(taint).collect(),
+            taints: spec.taints,
             conditions: conditions.map(condition).collect(),
         }
     }

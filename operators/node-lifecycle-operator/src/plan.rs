@@ -21,10 +21,11 @@ use shared::api::condition::UNKNOWN;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Uid;
+use shared::api::taint::{KnownTaint, NOT_READY, UNREACHABLE};
 use shared::api::time::Time;
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
-use crate::objects::{NOT_READY, Node, OF_KUBELET, OwnTaint, Ready, UNREACHABLE};
+use crate::objects::{Node, OF_KUBELET, Ready};
 use crate::observe::Observed;
 use crate::observe::memory::{Known, Turn};
 pub use reasons::{Leaving, PodsReason, Question, Reason, RoundReason};
@@ -93,9 +94,9 @@ pub enum Change {
     /// It gets other taints.
     Taint {
         /// These are added.
-        add: Vec<OwnTaint>,
+        add: Vec<KnownTaint>,
         /// These are removed.
-        remove: Vec<OwnTaint>,
+        remove: Vec<KnownTaint>,
         /// Whether its turn in its zone is over then.
         ends_turn: bool,
     },
@@ -153,7 +154,7 @@ fn is_silent(node: &Node, heard: Timestamp, config: &Config, now: Timestamp) -> 
 }
 
 /// The taints without which pods would come: those to add, and those to remove.
-fn no_schedule(node: &Node) -> (Vec<OwnTaint>, Vec<OwnTaint>) {
+fn no_schedule(node: &Node) -> (Vec<KnownTaint>, Vec<KnownTaint>) {
     let (wanted, has) = (node.asked_for(), node.kept_from_pods());
     let add = wanted.iter().copied().filter(|taint| !has.contains(taint)).collect();
     let remove = has.into_iter().filter(|taint| !wanted.contains(taint)).collect();
@@ -162,8 +163,8 @@ fn no_schedule(node: &Node) -> (Vec<OwnTaint>, Vec<OwnTaint>) {
 
 /// The taints by which pods have to leave: those to add, and those to remove. One of the two replaces the other at
 /// once, and a node that has neither waits for its turn.
-fn no_execute(observed: &Observed, node: &Node) -> (Leaving, Vec<OwnTaint>, Vec<OwnTaint>) {
-    const TAINTS: [OwnTaint; 2] = [OwnTaint::no_execute(NOT_READY), OwnTaint::no_execute(UNREACHABLE)];
+fn no_execute(observed: &Observed, node: &Node) -> (Leaving, Vec<KnownTaint>, Vec<KnownTaint>) {
+    const TAINTS: [KnownTaint; 2] = [KnownTaint::no_execute(NOT_READY), KnownTaint::no_execute(UNREACHABLE)];
     let [not_ready, unreachable] = TAINTS;
     let none = Vec::new;
     let existing = || TAINTS.into_iter().filter(|taint| node.has(*taint)).collect::<Vec<_>>();
@@ -187,7 +188,7 @@ fn no_execute(observed: &Observed, node: &Node) -> (Leaving, Vec<OwnTaint>, Vec<
 /// Whether a node has to be tainted once it is its turn, or waits for that it becomes so.
 pub(crate) fn waits_for_turn(observed: &Observed) -> bool {
     let Some(node) = &observed.node else { return false };
-    let has_taint = node.has(OwnTaint::no_execute(NOT_READY)) || node.has(OwnTaint::no_execute(UNREACHABLE));
+    let has_taint = node.has(KnownTaint::no_execute(NOT_READY)) || node.has(KnownTaint::no_execute(UNREACHABLE));
     !has_taint && matches!(no_execute(observed, node).0, Leaving::Waits | Leaving::Yes)
 }
 
@@ -221,10 +222,10 @@ impl fmt::Display for Plan {
             }
             Change::Taint { add, remove, ends_turn: _ } => {
                 if !add.is_empty() {
-                    steps.push(format!("taint {}", list(add, OwnTaint::to_string)));
+                    steps.push(format!("taint {}", list(add, KnownTaint::to_string)));
                 }
                 if !remove.is_empty() {
-                    steps.push(format!("untaint {}", list(remove, OwnTaint::to_string)));
+                    steps.push(format!("untaint {}", list(remove, KnownTaint::to_string)));
                 }
             }
         }

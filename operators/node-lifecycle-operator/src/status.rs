@@ -3,12 +3,15 @@
 //! Left out: conditions of other types, which the apiserver keeps as they are.
 
 use jiff::Timestamp;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use shared::api::condition::{FALSE, UNKNOWN};
 use shared::api::intern::Text;
+use shared::api::raw::{RawObject, raw_of};
+use shared::api::taint::KnownTaint;
 use shared::api::time::Time;
 
-use crate::objects::{NEVER_UPDATED, Node, OwnTaint, READY, STATUS_UNKNOWN};
+use crate::objects::{NEVER_UPDATED, Node, READY, STATUS_UNKNOWN};
 
 const STOPPED: &str = "Kubelet stopped posting node status.";
 const NEVER: &str = "Kubelet never posted node status.";
@@ -45,24 +48,32 @@ pub fn not_ready_status(now: Timestamp) -> Value {
 /// Upstream: `AddOrUpdateTaintOnNode` and `RemoveTaintOffNode`, `pkg/controller/controller_utils.go`.
 pub fn taints_patch(
     node: &Node,
-    (add, remove): (&[OwnTaint], &[OwnTaint]),
+    (add, remove): (&[KnownTaint], &[KnownTaint]),
     labels: &[(&'static str, Text)],
     now: Timestamp,
-) -> Value {
-    let stays = node.taints.iter().filter(|taint| !remove.iter().chain(add).any(|ours| ours.is(taint)));
-    let added = add
-        .iter()
-        .map(|taint| json!({ "key": taint.key, "effect": taint.effect.as_str(), "timeAdded": Time::of(now) }));
-    let taints: Vec<Value> = stays.map(|taint| taint.whole.clone()).chain(added).collect();
-    let mut patch = if labels.is_empty() { json!({}) } else { labels_patch(labels) };
-    patch["spec"] = json!({ "taints": taints });
-    patch
+) -> Box<RawValue> {
+    let stays = node.taints.iter().filter(|served| !remove.iter().chain(add).any(|ours| ours.is(&served.taint)));
+    let new = |taint: &KnownTaint| {
+        raw_of(&json!({ "key": taint.key, "effect": taint.effect.as_str(), "timeAdded": Time::of(now) }))
+    };
+    let taints: Vec<Box<RawValue>> = stays.map(|served| served.whole.clone()).chain(add.iter().map(new)).collect();
+    let (mut spec, mut patch) = (RawObject::default(), RawObject::default());
+    spec.insert("taints", raw_of(&taints));
+    patch.insert("spec", raw_of(&spec));
+    if !labels.is_empty() {
+        patch.insert("metadata", raw_of(&labels_metadata(labels)));
+    }
+    raw_of(&patch)
 }
 
 /// The merge patch of labels.
 ///
 /// Upstream: `AddOrUpdateLabelsOnNode`, `pkg/controller/controller_utils.go`.
 pub fn labels_patch(labels: &[(&'static str, Text)]) -> Value {
+    json!({ "metadata": labels_metadata(labels) })
+}
+
+fn labels_metadata(labels: &[(&'static str, Text)]) -> Value {
     let labels = labels.iter().map(|(label, value)| ((*label).to_owned(), json!(value)));
-    json!({ "metadata": { "labels": labels.collect::<Map<String, Value>>() } })
+    json!({ "labels": labels.collect::<Map<String, Value>>() })
 }

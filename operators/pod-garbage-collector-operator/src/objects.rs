@@ -4,17 +4,13 @@
 //! Left out: containers, and owners, which make no difference.
 
 use serde::Deserialize;
-use shared::api::condition::{Condition, TRUE};
+use shared::api::condition::{Condition, is_true};
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
-use shared::api::pod::Phase;
+use shared::api::pod::{DISRUPTION_TARGET, Phase};
 use shared::api::resource::{NODES, PODS};
+use shared::api::taint::{OUT_OF_SERVICE, Taint};
 
-/// The condition of a pod that something outside of it ends.
-pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
-
-/// The taint by which a person says that a node has failed for good. Upstream: `TaintNodeOutOfService`.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// The reason in the status of a pod that a kubelet has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
 
@@ -116,11 +112,6 @@ struct RawPodStatus {
     conditions: Vec<Condition>,
 }
 
-/// Whether the first condition of this type is True.
-fn is_true(conditions: &[Condition], type_: &str) -> bool {
-    conditions.iter().find(|condition| condition.type_ == type_).is_some_and(|condition| condition.status == TRUE)
-}
-
 impl From<RawPod> for Pod {
     fn from(RawPod { metadata, spec, status }: RawPod) -> Self {
         let RawPodStatus { phase, reason, conditions } = status;
@@ -147,12 +138,7 @@ struct RawNode {
 #[serde(default)]
 struct RawNodeSpec {
     #[serde(deserialize_with = "null_as_default")]
-    taints: Vec<RawTaint>,
-}
-
-#[derive(Deserialize)]
-struct RawTaint {
-    key: String,
+    taints: Vec<Taint>,
 }
 
 #[derive(Default, Deserialize)]

@@ -8,9 +8,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::condition::TRUE;
+use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::time::Time;
 
-use crate::objects::{DISRUPTION_TARGET, Pod};
+use crate::objects::Pod;
 use crate::plan::{Deletion, Reason};
 
 const ORPHANED_REASON: &str = "DeletionByPodGC";

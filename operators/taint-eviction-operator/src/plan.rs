@@ -16,11 +16,12 @@ use jiff::{SignedDuration, Timestamp};
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Key;
+use shared::api::taint::Taint;
 use shared::api::time::Time;
 use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::flags::GoDuration;
 
-use crate::objects::{Disruption, Node, Pod, Taint};
+use crate::objects::{Disruption, Node, Pod, is_for_health};
 use crate::observe::{Observed, ObservedNode, Pending};
 pub use reasons::{NodeReason, Reason};
 
@@ -145,21 +146,23 @@ fn verdict(pod: &Pod, node: Option<&Node>) -> Verdict {
     let toleration = |taint: &Taint| pod.tolerations.iter().find(|toleration| toleration.tolerates(taint));
     let mut not_tolerated = node.taints.iter().filter(|taint| toleration(taint).is_none());
     if let Some(taint) = not_tolerated.clone().next() {
-        let is_explained = not_tolerated.any(|taint| !taint.is_for_health());
+        let is_explained = not_tolerated.any(|taint| !is_for_health(taint));
         return Verdict::Goes(Reason::NotTolerated { taint: name(taint) }, is_explained);
     }
     let mut for_a_while = node.taints.iter().filter_map(|taint| Some((toleration(taint)?.seconds?, taint)));
     match for_a_while.clone().min_by_key(|(seconds, _)| *seconds) {
         Some((shortest, taint)) => {
-            let is_explained = for_a_while.any(|(seconds, taint)| seconds == shortest && !taint.is_for_health());
+            let is_explained = for_a_while.any(|(seconds, taint)| seconds == shortest && !is_for_health(taint));
             Verdict::GoesAfter(shortest, name(taint), is_explained)
         }
         None => Verdict::Stays(Reason::ToleratesForEver { taints: node.taints.len() }),
     }
 }
 
+/// As `kubectl` prints it, without the effect: all of them end pods.
 fn name(taint: &Taint) -> Text {
-    Text::new(&taint.to_string())
+    let Taint { key, value, effect: _ } = taint;
+    if value.is_empty() { key.clone() } else { Text::new(&format!("{key}={value}")) }
 }
 
 /// The time until then; none if it is over.

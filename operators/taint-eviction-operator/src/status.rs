@@ -7,9 +7,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::condition::TRUE;
+use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::time::Time;
 
-use crate::objects::{DELETION_BY_TAINT_MANAGER, DELETION_MESSAGE, DISRUPTION_TARGET, Disruption, Pod};
+use crate::objects::{DELETION_BY_TAINT_MANAGER, DELETION_MESSAGE, Disruption, Pod};
 
 /// The strategic merge patch of `/status`; none if the pod is marked already. A condition that was True for another
 /// reason keeps its time.

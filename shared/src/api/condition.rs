@@ -73,6 +73,11 @@ pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Conditio
     conditions.iter().find(|condition| condition.type_ == *type_)
 }
 
+/// Whether the condition of this type holds.
+pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    find(conditions, type_).is_some_and(|condition| condition.status == TRUE)
+}
+
 /// Sets a condition by the rule of Deployments: one of the same status and reason stays as it is, message and times
 /// included; one of the same status keeps its last transition. The new condition goes to the end of the list.
 ///
@@ -138,6 +143,12 @@ mod tests {
         assert_eq!(types, ["B", "A", "C"]);
         remove(&mut conditions, "A");
         assert_eq!(find(&conditions, "A"), None);
+    }
+
+    #[test]
+    fn a_condition_holds_if_it_is_there_and_true() {
+        let conditions = [condition("A", TRUE, "x", THEN), condition("B", UNKNOWN, "x", THEN)];
+        assert_eq!(["A", "B", "C"].map(|type_| is_true(&conditions, type_)), [true, false, false]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::api::time::Time;
 /// The field selector of pods that have not ended: those whose [`Phase`] is not terminal.
 pub const LIVE: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
+/// The condition of a pod that something outside of it is about to end.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
 /// `status.phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum Phase {

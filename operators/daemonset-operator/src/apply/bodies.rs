@@ -3,8 +3,6 @@
 //! The template stays the raw JSON it was served as; only upstream's changes are spliced in. Left out: revisions, whose
 //! JSON is [`shared::controllers::revisions`]'.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
@@ -14,6 +12,7 @@ use shared::api::object::Kind;
 use shared::api::owner::Owner;
 use shared::api::pod::creation::{NoLabels, pod_body_with};
 use shared::api::raw::{RawObject, raw_of};
+use shared::api::taint::{KnownTaint, Toleration, TolerationOperator};
 
 use crate::objects::placement::{IN, NAME_FIELD, TOLERATED, TOLERATED_ON_HOST};
 use crate::objects::{DaemonSet, GENERATION_LABEL, REVISION_LABEL};
@@ -98,27 +97,13 @@ fn object_of(json: Option<&RawValue>) -> serde_json::Result<RawObject<'_>> {
 ///
 /// Upstream: `AddOrUpdateDaemonPodTolerations`, `daemonset_util.go`.
 fn tolerations_of(set: &DaemonSet, of_template: Vec<&RawValue>) -> serde_json::Result<Box<RawValue>> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Toleration<'a> {
-        #[serde(borrow)]
-        key: Cow<'a, str>,
-        #[serde(borrow)]
-        operator: Cow<'a, str>,
-        #[serde(borrow)]
-        value: Cow<'a, str>,
-        #[serde(borrow)]
-        effect: Cow<'a, str>,
-    }
     let mut tolerations: Vec<Box<RawValue>> = of_template.into_iter().map(ToOwned::to_owned).collect();
     let on_host = set.spec.placement.is_on_host_network.then_some(TOLERATED_ON_HOST);
-    for (key, effect) in TOLERATED.into_iter().chain(on_host) {
-        let own = raw_of(&json!({ "key": key, "operator": "Exists", "effect": effect.as_str() }));
+    for taint in TOLERATED.into_iter().chain(on_host) {
+        let own = raw_of(&json!({ "key": taint.key, "operator": "Exists", "effect": taint.effect.as_str() }));
         let mut is_there = false;
         for known in &mut tolerations {
-            let Toleration { key: of, operator, value, effect: against } = serde_json::from_str(known.get())?;
-            let is_alike = of == key && against == effect.as_str() && operator == "Exists" && value.is_empty();
-            if is_alike {
+            if is_alike(&serde_json::from_str(known.get())?, taint) {
                 is_there = true;
                 known.clone_from(&own);
             }
@@ -128,6 +113,15 @@ fn tolerations_of(set: &DaemonSet, of_template: Vec<&RawValue>) -> serde_json::R
         }
     }
     Ok(raw_of(&tolerations))
+}
+
+/// Whether a toleration is that of a daemon for this taint, for however long.
+///
+/// Upstream: `MatchToleration`, `staging/src/k8s.io/api/core/v1/toleration.go`.
+fn is_alike(toleration: &Toleration, taint: KnownTaint) -> bool {
+    let Toleration { key, operator, value, effect, seconds: _ } = toleration;
+    let is_same = *key == *taint.key && *effect == taint.effect;
+    is_same && *operator == TolerationOperator::Exists && value.is_empty()
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 //!
 //! Left out: its conditions, its resources and `spec.unschedulable`. Whatever of these matters to a daemon is a taint.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
 use shared::api::resource::NODES;
+use shared::api::taint::{Taint, TaintEffect};
 
 /// The view of a Node.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -35,55 +34,6 @@ impl Node {
     }
 }
 
-/// A taint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Taint {
-    /// Its key.
-    pub key: Text,
-    /// Its value; mostly `""`.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub value: Text,
-    /// Its effect.
-    pub effect: TaintEffect,
-}
-
-/// The effect of a taint on pods that do not tolerate it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub enum TaintEffect {
-    /// No new one comes.
-    NoSchedule,
-    /// Those that are there go, too.
-    NoExecute,
-}
-
-impl TaintEffect {
-    /// `None` for a preference, and for what this build does not know.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "NoSchedule" => Some(Self::NoSchedule),
-            "NoExecute" => Some(Self::NoExecute),
-            _ => None,
-        }
-    }
-
-    /// As the API writes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoSchedule => "NoSchedule",
-            Self::NoExecute => "NoExecute",
-        }
-    }
-}
-
-/// As `kubectl` prints it.
-impl fmt::Display for Taint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, value, effect } = self;
-        let equals = if value.is_empty() { "" } else { "=" };
-        write!(f, "{key}{equals}{value}:{}", effect.as_str())
-    }
-}
-
 #[derive(Deserialize)]
 struct RawNode {
     metadata: Meta,
@@ -95,20 +45,12 @@ struct RawNode {
 #[serde(default)]
 struct RawSpec {
     #[serde(deserialize_with = "null_as_default")]
-    taints: Vec<RawTaint>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RawTaint {
-    key: Text,
-    value: Text,
-    effect: Text,
+    taints: Vec<Taint>,
 }
 
 impl From<RawNode> for Node {
     fn from(RawNode { metadata, spec }: RawNode) -> Self {
-        let taint = |RawTaint { key, value, effect }| Some(Taint { key, value, effect: TaintEffect::parse(&effect)? });
-        Self { metadata, taints: spec.taints.into_iter().filter_map(taint).collect() }
+        let matters = |taint: &Taint| matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
+        Self { metadata, taints: spec.taints.into_iter().filter(matters).collect() }
     }
 }

@@ -1,36 +1,37 @@
 //! The nodes that the pods of a template are for: the fields of the template that say so, ready to be matched.
 //!
-//! Left out: preferences, affinities among pods, resources and ports, which are the scheduler's, and a toleration's
-//! seconds: a taint that is tolerated for a while is tolerated here.
+//! Left out: preferences, affinities among pods, resources and ports, which are the scheduler's. A taint that is tolerated
+//! for a while is tolerated here.
 
 use serde::Deserialize;
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::null_as_default;
 use shared::api::selector::{LabelSelector, LabelSelectorRequirement, Selector};
+use shared::api::taint::{self, KnownTaint, Taint, Toleration};
 use shared::api::template::PodTemplate;
 
-use super::node::{Node, Taint, TaintEffect};
+use super::node::Node;
 
 /// The field of a Node that `matchFields` selects by.
 pub const NAME_FIELD: &str = "metadata.name";
 /// The operator of a requirement that a value is one of several.
 pub const IN: &str = "In";
 
-/// The taints that every daemon tolerates, as the API orders them, and their effects.
+/// The taints that every daemon tolerates, as the API orders them.
 ///
 /// Upstream: `AddOrUpdateDaemonPodTolerations`, `pkg/controller/daemon/util/daemonset_util.go`.
-pub const TOLERATED: [(&str, TaintEffect); 6] = [
-    ("node.kubernetes.io/not-ready", TaintEffect::NoExecute),
-    ("node.kubernetes.io/unreachable", TaintEffect::NoExecute),
-    ("node.kubernetes.io/disk-pressure", TaintEffect::NoSchedule),
-    ("node.kubernetes.io/memory-pressure", TaintEffect::NoSchedule),
-    ("node.kubernetes.io/pid-pressure", TaintEffect::NoSchedule),
-    ("node.kubernetes.io/unschedulable", TaintEffect::NoSchedule),
+pub const TOLERATED: [KnownTaint; 6] = [
+    KnownTaint::no_execute(taint::NOT_READY),
+    KnownTaint::no_execute(taint::UNREACHABLE),
+    KnownTaint::no_schedule(taint::DISK_PRESSURE),
+    KnownTaint::no_schedule(taint::MEMORY_PRESSURE),
+    KnownTaint::no_schedule(taint::PID_PRESSURE),
+    KnownTaint::no_schedule(taint::UNSCHEDULABLE),
 ];
 
 /// The taint that a daemon on the host's network tolerates besides.
-pub const TOLERATED_ON_HOST: (&str, TaintEffect) = ("node.kubernetes.io/network-unavailable", TaintEffect::NoSchedule);
+pub const TOLERATED_ON_HOST: KnownTaint = KnownTaint::no_schedule(taint::NETWORK_UNAVAILABLE);
 
 /// The nodes that the pods of a template are for.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +59,7 @@ impl Placement {
             node_name,
             node_selector: Selector::from_labels(&node_selector),
             terms: terms.map(|terms| terms.into_iter().filter_map(Term::read).collect()),
-            tolerations: tolerations.into_iter().filter_map(Toleration::read).collect(),
+            tolerations,
             is_on_host_network: host_network,
         })
     }
@@ -86,7 +87,7 @@ impl Placement {
     pub fn tolerates(&self, taint: &Taint) -> bool {
         let on_host = self.is_on_host_network.then_some(TOLERATED_ON_HOST);
         let mut of_daemons = TOLERATED.into_iter().chain(on_host);
-        of_daemons.any(|(key, effect)| *taint.key == *key && taint.effect == effect)
+        of_daemons.any(|tolerated| tolerated.is(taint))
             || self.tolerations.iter().any(|toleration| toleration.tolerates(taint))
     }
 }
@@ -175,60 +176,6 @@ impl FieldTest {
     }
 }
 
-/// A toleration of the template.
-#[derive(Clone, Debug, PartialEq)]
-struct Toleration {
-    /// The key of the taints; `""` for any.
-    key: Text,
-    values: Values,
-    /// The effect of the taints; none for any.
-    effect: Option<TaintEffect>,
-}
-
-/// The values of the taints that a toleration is about.
-#[derive(Clone, Debug, PartialEq)]
-enum Values {
-    Any,
-    Is(Text),
-    Below(i64),
-    Above(i64),
-}
-
-impl Toleration {
-    /// None if it tolerates no taint that matters.
-    fn read(RawToleration { key, operator, value, effect }: RawToleration) -> Option<Self> {
-        let effect = if effect.is_empty() { None } else { Some(TaintEffect::parse(&effect)?) };
-        let values = match operator.as_str() {
-            "" | "Equal" => Values::Is(value),
-            "Exists" => Values::Any,
-            "Lt" => Values::Below(number(&value)?),
-            "Gt" => Values::Above(number(&value)?),
-            _ => return None,
-        };
-        Some(Self { key, values, effect })
-    }
-
-    /// Upstream: `ToleratesTaint`, staging/src/k8s.io/api/core/v1/toleration.go. There numbers are compared only if the
-    /// feature gate `TaintTolerationComparisonOperators` is on.
-    fn tolerates(&self, taint: &Taint) -> bool {
-        let has_key = self.key.is_empty() || self.key == taint.key;
-        let has_effect = self.effect.is_none_or(|effect| effect == taint.effect);
-        has_key
-            && has_effect
-            && match &self.values {
-                Values::Any => true,
-                Values::Is(value) => *value == taint.value,
-                Values::Below(limit) => number(&taint.value).is_some_and(|value| value < *limit),
-                Values::Above(limit) => number(&taint.value).is_some_and(|value| value > *limit),
-            }
-    }
-}
-
-/// A whole number as Go prints it: `+1`, `01` and `-0` are none.
-fn number(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|number: &i64| number.to_string() == text)
-}
-
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawPodSpec {
@@ -237,7 +184,7 @@ struct RawPodSpec {
     node_selector: Labels,
     affinity: Option<RawAffinity<RawTerm>>,
     #[serde(deserialize_with = "null_as_default")]
-    tolerations: Vec<RawToleration>,
+    tolerations: Box<[Toleration]>,
     #[serde(deserialize_with = "null_as_default")]
     host_network: bool,
 }
@@ -249,15 +196,6 @@ struct RawTerm {
     match_expressions: Vec<LabelSelectorRequirement>,
     #[serde(deserialize_with = "null_as_default")]
     match_fields: Vec<LabelSelectorRequirement>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RawToleration {
-    key: Text,
-    operator: Text,
-    value: Text,
-    effect: Text,
 }
 
 /// `spec.affinity` of a pod or of a template, with the terms of its required node affinity as `T`.

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use shared::api::list::list;
 use shared::api::object::Key;
+use shared::api::taint::TaintEffect;
 use shared::runtime::decisions::{self, Reasoned};
 
 use super::reason::Misfit;
 use crate::objects::DaemonSet;
-use crate::objects::node::{Node, TaintEffect};
+use crate::objects::node::Node;
 use crate::observe::ObservedNode;
 
 /// Whether a DaemonSet is for a node.
@@ -48,6 +49,7 @@ pub fn eligibility(set: &DaemonSet, node: &Node) -> Eligibility {
         match taint.effect {
             TaintEffect::NoExecute => return Eligibility::Leaves(Misfit::Taint(taint.clone())),
             TaintEffect::NoSchedule => misfit = misfit.or(Some(taint)),
+            TaintEffect::PreferNoSchedule | TaintEffect::Unset | TaintEffect::Other => {}
         }
     }
     misfit.map_or(Eligibility::Runs, |taint| Eligibility::Stays(Misfit::Taint(taint.clone())))

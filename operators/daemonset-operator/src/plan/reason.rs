@@ -6,10 +6,10 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::api::selector::InvalidSelector;
+use shared::api::taint::Taint;
 use shared::runtime::decisions;
 use shared::runtime::expectations::Outstanding;
 
-use crate::objects::node::Taint;
 use crate::observe::failures::Pause;
 
 /// Why pods are created and deleted, or nothing happens.

@@ -3,13 +3,11 @@
 //! Left out: everything of the spec.
 
 use serde::Deserialize;
-use shared::api::condition::{Condition, TRUE, find};
+use shared::api::condition::{Condition, TRUE, find, is_true};
 use shared::api::object::{Meta, null_as_default};
-use shared::api::pod::Phase;
+use shared::api::pod::{DISRUPTION_TARGET, Phase};
 use shared::api::resource::PODS;
 use shared::api::time::Time;
-
-use super::conditions::DISRUPTION_TARGET;
 
 /// The reason of a disruption by the kubelet, which may take any time to end the pod. Upstream:
 /// `PodReasonTerminationByKubelet`.
@@ -71,7 +69,7 @@ impl From<RawPod> for Pod {
         let target = find(&conditions, DISRUPTION_TARGET).filter(is_target);
         Self {
             metadata,
-            is_ready: find(&conditions, "Ready").is_some_and(|condition| condition.status == TRUE),
+            is_ready: is_true(&conditions, "Ready"),
             has_ended: phase.is_terminal(),
             target: target.map(|condition| Target { since: condition.last_transition_time }),
         }

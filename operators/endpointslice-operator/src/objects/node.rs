@@ -3,7 +3,7 @@
 //! Left out: its labels besides. Each node has a set of its own, which would be kept for nothing.
 
 use serde::Deserialize;
-use shared::api::condition::{Condition, TRUE, find};
+use shared::api::condition::{Condition, is_true};
 use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::api::object::Meta;
@@ -59,7 +59,7 @@ impl From<RawNode> for Node {
             metadata,
             zone: own.get(labels::ZONE).filter(|zone| !zone.is_empty()).map(Text::new),
             is_control_plane: is_control_plane(&own),
-            is_ready: find(&conditions, "Ready").is_some_and(|ready| ready.status == TRUE),
+            is_ready: is_true(&conditions, "Ready"),
             milli_cpu: cpu.map_or(0, |cpu| cpu.milli_value()),
         }
     }

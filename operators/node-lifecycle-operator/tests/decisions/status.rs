@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use node_lifecycle_operator::objects::{Node, OwnTaint, UNREACHABLE};
+use node_lifecycle_operator::objects::{Node, ServedTaint};
 use node_lifecycle_operator::status::{labels_patch, not_ready_status, silent_status, taints_patch};
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::api::intern::Text;
+use shared::api::taint::{KnownTaint, NOT_READY, UNREACHABLE};
 use shared::testing::NOW;
 
 use crate::fixtures::{of, tainted};
@@ -34,15 +35,18 @@ fn taints_of_others_stay_as_they_are() {
     let gone = json!({ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "value": "any" });
     let other = json!({ "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" });
     let node: Arc<Node> = of("Unknown").set(&["spec", "taints"], json!([strange, gone, other])).build();
-    let add = [OwnTaint::no_execute(UNREACHABLE)];
-    let remove = [OwnTaint::no_execute("node.kubernetes.io/not-ready")];
-    let patch = taints_patch(&node, (&add, &remove), &[], NOW);
+    let add = [KnownTaint::no_execute(UNREACHABLE)];
+    let remove = [KnownTaint::no_execute(NOT_READY)];
+    let patch = |node: &Node, taints, labels| -> Value {
+        serde_json::from_str(taints_patch(node, taints, labels, NOW).get()).unwrap()
+    };
     let added = json!({ "key": UNREACHABLE, "effect": "NoExecute", "timeAdded": NOW_TEXT });
-    assert_eq!(patch, json!({ "spec": { "taints": [strange, other, added] } }));
+    assert_eq!(patch(&node, (&add, &remove), &[]), json!({ "spec": { "taints": [strange, other, added] } }));
     let none: Arc<Node> = tainted(of("True"), &["unreachable:NoExecute"]).build();
-    assert_eq!(taints_patch(&none, (&[], &add), &[], NOW), json!({ "spec": { "taints": [] } }));
+    assert_eq!(patch(&none, (&[], &add), &[]), json!({ "spec": { "taints": [] } }));
     let labelled = json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "taints": [] } });
-    assert_eq!(taints_patch(&none, (&[], &add), &[("a", Text::new("b"))], NOW), labelled);
+    assert_eq!(patch(&none, (&[], &add), &[("a", Text::new("b"))]), labelled);
+    assert!(size_of::<ServedTaint>() <= 56, "{} bytes", size_of::<ServedTaint>());
 }
 
 #[test]

@@ -110,7 +110,7 @@ proptest! {
     fn the_order_of_taints_is_irrelevant(observed in any_observed()) {
         let Some(node) = observed.node.clone() else { return Ok(()) };
         properties::order_is_irrelevant(&node.taints, |taints| {
-            let node = Arc::new(Node { metadata: node.metadata.clone(), taints: taints.to_vec() });
+            let node = Arc::new(Node { metadata: node.metadata.clone(), taints: taints.into() });
             let Plan { cancel, step, reason: _ } = plan(&Observed { node: Some(node), ..observed.clone() }, NOW);
             (cancel, step)
         });

@@ -1,10 +1,11 @@
-//! How taints and tolerations are read, and which toleration is about which taint.
+//! Which taints and tolerations are read, and what else of pods is.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use shared::api::taint::Taint;
 use shared::testing::{object, pod};
-use taint_eviction_operator::objects::{Disruption, Node, Pod, Taint};
+use taint_eviction_operator::objects::{Disruption, Node, Pod};
 
 use crate::fixtures::marked;
 
@@ -18,51 +19,10 @@ fn of_a_nodes_taints_those_count_that_end_pods() {
     ]);
     let node = object("v1", "Node", "a").namespace("").set(&["spec", "taints"], taints);
     let read: Arc<Node> = node.build();
-    assert_eq!(read.taints.iter().map(Taint::to_string).collect::<Vec<_>>(), ["one=one", "three"]);
+    assert_eq!(read.taints.iter().map(Taint::to_string).collect::<Vec<_>>(), ["one=one:NoExecute", "three:NoExecute"]);
     for none in [json!(null), json!([])] {
         let read: Arc<Node> = node.clone().set(&["spec", "taints"], none).build();
         assert!(!read.ends_pods());
-    }
-}
-
-/// Whether a pod with this toleration tolerates the taint `foo=<value>`.
-fn tolerates(toleration: &Value, value: &str) -> bool {
-    let pod: Arc<Pod> = pod("a").set(&["spec", "tolerations"], json!([toleration])).build();
-    let taint = Taint { key: "foo".into(), value: value.into() };
-    pod.tolerations.iter().any(|toleration| toleration.tolerates(&taint))
-}
-
-/// Upstream: `TestTolerationToleratesTaint`, with the feature gate for numbers on.
-#[test]
-fn a_toleration_is_about_a_key_values_and_an_effect() {
-    let row = |toleration: Value, value: &str, expected: bool| {
-        assert_eq!(tolerates(&toleration, value), expected, "{toleration} {value:?}");
-    };
-    row(json!({ "key": "foo", "operator": "Exists", "effect": "NoExecute" }), "", true);
-    row(json!({ "key": "foo", "operator": "Exists", "effect": "NoExecute" }), "bar", true);
-    row(json!({ "key": "foo", "operator": "Exists", "effect": "NoSchedule" }), "bar", false);
-    row(json!({ "key": "foo", "operator": "Exists" }), "bar", true);
-    row(json!({ "key": "other", "operator": "Exists", "effect": "NoExecute" }), "", false);
-    row(json!({ "operator": "Exists" }), "bar", true);
-    row(json!({ "key": "foo", "operator": "Equal", "value": "bar", "effect": "NoExecute" }), "bar", true);
-    row(json!({ "key": "foo", "value": "bar", "effect": "NoExecute" }), "bar", true);
-    row(json!({ "key": "foo", "operator": "Equal", "value": "other", "effect": "NoExecute" }), "bar", false);
-    row(json!({ "key": "foo" }), "", true);
-    row(json!({ "key": "foo", "operator": "In", "value": "bar" }), "bar", false);
-    for (operator, value, expected) in [
-        ("Lt", "99", true),
-        ("Lt", "100", false),
-        ("Lt", "-200", true),
-        ("Gt", "101", true),
-        ("Gt", "100", false),
-        ("Gt", "many", false),
-        ("Gt", "0200", false),
-        ("Gt", "", false),
-    ] {
-        row(json!({ "key": "foo", "operator": operator, "value": "100", "effect": "NoExecute" }), value, expected);
-    }
-    for no_number in ["", "+1", "01", "-0", "1.5", "99999999999999999999"] {
-        row(json!({ "key": "foo", "operator": "Gt", "value": no_number }), "100", false);
     }
 }
 

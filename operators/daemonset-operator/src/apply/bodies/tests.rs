@@ -41,7 +41,7 @@ fn a_pod_has_the_template_its_labels_and_its_node() {
     assert_eq!(pod["metadata"], metadata);
     assert_eq!(pod["spec"]["notKnownYet"], json!({ "x": 1.5 }));
     assert_eq!(pod["spec"]["affinity"], json!({ "nodeAffinity": { REQUIRED: by_name() } }));
-    assert_eq!(keys(&pod["spec"]["tolerations"]), TOLERATED.map(|(key, _)| key));
+    assert_eq!(keys(&pod["spec"]["tolerations"]), TOLERATED.map(|taint| taint.key));
 }
 
 /// Upstream: `TestReplaceDaemonSetPodNodeNameNodeAffinity`.
@@ -59,7 +59,7 @@ fn of_the_affinity_only_the_required_rules_for_nodes_are_replaced() {
 /// Upstream: `AddOrUpdateTolerationInPodSpec`.
 #[test]
 fn a_toleration_for_a_while_becomes_one_for_ever() {
-    let (not_ready, pressure) = (TOLERATED[0].0, TOLERATED[2].0);
+    let (not_ready, pressure) = (TOLERATED[0].key, TOLERATED[2].key);
     let for_ever = json!({ "key": not_ready, "operator": "Exists", "effect": "NoExecute" });
     let mut for_a_while = for_ever.clone();
     for_a_while["tolerationSeconds"] = 300.into();
@@ -69,7 +69,7 @@ fn a_toleration_for_a_while_becomes_one_for_ever() {
     assert_eq!(tolerations[0], for_ever);
     assert_eq!(tolerations[1], other);
     let mut expected = vec![not_ready, pressure];
-    expected.extend(TOLERATED[1..].iter().map(|(key, _)| *key));
-    expected.push(TOLERATED_ON_HOST.0);
+    expected.extend(TOLERATED[1..].iter().map(|taint| taint.key));
+    expected.push(TOLERATED_ON_HOST.key);
     assert_eq!(keys(tolerations), expected);
 }
