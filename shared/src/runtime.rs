@@ -13,6 +13,7 @@ pub mod discovery;
 pub mod informer;
 
 // Deciding once per key.
+pub mod answers;
 pub mod consistency;
 pub mod decisions;
 pub mod effect;

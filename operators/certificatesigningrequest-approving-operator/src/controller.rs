@@ -18,7 +18,7 @@ use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
-use crate::observe::{Caches, Informers, Observed, live_reviews};
+use crate::observe::{Caches, Informers, Observed};
 use crate::plan::{plan, plan_live_read};
 
 /// Upstream's.
@@ -69,8 +69,7 @@ impl Controller for CertificateSigningRequestApprovingController {
         let Some(mut observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
         if let Some(live_read) = plan_live_read(&observed) {
             self.decisions.record(self.clock.now(), key, &live_read);
-            let reviews = live_reviews(&self.writer.control, &observed).await?;
-            observed = Observed { reviews, ..observed };
+            observed = self.caches.review(&self.writer.control, observed).await?;
         }
         let plan = plan(&observed);
         self.decisions.record(self.clock.now(), key, &plan);

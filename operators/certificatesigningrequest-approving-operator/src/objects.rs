@@ -61,7 +61,7 @@ pub struct Undecided {
 }
 
 /// The user who has made a request, as the apiserver has noted it.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Requester {
     /// The name.
     pub username: Text,

@@ -1,6 +1,8 @@
 //! Reads one request from the cache, and asks the apiserver what its requester may do.
 //!
-//! Left out: keeping the answers. A permission may be given or taken at any time, and nobody is told.
+//! An answer is shared by the requests that were there when it was asked for, as those of many nodes that join by one
+//! bootstrap token. Left out: keeping it for requests that come later. A permission may be given or taken at any time,
+//! and nobody is told.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use anyhow::Context;
 use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::object::Key;
+use shared::runtime::answers::Answers;
 use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder};
@@ -38,6 +41,7 @@ pub struct Review {
 pub struct Caches {
     /// The requests to the signer of kubelets' client certificates.
     pub certificate_signing_requests: Arc<Cache<CertificateSigningRequest>>,
+    answers: Answers<(Requester, Permission), bool>,
 }
 
 /// The informer that fills the cache.
@@ -49,13 +53,39 @@ impl Caches {
     /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let certificate_signing_requests = InformerBuilder::new().fields(TO_KUBELET_CLIENT_SIGNER).build();
-        let caches = Self { certificate_signing_requests: certificate_signing_requests.cache() };
+        let caches =
+            Self { certificate_signing_requests: certificate_signing_requests.cache(), answers: Answers::default() };
         (caches, Informers { certificate_signing_requests })
     }
 
     /// Reads the request of this key, without reviews; none if it is gone, or another signer's.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         self.certificate_signing_requests.get(key).map(|request| Observed { request, reviews: Vec::new() })
+    }
+
+    /// The same request with the apiserver's answers: it is asked for one permission after the other, until the
+    /// requester has one.
+    pub(crate) async fn review(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+        let Observed { request, reviews: _ } = &observed;
+        let (version, mut reviews) = (request.metadata.resource_version, Vec::new());
+        let Ok(Recognized { undecided, permissions }) = recognize(request) else { return Ok(observed) };
+        for permission in permissions {
+            let question = (undecided.requester.clone(), permission);
+            let answer = async {
+                let spec = Spec::new(&undecided.requester, permission);
+                control.review_access(&spec).await.map(|status| status.allowed)
+            };
+            let seen = self.certificate_signing_requests.progress();
+            let is_allowed = self.answers.ask(&question, version, seen, answer).await;
+            let is_allowed = is_allowed.context("review the access of the requester")?;
+            reviews.push(Review { permission, is_allowed });
+            if is_allowed {
+                break;
+            }
+            // The next try is to find what was given meanwhile.
+            self.answers.forget(&question);
+        }
+        Ok(Observed { reviews, ..observed })
     }
 }
 
@@ -93,21 +123,6 @@ impl<'a> Spec<'a> {
         };
         Self { user: username, uid, groups, extra, resource_attributes }
     }
-}
-
-/// The apiserver's answers: it is asked for one permission after the other, until the requester has one.
-pub(crate) async fn live_reviews(control: &Control, observed: &Observed) -> anyhow::Result<Vec<Review>> {
-    let mut reviews = Vec::new();
-    let Ok(Recognized { undecided, permissions }) = recognize(&observed.request) else { return Ok(reviews) };
-    for permission in permissions {
-        let spec = Spec::new(&undecided.requester, permission);
-        let status = control.review_access(&spec).await.context("review the access of the requester")?;
-        reviews.push(Review { permission, is_allowed: status.allowed });
-        if status.allowed {
-            break;
-        }
-    }
-    Ok(reviews)
 }
 
 #[cfg(test)]

@@ -123,6 +123,41 @@ fn a_refused_requester_keeps_no_other_waiting() {
 }
 
 #[test]
+fn one_review_is_for_all_requests_of_a_requester_that_are_there() {
+    test(async {
+        let server = Server::new();
+        server.allow(BOOTSTRAP, ANY);
+        server.allow("system:bootstrap:fedcba", ANY);
+        for n in 0..50 {
+            server.add(&request(&format!("join-{n}"), BOOTSTRAP));
+        }
+        server.add(&request("of-another", "system:bootstrap:fedcba"));
+        let with_groups = request("in-a-group", BOOTSTRAP).set(&["spec", "groups"], json!(["system:bootstrappers"]));
+        server.add(&with_groups);
+        start(&server).at_rest().await;
+        assert_eq!((reviews(&server), server.writes().len()), (3, 52));
+    });
+}
+
+/// A right that was taken is not there for a request that is made afterwards.
+#[test]
+fn a_request_that_comes_later_is_reviewed_anew() {
+    test(async {
+        let server = Server::new();
+        server.allow(BOOTSTRAP, ANY);
+        let running = start(&server);
+        let held = server.on("patch", "certificatesigningrequests/approval").once().hold();
+        server.add(&request("a", BOOTSTRAP));
+        held.arrived().await;
+        server.add(&request("b", BOOTSTRAP));
+        running.pass(Duration::from_millis(20)).await;
+        assert_eq!((reviews(&server), conditions(&server, "b")[0]["type"].as_str()), (2, Some("Approved")));
+        held.release();
+        running.at_rest().await;
+    });
+}
+
+#[test]
 fn requests_for_other_signers_and_those_that_cannot_be_read_lead_to_no_request() {
     test(async {
         let server = Server::new();

@@ -28,6 +28,7 @@ const NOT_BEFORE: &str = "2026-11-23T11:55:00Z";
 const RSA: (&str, &str) = (include_str!("upstream/rsa.crt"), include_str!("upstream/rsa-pkcs1.key"));
 const P256: (&str, &str) = (include_str!("upstream/p256.crt"), include_str!("upstream/p256-sec1.key"));
 const P384: (&str, &str) = (include_str!("upstream/p384.crt"), include_str!("upstream/p384-sec1.key"));
+const P521: (&str, &str) = (include_str!("upstream/p521.crt"), include_str!("upstream/p521-sec1.key"));
 
 fn pair((certificate, key): (&str, &str)) -> Result<Pair, PairError> {
     Pair::read(certificate.as_bytes(), key.as_bytes())
@@ -107,7 +108,7 @@ fn a_certificate_without_a_subject_is_upstreams() {
 #[test]
 fn keys_are_read_in_each_of_their_forms() {
     let pkcs8 = [include_str!("upstream/rsa-pkcs8.key"), include_str!("upstream/p256-pkcs8.key")];
-    for files in [RSA, P256, P384, (RSA.0, pkcs8[0]), (P256.0, pkcs8[1])] {
+    for files in [RSA, P256, P384, P521, (RSA.0, pkcs8[0]), (P256.0, pkcs8[1])] {
         assert!(pair(files).is_ok(), "{}", files.1);
     }
     // As `openssl ecparam -genkey` writes it, and with another text around.
@@ -118,7 +119,7 @@ fn keys_are_read_in_each_of_their_forms() {
 
 #[test]
 fn files_that_are_no_pair_are_told_apart() {
-    for (certificate, key) in [(RSA.0, P256.1), (P256.0, RSA.1), (P256.0, P384.1), (P384.0, P256.1)] {
+    for (certificate, key) in [(RSA.0, P256.1), (P256.0, RSA.1), (P256.0, P384.1), (P384.0, P256.1), (P521.0, P384.1)] {
         assert_eq!(pair((certificate, key)), Err(PairError::Mismatch));
     }
     let none = PairError::Key("data does not contain a valid RSA or ECDSA private key".to_owned());

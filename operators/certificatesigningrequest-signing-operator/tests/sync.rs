@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -25,6 +27,7 @@ const SERVING: &str = "kubernetes.io/kubelet-serving";
 const RSA: (&str, &str) = (include_str!("upstream/rsa.crt"), include_str!("upstream/rsa-pkcs1.key"));
 const P256: (&str, &str) = (include_str!("upstream/p256.crt"), include_str!("upstream/p256-sec1.key"));
 const P384: (&str, &str) = (include_str!("upstream/p384.crt"), include_str!("upstream/p384-sec1.key"));
+const P521: (&str, &str) = (include_str!("upstream/p521.crt"), include_str!("upstream/p521-sec1.key"));
 
 /// The files of a CA, and the flags that name them.
 struct Files {
@@ -129,6 +132,23 @@ fn each_kind_of_key_signs() {
             let lasts = validity.not_after.timestamp() - validity.not_before.timestamp();
             assert_eq!(lasts, 8760 * 3600);
         }
+    });
+}
+
+/// On a curve that x509-parser does not know.
+#[test]
+fn openssl_verifies_what_a_key_on_p521_has_signed() {
+    test(async {
+        let (server, files) = (Server::new(), Files::new(P521));
+        server.add(&request("a"));
+        files.start(&server).at_rest().await;
+        let pem = BASE64.decode(status(&server, "a")["certificate"].as_str().unwrap().as_bytes()).unwrap();
+        let [ca, issued] = ["ca.crt", "issued.crt"].map(|name| files.folder.path().join(name));
+        fs::write(&issued, pem).unwrap();
+        // The time of this test is another one than OpenSSL's.
+        let verify = ["verify", "-no_check_time", "-CAfile"].map(Path::new);
+        let verified = Command::new("openssl").args(verify).args([&ca, &issued]).output().unwrap();
+        assert!(verified.status.success(), "{verified:?}");
     });
 }
 

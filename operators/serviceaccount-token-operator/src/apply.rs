@@ -111,7 +111,7 @@ impl Writer {
 
     /// Executes the plan for the list that a token was in. The patch takes one entry away in any state of the list.
     pub(crate) async fn unlist(&self, observed: &ObservedReference, plan: Unlisting) -> anyhow::Result<()> {
-        let ObservedReference { secret, account, listing: _ } = observed;
+        let ObservedReference { secret, account, is_seen: _, listing: _ } = observed;
         let Unlisting::Remove(uid) = plan else { return Ok(()) };
         let account = account.key_in(secret.namespace());
         let patch = Patch::strategic(&json!({ "secrets": [{ "$patch": "delete", "name": secret.name() }] }));

@@ -19,7 +19,7 @@ use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::objects::SECRETS;
 use crate::observe::key::{GivenKeyFile, open_to_others};
-use crate::observe::{Caches, Informers, live_account, live_listing};
+use crate::observe::{Caches, Informers, ObservedReference, live_listing};
 use crate::plan::reference::{plan_read, plan_unlisting};
 use crate::plan::{Plan, Reason, plan, plan_live_read};
 
@@ -73,7 +73,11 @@ impl Operator for ServiceAccountTokenOperator {
 fn follow(setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>, informers: Informers) {
     let Informers { mut secrets, mut service_accounts } = informers;
     let noting = Arc::clone(caches);
-    secrets.on_change(move |change| noting.leftovers.note(&change));
+    secrets.on_change(move |change| noting.note_token(&change));
+    let noting = Arc::clone(caches);
+    service_accounts.on_change(move |change| noting.note_end(&change));
+    let forgetting = Arc::clone(caches);
+    setup.on_restore(move || forgetting.ends.start_over());
     let effects = setup.effects(queue);
     secrets.on_change(effects.of(caches, Caches::secret_changed));
     service_accounts.on_change(effects.of(caches, Caches::service_account_changed));
@@ -93,14 +97,14 @@ struct TokenController {
 
 impl Controller for TokenController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key, self.root_ca.current().as_ref()) else {
-            return self.unlist(key).await;
-        };
+        let observed = self.caches.observe(key, self.root_ca.current().as_ref());
+        self.caches.ends.told(key);
+        let Some(observed) = observed else { return self.unlist(key).await };
         let observed = match plan_live_read(&observed) {
             None => observed,
             Some(live_read) => {
                 self.decisions.record(self.clock.now(), key, &live_read);
-                live_account(&self.writer.control, observed).await?
+                self.caches.look_for_account(&self.writer.control, observed).await?
             }
         };
         let plan = plan(&observed);
@@ -119,7 +123,12 @@ impl Controller for TokenController {
         }
         match self.caches.observe(key, self.root_ca.current().as_ref()) {
             Some(observed) => vec![first_stage(plan_live_read(&observed), || plan(&observed))],
-            None => self.caches.leftovers.of(key).iter().map(|account| stage(&plan_read(&account.name))).collect(),
+            None => {
+                let reference = self.caches.observe_reference(key);
+                let first =
+                    |observed: &ObservedReference| first_stage(plan_read(observed), || plan_unlisting(observed));
+                reference.iter().map(first).collect()
+            }
         }
     }
 }
@@ -127,12 +136,14 @@ impl Controller for TokenController {
 impl TokenController {
     /// The token is gone, and goes from the list of its account.
     async fn unlist(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(account) = self.caches.leftovers.of(key) else { return Ok(Requeue::Done) };
-        self.decisions.record(self.clock.now(), key, &plan_read(&account.name));
-        let observed = live_listing(&self.writer.control, key, account).await?;
-        if self.caches.leftovers.of(key).is_none() {
-            // It has come again meanwhile, and is rightly listed.
-            return Ok(Requeue::Done);
+        let Some(mut observed) = self.caches.observe_reference(key) else { return Ok(Requeue::Done) };
+        if let Some(live_read) = plan_read(&observed) {
+            self.decisions.record(self.clock.now(), key, &live_read);
+            observed = live_listing(&self.writer.control, observed).await?;
+            if self.caches.leftovers.of(key).is_none() {
+                // It has come again meanwhile, and is rightly listed.
+                return Ok(Requeue::Done);
+            }
         }
         let plan = plan_unlisting(&observed);
         self.decisions.record(self.clock.now(), key, &plan);

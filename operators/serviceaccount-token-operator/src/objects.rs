@@ -54,21 +54,27 @@ pub struct AccountName {
     /// In the token's namespace; `""` for none.
     #[serde(rename = "kubernetes.io/service-account.name")]
     pub name: Text,
-    /// `""` for any account of that name.
-    #[serde(rename = "kubernetes.io/service-account.uid")]
-    pub uid: Text,
+    /// None for any account of that name.
+    #[serde(rename = "kubernetes.io/service-account.uid", deserialize_with = "uid_if_any")]
+    pub uid: Option<Uid>,
 }
 
 impl AccountName {
     /// Whether it means the account of this name that has this uid.
     pub fn means(&self, uid: Uid) -> bool {
-        self.uid.is_empty() || Uid::parse(&self.uid) == uid
+        self.uid.is_none_or(|named| named == uid)
     }
 
     /// The key of the account, if it is named in this namespace.
     pub fn key_in(&self, namespace: &str) -> Key {
         Key::new(namespace, &self.name)
     }
+}
+
+/// An annotation that is there and empty says no more than one that is not there.
+fn uid_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uid>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Ok((!text.is_empty()).then(|| Uid::parse(&text)))
 }
 
 /// A ServiceAccount.

@@ -16,7 +16,7 @@ use shared::runtime::control::Preconditions;
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::{CA_CERT, NAMESPACE, TOKEN, Token};
-use crate::observe::Observed;
+use crate::observe::{Account, Observed};
 
 /// The decision about a Secret, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +90,11 @@ pub enum Reason {
         /// The account's name.
         account: Text,
     },
+    /// The account that it names was deleted.
+    Ended {
+        /// The account's name.
+        account: Text,
+    },
     /// The account that it names is not there.
     NoAccount {
         /// The account's name.
@@ -111,7 +116,7 @@ impl Reasoned for Plan {
 /// Plans to read the account where the cache does not have it: a token is never deleted by what a cache lacks.
 pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
     let Observed { token, account, ca: _ } = observed;
-    let is_open = kept(token).is_none() && account.is_none();
+    let is_open = kept(token).is_none() && *account == Account::NotSeen;
     let reason = Reason::NotSeen { account: token.metadata.annotations.name.clone() };
     is_open.then_some(LiveRead { step: "read its ServiceAccount", reason })
 }
@@ -124,9 +129,12 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     let metadata = &token.metadata;
     let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
-    let Some(account) = *account else {
-        let reason = Reason::NoAccount { account: metadata.annotations.name.clone() };
-        return Plan::Delete { reason, preconditions };
+    let named = || metadata.annotations.name.clone();
+    let account = match *account {
+        Account::There(uid) => uid,
+        Account::NotSeen => return Plan::Keep(Reason::NotSeen { account: named() }),
+        Account::Ended => return Plan::Delete { reason: Reason::Ended { account: named() }, preconditions },
+        Account::NotThere => return Plan::Delete { reason: Reason::NoAccount { account: named() }, preconditions },
     };
     let lacks = Lacks::of(token, ca.as_ref());
     if lacks == Lacks::default() {
@@ -179,6 +187,7 @@ impl fmt::Display for Reason {
             Self::Incomplete { lacks } => write!(f, "{lacks}"),
             Self::Immutable { lacks } => write!(f, "{lacks}, but it is immutable"),
             Self::NotSeen { account } => write!(f, "ServiceAccount {account} was not seen"),
+            Self::Ended { account } => write!(f, "ServiceAccount {account} was deleted"),
             Self::NoAccount { account } => write!(f, "ServiceAccount {account} is not there"),
         }
     }

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use serviceaccount_token_operator::objects::{ACCOUNT_UID, AccountName, Listing, Token};
-use serviceaccount_token_operator::observe::{Observed, ObservedReference};
-use serviceaccount_token_operator::plan::reference::{Unlisting, plan_unlisting};
+use serviceaccount_token_operator::observe::{Account, Observed, ObservedReference};
+use serviceaccount_token_operator::plan::reference::{Unlisting, plan_read, plan_unlisting};
 use serviceaccount_token_operator::plan::{Lacks, Plan, plan, plan_live_read};
 use shared::api::intern::Text;
-use shared::api::object::{Key, ResourceVersion};
+use shared::api::object::{Key, ResourceVersion, Uid};
 use shared::runtime::control::Preconditions;
 use shared::testing::{ObjectBuilder, object, uid};
 
@@ -37,7 +37,7 @@ fn ca() -> Text {
 
 /// While its account is there.
 fn observed(token: &ObjectBuilder) -> Observed {
-    Observed { token: token.build(), account: Some(uid("default")), ca: Some(ca()) }
+    Observed { token: token.build(), account: Account::There(uid("default")), ca: Some(ca()) }
 }
 
 #[track_caller]
@@ -80,16 +80,23 @@ fn without_a_ca_none_is_missed() {
 /// Upstream: `TestTokenCreation`.
 #[test]
 fn without_its_account_a_secret_goes_once_the_account_was_looked_for() {
-    // "added secret without serviceaccount", "updated secret without serviceaccount", and "deleted serviceaccount with
-    // token secrets", where upstream does not look.
-    let lonely = Observed { account: None, ..observed(&whole()) };
-    let asked = plan_live_read(&lonely).map(|live_read| live_read.to_string());
-    assert_eq!(asked.as_deref(), Some("read its ServiceAccount (ServiceAccount default was not seen)"));
-    let Plan::Delete { reason, preconditions } = plan(&lonely) else { unreachable!("it has no account") };
-    assert_eq!(reason.to_string(), "ServiceAccount default is not there");
-    let this = Preconditions { uid: uid(NAME), resource_version: Some(ResourceVersion(1)) };
-    assert_eq!(preconditions, this);
-    assert_eq!(plan_live_read(&observed(&token(&[]))), None);
+    // "added secret without serviceaccount", "updated secret without serviceaccount"
+    let lonely = |account: Account| Observed { account, ..observed(&whole()) };
+    let asked = |observed: &Observed| plan_live_read(observed).map(|live_read| live_read.to_string());
+    let expected = "read its ServiceAccount (ServiceAccount default was not seen)";
+    assert_eq!(asked(&lonely(Account::NotSeen)).as_deref(), Some(expected));
+    check(&lonely(Account::NotSeen), "keep (ServiceAccount default was not seen)");
+    check(&lonely(Account::NotThere), "delete (ServiceAccount default is not there)");
+    // "deleted serviceaccount with token secrets"
+    check(&lonely(Account::Ended), "delete (ServiceAccount default was deleted)");
+    for known in [Account::There(uid("default")), Account::Ended, Account::NotThere] {
+        assert_eq!(asked(&lonely(known)), None);
+    }
+    for gone in [Account::Ended, Account::NotThere] {
+        let Plan::Delete { reason: _, preconditions } = plan(&lonely(gone)) else { unreachable!("it has no account") };
+        let this = Preconditions { uid: uid(NAME), resource_version: Some(ResourceVersion(1)) };
+        assert_eq!(preconditions, this);
+    }
 }
 
 #[test]
@@ -98,11 +105,13 @@ fn what_cannot_be_filled_in_or_need_not_go_is_left_alone() {
     check(&observed(&lacking.clone().terminating()), "keep (being deleted)");
     let immutable = observed(&lacking.set(&["immutable"], true));
     check(&immutable, "keep (no token, no namespace, not this ca.crt, but it is immutable)");
-    check(&Observed { account: None, ..immutable }, "delete (ServiceAccount default is not there)");
+    check(&Observed { account: Account::NotThere, ..immutable }, "delete (ServiceAccount default is not there)");
     let nameless = object("v1", "Secret", NAME).set(&["type"], "kubernetes.io/service-account-token");
-    let nameless = Observed { account: None, ..observed(&nameless) };
-    check(&nameless, "keep (it names no ServiceAccount)");
-    assert_eq!(plan_live_read(&nameless), None);
+    for account in [Account::NotSeen, Account::Ended, Account::NotThere] {
+        let nameless = Observed { account, ..observed(&nameless) };
+        check(&nameless, "keep (it names no ServiceAccount)");
+        assert_eq!(plan_live_read(&nameless), None);
+    }
 }
 
 #[test]
@@ -123,21 +132,32 @@ fn a_thousand_secrets_share_one_ca() {
 
 #[test]
 fn an_account_is_meant_by_its_name_and_by_its_uid_if_that_is_said() {
-    let means = |said: &str| AccountName { name: Text::new("default"), uid: Text::new(said) }.means(uid("default"));
+    let means = |said: &str| {
+        let token: Arc<Token> = whole().annotation(ACCOUNT_UID, said).build();
+        token.metadata.annotations.means(uid("default"))
+    };
     assert!(means("") && means(&uid("default").to_string()));
     assert!(!means(&uid("another").to_string()) && !means("12345"));
 }
 
 /// A token that is gone, of an account that lists these Secrets; none if the account is gone too.
-fn gone(account_uid: &str, listed: Option<&[&str]>) -> String {
+fn gone(account_uid: Option<Uid>, listed: Option<&[&str]>) -> String {
     let references = |names: &[&str]| names.iter().map(|name| json!({ "name": name })).collect::<Vec<Value>>();
     let account = |names: &[&str]| object("v1", "ServiceAccount", "default").set(&["secrets"], references(names));
     let listing: Option<Arc<Listing>> = listed.map(|names| account(names).build());
     let observed = ObservedReference {
         secret: Key::new("default", NAME),
-        account: AccountName { name: Text::new("default"), uid: Text::new(account_uid) },
+        account: AccountName { name: Text::new("default"), uid: account_uid },
+        is_seen: true,
         listing: listing.map(|listing| Listing::clone(&listing)),
     };
+    let asked = plan_read(&observed).map(|live_read| live_read.to_string());
+    let expected = "read its ServiceAccount's list (the token of ServiceAccount default is gone)";
+    assert_eq!(asked.as_deref(), Some(expected));
+    let not_seen = ObservedReference { is_seen: false, ..observed.clone() };
+    assert_eq!(plan_read(&not_seen), None);
+    let nothing = "nothing (its ServiceAccount is not there either, as far as was seen)";
+    assert_eq!(plan_unlisting(&not_seen).to_string(), nothing);
     let unlisting = plan_unlisting(&observed);
     let removes = matches!(unlisting, Unlisting::Remove(of) if of == uid("default"));
     assert_eq!(removes, unlisting.to_string().starts_with("remove"));
@@ -148,16 +168,16 @@ fn gone(account_uid: &str, listed: Option<&[&str]>) -> String {
 #[test]
 fn a_secret_that_is_gone_leaves_its_accounts_list() {
     // "deleted secret without serviceaccount"
-    assert_eq!(gone("", None), "nothing (its ServiceAccount is gone too)");
+    assert_eq!(gone(None, None), "nothing (its ServiceAccount is gone too)");
     // "deleted secret with serviceaccount with reference"
     let removed = "remove it from the list (its ServiceAccount lists it)";
-    assert_eq!(gone("", Some(&["other", NAME])), removed);
-    assert_eq!(gone(&uid("default").to_string(), Some(&[NAME])), removed);
+    assert_eq!(gone(None, Some(&["other", NAME])), removed);
+    assert_eq!(gone(Some(uid("default")), Some(&[NAME])), removed);
     // "deleted secret with serviceaccount without reference"
-    assert_eq!(gone("", Some(&["other"])), "nothing (its ServiceAccount does not list it)");
-    assert_eq!(gone("", Some(&[])), "nothing (its ServiceAccount does not list it)");
+    assert_eq!(gone(None, Some(&["other"])), "nothing (its ServiceAccount does not list it)");
+    assert_eq!(gone(None, Some(&[])), "nothing (its ServiceAccount does not list it)");
     // Another account of this name lists what is its own.
-    assert_eq!(gone(&uid("former").to_string(), Some(&[NAME])), "nothing (its ServiceAccount is gone too)");
+    assert_eq!(gone(Some(uid("former")), Some(&[NAME])), "nothing (its ServiceAccount is gone too)");
 }
 
 fn any_secret() -> impl Strategy<Value = ObjectBuilder> {

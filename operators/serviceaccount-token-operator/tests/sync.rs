@@ -185,6 +185,156 @@ fn a_watch_of_accounts_that_stands_still_deletes_no_token_of_a_live_account() {
     });
 }
 
+/// Fifty tokens of the account, which has this uid as far as they say.
+fn add_fifty(server: &Server, account_uid: Option<&str>) {
+    for number in 0..50 {
+        let token = secret(&format!("token-{number}"));
+        server.add(&match account_uid {
+            Some(named) => token.annotation(ACCOUNT_UID, &uid(named).to_string()),
+            None => token,
+        });
+    }
+}
+
+#[test]
+fn the_tokens_of_an_account_that_is_deleted_go_without_a_read() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        server.add(&robot(&["token-7"]));
+        add_fifty(&server, None);
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        assert_eq!(server.count("patch secrets"), 50);
+        server.delete("serviceaccounts", "default/robot");
+        running.at_rest().await;
+        assert_eq!(server.keys("secrets"), [""; 0]);
+        assert_eq!((server.count("delete secrets"), server.count("get serviceaccounts")), (50, 0));
+        let why = running.why("/api/v1/namespaces/default/secrets/token-7");
+        let decided = why.keys[0].last.iter().find(|decision| !decision.wrote.is_empty()).unwrap();
+        assert_eq!(decided.stages[0].text, "delete (ServiceAccount robot was deleted)", "{why}");
+    });
+}
+
+/// A list is what etcd holds when it is asked for: whom it lacks has ended.
+#[test]
+fn the_tokens_of_an_account_that_a_later_list_lacks_go_without_a_read() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        server.add(&robot(&[]));
+        add_fifty(&server, None);
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        server.hold_watches("serviceaccounts");
+        server.delete("serviceaccounts", "default/robot");
+        server.expire_watches("serviceaccounts");
+        server.release_watches("serviceaccounts");
+        running.pass(SECONDS).await;
+        assert_eq!(server.keys("secrets"), [""; 0]);
+        assert_eq!((server.count("list serviceaccounts"), server.count("get serviceaccounts")), (2, 0));
+    });
+}
+
+#[test]
+fn one_read_is_for_all_tokens_of_an_account_that_nobody_has_seen() {
+    let (_folder, flags) = set_up();
+    for named in [None, Some("robot")] {
+        test(async {
+            let server = Server::new();
+            add_fifty(&server, named);
+            let running = start(&server, &flags);
+            running.at_rest().await;
+            assert_eq!(server.keys("secrets"), [""; 0]);
+            assert_eq!((server.count("delete secrets"), server.count("get serviceaccounts")), (50, 1));
+        });
+        // And where only the cache misses it.
+        test(async {
+            let server = Server::new();
+            server.add(&object("v1", "ServiceAccount", "other"));
+            server.add(&secret("of-other").annotation("kubernetes.io/service-account.name", "other"));
+            let running = start(&server, &flags);
+            running.at_rest().await;
+            server.hold_watches("serviceaccounts");
+            server.add(&robot(&[]));
+            add_fifty(&server, named);
+            running.at_rest().await;
+            assert_eq!((server.count("patch secrets"), server.count("delete secrets")), (51, 0));
+            // They come, and are filled in, while the first of them are looked at already.
+            assert!(server.count("get serviceaccounts") < 5, "{:?}", server.requests());
+        });
+    }
+}
+
+#[test]
+fn an_answer_is_not_for_a_token_that_came_later() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        server.add(&object("v1", "ServiceAccount", "other"));
+        server.add(&secret("of-other").annotation("kubernetes.io/service-account.name", "other"));
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        server.hold_watches("serviceaccounts");
+        let held = server.on("delete", "secrets").once().hold();
+        server.add(&secret("too-early"));
+        held.arrived().await;
+        // The answer is no older than a moment, and there is an account since then.
+        server.add(&robot(&[]));
+        server.add(&secret("robot-token"));
+        running.pass(Duration::from_millis(20)).await;
+        // One for each, and one for what it is once it is filled in.
+        assert_eq!((algorithm(&server, KEY), server.count("get serviceaccounts")), (json!("RS256"), 3));
+        held.release();
+        running.at_rest().await;
+        assert_eq!(server.keys("secrets"), ["default/of-other", KEY]);
+    });
+}
+
+#[test]
+fn a_token_of_an_account_that_has_a_successor_goes_and_the_successors_stays() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        server.add(&robot(&[]));
+        server.add(&secret("first"));
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        server.delete("serviceaccounts", "default/robot");
+        server.add(&robot(&[]).uid_of("its successor"));
+        running.at_rest().await;
+        let of_successor = uid("its successor").to_string();
+        server.add(&secret("robot-token").annotation(ACCOUNT_UID, &of_successor));
+        server.add(&secret("of-any"));
+        running.at_rest().await;
+        assert_eq!(server.keys("secrets"), ["default/of-any", KEY]);
+        let any = server.get("secrets", "default/of-any").unwrap();
+        assert_eq!(any["metadata"]["annotations"][ACCOUNT_UID], of_successor);
+        assert_eq!((server.count("delete secrets"), server.count("get serviceaccounts")), (1, 0));
+    });
+}
+
+/// As after a restore of etcd: an account that had ended is there again, with its uid.
+#[test]
+fn an_end_that_was_seen_counts_for_one_try_only() {
+    let (_folder, flags) = set_up();
+    test(async {
+        let server = Server::new();
+        server.add(&robot(&[]));
+        server.add(&secret("robot-token"));
+        let running = start(&server, &flags);
+        running.at_rest().await;
+        let refused = server.on("delete", "secrets").once().answer(500, "InternalError", "etcd is down");
+        server.delete("serviceaccounts", "default/robot");
+        refused.arrived().await;
+        server.hold_watches("serviceaccounts");
+        server.add(&robot(&[]));
+        running.at_rest().await;
+        assert_eq!(server.keys("secrets"), [KEY]);
+        assert_eq!((server.count("delete secrets"), server.count("get serviceaccounts")), (1, 1));
+    });
+}
+
 #[test]
 fn a_token_stays_while_nobody_can_say_whether_its_account_is_there() {
     let (_folder, flags) = set_up();

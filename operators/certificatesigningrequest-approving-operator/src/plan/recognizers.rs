@@ -14,7 +14,7 @@ use crate::objects::{CertificateSigningRequest, Content, KUBELET_CLIENT_SIGNER, 
 
 /// The right to create a subresource of CertificateSigningRequests that does not exist: it stands for the right to a
 /// certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Permission {
     /// To a certificate of one's own node.

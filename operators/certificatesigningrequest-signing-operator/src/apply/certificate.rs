@@ -24,6 +24,8 @@ const SHA256_WITH_RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01,
 const ECDSA_WITH_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
 /// `1.2.840.10045.4.3.3`.
 const ECDSA_WITH_SHA384: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x03];
+/// `1.2.840.10045.4.3.4`.
+const ECDSA_WITH_SHA512: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04];
 /// `2.5.29.15`.
 const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
 /// `2.5.29.37`.
@@ -74,6 +76,7 @@ fn algorithm(algorithm: Algorithm) -> Vec<u8> {
         Algorithm::RsaSha256 => value(der::SEQUENCE, &[oid(SHA256_WITH_RSA), vec![der::NULL, 0]]),
         Algorithm::EcdsaSha256 => value(der::SEQUENCE, &[oid(ECDSA_WITH_SHA256)]),
         Algorithm::EcdsaSha384 => value(der::SEQUENCE, &[oid(ECDSA_WITH_SHA384)]),
+        Algorithm::EcdsaSha512 => value(der::SEQUENCE, &[oid(ECDSA_WITH_SHA512)]),
     }
 }
 

@@ -1,7 +1,8 @@
 //! A CA's certificate and the key that belongs to it.
 //!
-//! The key is read by ring, which finds it out if it is not the certificate's. The texts and bytes that it is read from
-//! are wiped. Of the certificate only the facts are kept that certificates below it get.
+//! The key is read by ring, which finds it out if it is not the certificate's; one on P-521, with which ring cannot sign,
+//! by the crate p521. The texts and bytes that it is read from are wiped. Of the certificate only the facts are kept
+//! that certificates below it get.
 //! Left out: chains. The file of the certificate holds one, as upstream. And whether it says that it is a CA's: nobody
 //! asks that upstream.
 //!
@@ -13,15 +14,20 @@ mod pem;
 use std::fmt;
 
 use anyhow::anyhow;
+use p521::ecdsa::signature::Signer;
+use p521::ecdsa::{DerSignature, SigningKey};
 use ring::rand::SystemRandom;
 use ring::signature::{
-    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256, RsaKeyPair,
+    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
+    RSA_PKCS1_SHA256, RsaKeyPair,
 };
 use shared::api::time::Time;
 use x509_parser::asn1_rs::{Any, Tag};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::ParsedExtension;
-use x509_parser::oid_registry::{OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_PKCS1_RSAENCRYPTION};
+use x509_parser::oid_registry::{
+    OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_NIST_EC_P521, OID_PKCS1_RSAENCRYPTION,
+};
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::SubjectPublicKeyInfo;
 use zeroize::Zeroizing;
@@ -66,11 +72,14 @@ pub enum Algorithm {
     EcdsaSha256,
     /// ECDSA on P-384, with SHA-384.
     EcdsaSha384,
+    /// ECDSA on P-521, with SHA-512.
+    EcdsaSha512,
 }
 
 enum PrivateKey {
     Rsa(RsaKeyPair),
     Ecdsa(EcdsaKeyPair),
+    P521(Box<SigningKey>),
 }
 
 /// Why two files are no pair.
@@ -112,7 +121,7 @@ impl Pair {
             return Err(wrong("there is more than a certificate in the block"));
         }
         let public = certificate.public_key();
-        let algorithm = algorithm(public).ok_or_else(|| wrong("its key is none of RSA, P-256 and P-384"))?;
+        let algorithm = algorithm(public).ok_or_else(|| wrong("its key is none of RSA, P-256, P-384 and P-521"))?;
         let key_id = certificate.extensions().iter().find_map(|extension| {
             let ParsedExtension::SubjectKeyIdentifier(id) = extension.parsed_extension() else { return None };
             Some(id.0.into())
@@ -142,6 +151,11 @@ impl Pair {
                 let signature = pair.sign(&random, to_be_signed).map_err(|_| anyhow!("the ECDSA key does not sign"))?;
                 Ok(signature.as_ref().to_vec())
             }
+            PrivateKey::P521(key) => {
+                let signature: DerSignature =
+                    key.try_sign(to_be_signed).map_err(|_| anyhow!("the ECDSA key does not sign"))?;
+                Ok(signature.as_bytes().to_vec())
+            }
         }
     }
 }
@@ -157,6 +171,8 @@ fn algorithm(public: &SubjectPublicKeyInfo<'_>) -> Option<Algorithm> {
         Some(Algorithm::EcdsaSha256)
     } else if curve == OID_NIST_EC_P384 {
         Some(Algorithm::EcdsaSha384)
+    } else if curve == OID_NIST_EC_P521 {
+        Some(Algorithm::EcdsaSha512)
     } else {
         None
     }
@@ -202,19 +218,36 @@ impl Found<'_> {
                 let is_its = pair.public().as_ref() == &*issuer.public_key;
                 if is_its { Ok(PrivateKey::Rsa(pair)) } else { Err(PairError::Mismatch) }
             }
-            (Self::Ecdsa(scalar), Algorithm::EcdsaSha256 | Algorithm::EcdsaSha384) => {
-                let is_p256 = issuer.algorithm == Algorithm::EcdsaSha256;
-                let (signing, length) =
-                    if is_p256 { (&ECDSA_P256_SHA256_ASN1_SIGNING, 32) } else { (&ECDSA_P384_SHA384_ASN1_SIGNING, 48) };
-                let scalar = padded(scalar, length).ok_or(PairError::Mismatch)?;
-                let random = SystemRandom::new();
-                let pair = EcdsaKeyPair::from_private_key_and_public_key(signing, &scalar, &issuer.public_key, &random);
-                pair.map(PrivateKey::Ecdsa).map_err(|_| PairError::Mismatch)
+            (Self::Ecdsa(scalar), Algorithm::EcdsaSha256) => {
+                on_curve(&ECDSA_P256_SHA256_ASN1_SIGNING, scalar, 32, issuer)
             }
-            (Self::Rsa(_), Algorithm::EcdsaSha256 | Algorithm::EcdsaSha384)
+            (Self::Ecdsa(scalar), Algorithm::EcdsaSha384) => {
+                on_curve(&ECDSA_P384_SHA384_ASN1_SIGNING, scalar, 48, issuer)
+            }
+            (Self::Ecdsa(scalar), Algorithm::EcdsaSha512) => {
+                let key = padded(scalar, 66).and_then(|scalar| SigningKey::from_slice(&scalar).ok());
+                let is_its =
+                    |key: &SigningKey| key.verifying_key().to_sec1_point(false).as_bytes() == &*issuer.public_key;
+                let key = key.filter(is_its).ok_or(PairError::Mismatch)?;
+                Ok(PrivateKey::P521(Box::new(key)))
+            }
+            (Self::Rsa(_), Algorithm::EcdsaSha256 | Algorithm::EcdsaSha384 | Algorithm::EcdsaSha512)
             | (Self::Ecdsa(_), Algorithm::RsaSha256) => Err(PairError::Mismatch),
         }
     }
+}
+
+/// A key with which ring signs on a curve whose numbers have this many bytes.
+fn on_curve(
+    signing: &'static EcdsaSigningAlgorithm,
+    scalar: &[u8],
+    length: usize,
+    issuer: &Issuer,
+) -> Result<PrivateKey, PairError> {
+    let scalar = padded(scalar, length).ok_or(PairError::Mismatch)?;
+    let random = SystemRandom::new();
+    let pair = EcdsaKeyPair::from_private_key_and_public_key(signing, &scalar, &issuer.public_key, &random);
+    pair.map(PrivateKey::Ecdsa).map_err(|_| PairError::Mismatch)
 }
 
 /// A number of this length, whatever zeros stood before it.

@@ -1,9 +1,9 @@
 //! Which tokens are synced when a Secret, an account or the CA changes.
 //!
 //! Left out: accounts that appear or change. A token without its account does not wait: the account is read, live, and
-//! the token goes if there is none.
+//! the token goes if there is none. And tokens of other accounts of a name that was deleted: they had no account before.
 
-use shared::api::object::Key;
+use shared::api::object::{Key, Meta};
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
@@ -26,8 +26,9 @@ impl Caches {
     pub(crate) fn service_account_changed(&self, change: Change<'_, ServiceAccount>) -> Vec<Effect> {
         match change {
             Change::Deleted(account) => {
-                let tokens = self.tokens_of(&account.metadata.key);
-                tokens.into_iter().map(|token| Effect::Enqueue(token, Cause::Event)).collect()
+                let Meta { key, uid, .. } = &account.metadata;
+                let tokens = [Some(*uid), None].map(|named| self.tokens_of(key, named));
+                tokens.into_iter().flatten().map(|token| Effect::Enqueue(token, Cause::Event)).collect()
             }
             Change::Added(_) | Change::Updated { .. } => Vec::new(),
         }

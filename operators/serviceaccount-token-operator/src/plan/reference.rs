@@ -31,6 +31,8 @@ pub enum Reason {
         /// The account's name.
         account: Text,
     },
+    /// The cache does not have the account.
+    NotSeen,
     /// The account is gone too, or is another one of its name.
     NoAccount,
     /// The account does not list it.
@@ -50,14 +52,19 @@ impl Reasoned for Unlisting {
     }
 }
 
-/// Plans to read the account with its list, which no cache has.
-pub fn plan_read(account: &Text) -> LiveRead<Reason> {
-    LiveRead { step: "read its ServiceAccount's list", reason: Reason::Gone { account: account.clone() } }
+/// Plans to read the account with its list, which no cache has, if the account is there.
+pub fn plan_read(observed: &ObservedReference) -> Option<LiveRead<Reason>> {
+    let ObservedReference { secret: _, account, is_seen, listing: _ } = observed;
+    let reason = Reason::Gone { account: account.name.clone() };
+    is_seen.then_some(LiveRead { step: "read its ServiceAccount's list", reason })
 }
 
 /// Decides once the account was read.
 pub fn plan_unlisting(observed: &ObservedReference) -> Unlisting {
-    let ObservedReference { secret, account, listing } = observed;
+    let ObservedReference { secret, account, is_seen, listing } = observed;
+    if !is_seen {
+        return Unlisting::Nothing(Reason::NotSeen);
+    }
     let Some(listing) = listing.as_ref().filter(|listing| account.means(listing.metadata.uid)) else {
         return Unlisting::Nothing(Reason::NoAccount);
     };
@@ -82,6 +89,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gone { account } => write!(f, "the token of ServiceAccount {account} is gone"),
+            Self::NotSeen => f.write_str("its ServiceAccount is not there either, as far as was seen"),
             Self::NoAccount => f.write_str("its ServiceAccount is gone too"),
             Self::NotListed => f.write_str("its ServiceAccount does not list it"),
             Self::Listed => f.write_str("its ServiceAccount lists it"),
