@@ -38,7 +38,7 @@ pub enum Set {
     Nodes,
     /// Certificates and tokens.
     Identity,
-    /// Endpoints and quotas.
+    /// Endpoints, quotas and autoscalers.
     Quota,
     /// All operators, at work on Deployments and at rest.
     All,

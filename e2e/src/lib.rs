@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod guard;
 pub mod kubeconfig;
 pub mod kubectl;
+pub mod metrics;
 pub mod operator;
 pub mod pki;
 pub mod ports;

@@ -1,6 +1,6 @@
 //! The keys and certificates of one cluster, made in process.
-//! Left out: a front proxy (no aggregated API runs here), renewal (a run is shorter than a certificate), and encryption of
-//! the keys on disk (they open a cluster that lives for one run).
+//! Left out: a front proxy (who serves an aggregated API here does not ask who comes), renewal (a run is shorter than a
+//! certificate), and encryption of the keys on disk (they open a cluster that lives for one run).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};

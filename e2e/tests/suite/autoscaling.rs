@@ -5,6 +5,7 @@
 
 use anyhow::{Result, ensure};
 use e2e::cluster::{ClusterOptions, ControllerManager};
+use e2e::metrics::{Metrics, Pods};
 use e2e::operator::upstream_controller;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -12,7 +13,6 @@ use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::support::metrics::Metrics;
 use crate::support::{DEADLINE, Scene, deployment, start_operators, with_cluster};
 
 const OPERATOR: &str = "horizontal-pod-autoscaler-operator";
@@ -132,7 +132,7 @@ async fn at_rest(scene: &Scene) -> Result<Vec<Option<String>>> {
 #[test]
 fn autoscalers_change_hands_and_scale_by_load_whatever_the_target_is() -> Result<()> {
     with_cluster(ClusterOptions::with_controller_manager(), async |scene| {
-        let metrics = Metrics::start(scene).await?;
+        let metrics = Metrics::start(&scene.cluster, &scene.namespace, Pods::Live).await?;
         let rest = ControllerManager::without([OPERATOR].map(upstream_controller));
         scene.apply(&web("web", 1)).await?;
         scene.rolled_out("web").await?;

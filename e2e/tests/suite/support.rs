@@ -4,7 +4,6 @@ pub(crate) mod behind;
 pub(crate) mod clusters;
 mod dump;
 mod kubelet;
-pub(crate) mod metrics;
 pub(crate) mod objects;
 mod quota;
 pub(crate) mod requests;

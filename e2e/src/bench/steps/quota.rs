@@ -1,7 +1,9 @@
-//! Endpoints of rolling pods, the usage of quotas while pods come and go, and a start among many kinds.
+//! Endpoints of rolling pods, the usage of quotas while pods come and go, autoscalers whose load changes, and a start among
+//! many kinds.
 //! Left out: ServiceCIDRs and aggregated ClusterRoles. A cluster has a handful of these, and they hardly ever change.
 
 mod kinds;
+mod load;
 mod usage;
 
 use std::collections::BTreeSet;
@@ -13,7 +15,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::workloads::template_patch;
-use super::{About, Bench, BenchOptions, PROBE, Reaction, create, in_parallel, nodes_for, small};
+use super::{About, Bench, BenchOptions, Flags, PROBE, Reaction, create, in_parallel, nodes_for, small};
 use crate::bench::audit;
 
 /// How large the steps are.
@@ -32,6 +34,9 @@ pub struct Sizes {
     /// How many pods come and go in all of these namespaces together.
     #[arg(long, default_value_t = 5000)]
     pub charged_pods: u32,
+    /// How many autoscalers there are, each of a ReplicaSet with one pod.
+    #[arg(long, default_value_t = 1000)]
+    pub autoscalers: u32,
     /// How many kinds are defined when the controllers start again.
     #[arg(long, default_value_t = 300)]
     pub kinds: u32,
@@ -40,12 +45,19 @@ pub struct Sizes {
     pub kept_objects: u32,
 }
 
+const AUTOSCALING: &str = "horizontal-pod-autoscaler-operator";
+/// Upstream's own periods: those of a local cluster are so short that a test can wait for them.
+const AUTOSCALING_DEFAULTS: Flags = &[
+    (AUTOSCALING, "--horizontal-pod-autoscaler-sync-period=15s"),
+    (AUTOSCALING, "--horizontal-pod-autoscaler-downscale-stabilization=5m0s"),
+];
+
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
-    let Sizes { services, listed_pods, quotas, charged_pods, kinds, kept_objects } = &options.quota;
+    let Sizes { services, listed_pods, quotas, charged_pods, autoscalers, kinds, kept_objects } = &options.quota;
     About {
-        operators: ["endpoints-operator", "resourcequota-operator"].map(str::to_owned).to_vec(),
+        operators: ["endpoints-operator", AUTOSCALING, "resourcequota-operator"].map(str::to_owned).to_vec(),
         helpers: &["deployment-operator", "replicaset-operator"],
-        controllers: "the endpoints and resourcequota controllers",
+        controllers: "the endpoints, horizontal-pod-autoscaler and resourcequota controllers",
         reaction: Some(Reaction {
             is: "the time from the end of the\n\
                  deletion of a namespace's last pod until its quota's usage was written for the last time",
@@ -55,13 +67,14 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
             "{listed_pods} pods of {services} Deployments behind a Service each, until their Endpoints list them; the \
              roll of all of them at\n25 %/25 %, until new pods alone are listed; {quotas} quotas in a namespace each, \
              until all are in force; {charged_pods} pods\nthat come there, until all run; that go, until all usage is \
-             0; a restart with {kinds} kinds defined and {kept_objects}\nobjects present, until a quota made meanwhile \
-             has the usage of its four kinds. Deployments' pods are made by\ndeployment-operator and \
-             replicaset-operator for all alike"
+             0; another load of the pods of\n{autoscalers} autoscalers, from when the last one has told the former until all \
+             have told it; a restart with {kinds} kinds defined\nand {kept_objects} objects present, until a quota made \
+             meanwhile has the usage of its four kinds. Pods of Deployments and\nReplicaSets are made by \
+             deployment-operator and replicaset-operator for all alike"
         ),
         nodes: nodes_for(*charged_pods),
         zones: 3,
-        flags: &[],
+        flags: AUTOSCALING_DEFAULTS,
         page: "docs/benchmarks-quota.md",
         command: "make bench BENCH=--set=quota".to_owned(),
         targets: None,
@@ -77,6 +90,7 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
 
     run_services(bench).await?;
     usage::run(bench).await?;
+    load::run(bench).await?;
     kinds::run(bench).await
 }
 

@@ -1,16 +1,16 @@
 //! Autoscalers of two kinds of targets, by metrics of all three APIs, and one whose target is not there.
 
 use anyhow::Result;
+use e2e::metrics::{Metrics, Pods, withdraw};
 use serde_json::json;
 
 use crate::autoscaling::{autoscaler, cpu, external, of_object, of_pods, scaled, web};
-use crate::support::metrics::{Metrics, withdraw};
 use crate::support::{Scene, template};
 
 pub(super) const NEEDS: &[&str] = &["deployment-operator", "replicaset-operator"];
 
 pub(super) async fn live(scene: &Scene) -> Result<()> {
-    let metrics = Metrics::start(scene).await?;
+    let metrics = Metrics::start(&scene.cluster, &scene.namespace, Pods::Live).await?;
     scene.apply(&web("web", 1)).await?;
     scene.apply(&web("busy", 1)).await?;
     let set = json!({
@@ -31,5 +31,5 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         scaled(scene, name, replicas).await?;
     }
     scene.told("FailedGetScale").await?;
-    withdraw(scene).await
+    withdraw(&scene.client).await
 }

@@ -4,6 +4,7 @@
 //! Left out: autoscalers that share pods. Upstream names them in no order.
 
 use anyhow::{Result, ensure};
+use e2e::metrics::{Metrics, Pods};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::{all, compare, mask};
 use crate::autoscaling::{autoscaler, cpu, external, of_object, of_pods, scaled, web};
-use crate::support::metrics::Metrics;
 use crate::support::{DEADLINE, Scene};
 
 /// A metric of a container that no pod has.
@@ -21,7 +21,7 @@ fn of_container() -> Value {
 }
 
 async fn live(scene: &Scene) -> Result<()> {
-    let metrics = Metrics::start(scene).await?;
+    let metrics = Metrics::start(&scene.cluster, &scene.namespace, Pods::Live).await?;
     for (name, replicas) in
         [("web", 1), ("busy", 1), ("bound", 1), ("still", 1), ("many", 4), ("zero", 0), ("blind", 1)]
     {

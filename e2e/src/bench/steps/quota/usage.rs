@@ -52,7 +52,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
 }
 
 /// Pods need a ServiceAccount, and nobody here makes one.
-async fn create_namespace(bench: &Bench<'_>, name: &str) -> Result<()> {
+pub(super) async fn create_namespace(bench: &Bench<'_>, name: &str) -> Result<()> {
     create::<Namespace>(&Api::all(bench.client.clone()), json!({"metadata": {"name": name}})).await?;
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
     apply(&bench.client, name, &account).await.map(drop)

@@ -1,5 +1,5 @@
-//! An apiserver for metrics behind the cluster's own, with the values that a test sets: what pods take of a CPU, values
-//! of pods and of other objects, and values from outside.
+//! An apiserver for metrics behind the cluster's own, with the values that a test or the bench sets: what pods take of a
+//! CPU, values of pods and of other objects, and values from outside.
 //!
 //! It is registered for all three metrics APIs, by a Service that leads to a port of this machine. Left out: metrics of
 //! nodes, and who may ask: the cluster's own apiserver has looked at that.
@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
@@ -19,89 +20,118 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use shared::api::time::Time;
 use shared::runtime::clock::Clock;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 
-use super::scene::{DEADLINE, Scene};
+use crate::apply::apply;
+use crate::cluster::Cluster;
 
 /// The groups and versions that it serves.
 const SERVED: [(&str, &str); 3] =
     [("metrics.k8s.io", "v1beta1"), ("custom.metrics.k8s.io", "v1beta2"), ("external.metrics.k8s.io", "v1beta1")];
+/// How long the cluster's apiserver may take to find it.
+const DEADLINE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(30);
 
 /// In thousandths, by `namespace/cpu/app`, and else by the path behind `namespaces`. One that comes in another's place
 /// goes on with the other's.
 static VALUES: Mutex<BTreeMap<String, i64>> = Mutex::new(BTreeMap::new());
 
-/// The server, for as long as the test runs.
-pub(crate) struct Metrics {
-    /// Whose pods and objects have the values.
+/// Which pods it has values of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pods {
+    /// Those that there are when it is asked.
+    Live,
+    /// Those that there were when it was first asked about them. One that measures many pods knows them, and nobody's
+    /// list has to wait for its own.
+    Known,
+}
+
+/// The server, for as long as the process runs, and whose pods and objects have the values that are set.
+pub struct Metrics {
     namespace: String,
 }
 
 impl Metrics {
-    /// Starts it, and waits until the cluster's apiserver asks it.
-    pub(crate) async fn start(scene: &Scene) -> Result<Self> {
-        let tls = TlsAcceptor::from(Arc::new(scene.cluster.pki()?.tls("metrics")?));
+    /// Starts it, and waits until the cluster's apiserver asks it. Values that are set are of `namespace`.
+    pub async fn start(cluster: &Cluster, namespace: &str, pods: Pods) -> Result<Self> {
+        let client = cluster.client().await?;
+        let tls = TlsAcceptor::from(Arc::new(cluster.pki()?.tls("metrics")?));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("open the port for metrics")?;
         let port = listener.local_addr().context("open the port for metrics")?.port();
-        let server = Server { client: scene.client.clone() };
+        let server = Server { client: client.clone(), pods, known: Arc::default() };
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(server.clone().serve(stream, tls.clone()));
             }
         });
         let spec = json!({"type": "ExternalName", "externalName": "localhost"});
-        scene
-            .apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "metrics"}, "spec": spec}))
-            .await?;
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "metrics"}, "spec": spec});
+        apply(&client, namespace, &service).await?;
         for (group, version) in SERVED {
-            let service = json!({"namespace": scene.namespace, "name": "metrics", "port": port});
+            let service = json!({"namespace": namespace, "name": "metrics", "port": port});
             let spec = json!({
                 "group": group, "version": version, "service": service, "insecureSkipTLSVerify": true,
                 "groupPriorityMinimum": 100, "versionPriority": 100,
             });
-            let name = format!("{version}.{group}");
-            scene
-                .apply(&json!({
-                    "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": name},
-                    "spec": spec,
-                }))
-                .await?;
+            let service = json!({
+                "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+                "metadata": {"name": format!("{version}.{group}")}, "spec": spec,
+            });
+            apply(&client, "", &service).await?;
         }
         for (group, version) in SERVED {
-            scene
-                .wait_until(&format!("{group} is served"), DEADLINE, async || {
-                    let request = Request::get(format!("/apis/{group}/{version}")).body(Vec::new())?;
-                    let answer = scene.client.request_text(request).await?;
-                    ensure!(answer.contains("APIResourceList"), "{answer}");
-                    Ok(())
-                })
-                .await?;
+            wait_served(&client, &format!("/apis/{group}/{version}")).await?;
         }
-        Ok(Self { namespace: scene.namespace.clone() })
+        Ok(Self { namespace: namespace.to_owned() })
+    }
+
+    /// The same server's values of another namespace.
+    #[must_use]
+    pub fn of(&self, namespace: &str) -> Self {
+        Self { namespace: namespace.to_owned() }
     }
 
     /// Each pod of `app=APP` takes so much of a CPU from now on.
-    pub(crate) fn set_cpu(&self, app: &str, millis: i64) {
+    pub fn set_cpu(&self, app: &str, millis: i64) {
         self.set(&format!("cpu/{app}"), millis);
     }
 
     /// A metric has this value from now on: `length` one from outside, `deployments.apps/web/hits` one of an object, and
     /// `pods/*/qps` one of each pod.
-    pub(crate) fn set(&self, metric: &str, millis: i64) {
+    pub fn set(&self, metric: &str, millis: i64) {
         values().insert(format!("{}/{metric}", self.namespace), millis);
     }
 }
 
 /// Has nobody asked any more.
-pub(crate) async fn withdraw(scene: &Scene) -> Result<()> {
-    let names = SERVED.map(|(group, version)| format!("{version}.{group}")).join(" ");
-    scene.kubectl(&format!("delete apiservice {names}")).await.map(drop)
+pub async fn withdraw(client: &Client) -> Result<()> {
+    let services: Api<APIService> = Api::all(client.clone());
+    for (group, version) in SERVED {
+        services.delete(&format!("{version}.{group}"), &DeleteParams::default()).await?;
+    }
+    Ok(())
+}
+
+async fn wait_served(client: &Client, path: &str) -> Result<()> {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        let answer = client.request_text(Request::get(path).body(Vec::new())?).await;
+        if answer.as_ref().is_ok_and(|answer| answer.contains("APIResourceList")) {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            bail!("{path} is not served within {DEADLINE:?}: {answer:?}");
+        }
+        sleep(POLL).await;
+    }
 }
 
 fn values() -> MutexGuard<'static, BTreeMap<String, i64>> {
@@ -112,9 +142,14 @@ fn value(metric: &str) -> Option<String> {
     values().get(metric).map(|millis| format!("{millis}m"))
 }
 
+/// Pods by namespace and selector.
+type Known = BTreeMap<(String, String), Vec<Pod>>;
+
 #[derive(Clone)]
 struct Server {
     client: Client,
+    pods: Pods,
+    known: Arc<Mutex<Known>>,
 }
 
 impl Server {
@@ -166,8 +201,20 @@ impl Server {
     async fn pods(&self, namespace: &str, query: &str) -> Option<Vec<Pod>> {
         let selector = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector="))?;
         let selector = selector.replace("%3D", "=").replace("%2C", ",");
+        let key = (namespace.to_owned(), selector);
+        if let Some(known) = self.known().get(&key) {
+            return Some(known.clone());
+        }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        Some(pods.list(&ListParams::default().labels(&selector)).await.ok()?.items)
+        let pods = pods.list(&ListParams::default().labels(&key.1)).await.ok()?.items;
+        if self.pods == Pods::Known {
+            self.known().insert(key, pods.clone());
+        }
+        Some(pods)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
