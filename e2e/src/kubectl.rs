@@ -26,18 +26,29 @@ impl Cluster {
         name: &str,
         args: impl IntoIterator<Item = A>,
     ) -> Result<(bool, String)> {
-        let kubectl = kubectl()?;
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = kubectl.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
-        let mut command = Command::new(script);
-        command.args(args).stdin(Stdio::null()).kill_on_drop(true);
-        command.env("PATH", std::env::join_paths(folders).context("a PATH with kubectl")?);
-        command.env("KUBECONFIG", self.kubeconfig());
-        let output = command.output().await.with_context(|| format!("run {name}"))?;
-        let printed = [output.stdout, output.stderr].concat();
-        Ok((output.status.success(), String::from_utf8_lossy(&printed).into_owned()))
+        run_script(name, args, Some(self.kubeconfig())).await
     }
+}
+
+/// Runs one of `scripts/`, which finds kubectl on its PATH: whether it succeeded, and all that it prints.
+pub async fn run_script<A: AsRef<OsStr>>(
+    name: &str,
+    args: impl IntoIterator<Item = A>,
+    kubeconfig: Option<&Path>,
+) -> Result<(bool, String)> {
+    let kubectl = kubectl()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = kubectl.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
+    let mut command = Command::new(script);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    command.env("PATH", std::env::join_paths(folders).context("a PATH with kubectl")?);
+    if let Some(kubeconfig) = kubeconfig {
+        command.env("KUBECONFIG", kubeconfig);
+    }
+    let output = command.output().await.with_context(|| format!("run {name}"))?;
+    let printed = [output.stdout, output.stderr].concat();
+    Ok((output.status.success(), String::from_utf8_lossy(&printed).into_owned()))
 }
 
 /// The objects of a kustomize folder.

@@ -3,20 +3,20 @@
 //! Left out: the pods themselves. `scripts/cold-cluster.sh` starts them on a real node; here each is a process.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use rustix::process::getuid;
 use serde_json::Value;
-use tokio::process::Command;
 
 use crate::apply::{documents, text};
 use crate::cluster::{Cluster, free_port};
+use crate::kubectl::run_script;
 use crate::operator::Operator;
 use crate::process::{Process, Program};
-use crate::tools::{self, Tool};
 
+/// The script that lays them down.
+pub const SCRIPT: &str = "static-pods.sh";
 /// Where a pod finds its operator's files.
 const MOUNTED: &str = "/etc/kubernetes/operator";
 const PORT: &str = "--secure-port=";
@@ -48,21 +48,6 @@ impl StaticPods {
     }
 }
 
-/// Runs the script; what it complains about is the error.
-pub async fn run_script(args: impl IntoIterator<Item = String>) -> Result<()> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/static-pods.sh");
-    let kubectl = tools::find(Tool::Kubectl).context("there is no kubectl")?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = kubectl.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(dirs).context("a PATH with kubectl")?;
-    let output = Command::new(script).args(args).env("PATH", path).stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = output.await.context("run static-pods.sh")?;
-    if !output.status.success() {
-        bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(())
-}
-
 impl Cluster {
     /// Has the script lay down the operators that a cold cluster needs, with these arguments besides.
     pub async fn lay_down_static_pods(&self, args: &[&str]) -> Result<StaticPods> {
@@ -74,7 +59,9 @@ impl Cluster {
             ("uid", getuid().as_raw().to_string()),
         ];
         let options = options.map(|(name, value)| format!("--{name}={value}"));
-        run_script(options.into_iter().chain(args.iter().map(|arg| (*arg).to_owned()))).await?;
+        let args = options.into_iter().chain(args.iter().map(|arg| (*arg).to_owned()));
+        let (succeeded, printed) = run_script(SCRIPT, args, None).await?;
+        ensure!(succeeded, "{}", printed.trim());
         Ok(StaticPods { folder })
     }
 

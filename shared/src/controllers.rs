@@ -1,6 +1,7 @@
 //! Code that several controllers share above the runtime. Code with a single user stays with that operator.
 
 pub mod brake;
+pub mod by_label;
 pub mod certificates;
 pub mod claims;
 pub mod endpoints;

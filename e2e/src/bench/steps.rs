@@ -22,7 +22,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -324,6 +324,14 @@ impl<'a> Bench<'a> {
         create::<Namespace>(&Api::all(self.client.clone()), json!({"metadata": {"name": NAMESPACE}})).await?;
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         apply(&self.client, NAMESPACE, &account).await.map(drop)
+    }
+
+    async fn patch<K>(&self, name: &str, patch: &Value) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        self.api::<K>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
     }
 
     /// Deletes what there is of a kind. Nobody here collects garbage unless that is measured, so nothing may wait for it.

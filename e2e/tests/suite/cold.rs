@@ -13,8 +13,9 @@ use anyhow::{Context, Result, ensure};
 use e2e::apply::{apply, documents, text};
 use e2e::cluster::{ClusterOptions, Part};
 use e2e::kubeconfig::{self, Credentials};
+use e2e::kubectl::run_script;
 use e2e::operator::ALL_IN_ONE;
-use e2e::static_pods::{StaticPods, run_script};
+use e2e::static_pods::{SCRIPT, StaticPods};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -203,8 +204,8 @@ fn what_is_wrong_with_the_command_is_said() -> Result<()> {
             (vec!["--server=https://a", "--pki=/nowhere"], "cannot read /nowhere/ca.crt (--pki says where"),
             (vec!["--sever=https://a"], "there is no --sever (--help lists what there is)"),
         ] {
-            let said = run_script(args.iter().map(|arg| (*arg).to_owned())).await.err().context("it succeeds")?;
-            ensure!(said.to_string().contains(expected), "{said}");
+            let (succeeded, printed) = run_script(SCRIPT, &args, None).await?;
+            ensure!(!succeeded && printed.contains(expected), "{args:?}: {printed}");
         }
         Ok(())
     })

@@ -253,6 +253,16 @@ impl Client {
         self.reach.came_back()
     }
 
+    /// Changes each time the server answers after a request or a watch has failed, however soon.
+    pub(crate) fn gaps(&self) -> watch::Receiver<u64> {
+        self.reach.gaps()
+    }
+
+    /// Notes that a watch has ended before its time, although in good order: so it does when its server stops.
+    pub(crate) fn note_early_end(&self) {
+        self.reach.fails();
+    }
+
     /// Wakes the tasks that wait for the server's return, where something else than a request shows it.
     pub(crate) fn note_return(&self) {
         self.reach.returns();

@@ -121,6 +121,9 @@ impl Connection {
     }
 }
 
+/// What was stored at a moment.
+pub struct Backup(Store);
+
 impl Default for Server {
     fn default() -> Self {
         Self::new()
@@ -226,6 +229,18 @@ impl Server {
     /// Ends the watches of a resource.
     pub fn cut_watches(&self, resource: &str) {
         self.state().watches.cut(resource);
+    }
+
+    /// A backup of all that is stored.
+    pub fn back_up(&self) -> Backup {
+        Backup(self.state().store.clone())
+    }
+
+    /// Stores what there was at the time of a backup, versions and all, as after a restart with a restored etcd.
+    pub fn restore(&self, Backup(store): Backup) {
+        let mut state = self.state();
+        state.store = store;
+        state.watches.cut_all();
     }
 
     /// Ends the watches of a resource with 410 Gone: only a list helps.

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
@@ -125,7 +126,7 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
 
     // One Deployment asks for something new, and nobody sees to it.
     bench.stop().await?;
-    bench.patch(PROBE, &json!({"spec": {"replicas": 2}})).await?;
+    bench.patch::<Deployment>(PROBE, &json!({"spec": {"replicas": 2}})).await?;
     let restart = async |bench: &mut Bench<'_>| {
         bench.begin().await?;
         bench.wait_pod_count(PROBE, 2).await?;
@@ -137,7 +138,7 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         return Ok(());
     }
     let roll = async |bench: &mut Bench<'_>| {
-        in_parallel(rolling, async |at| bench.patch(&small(at), &template_patch("2")).await).await?;
+        in_parallel(rolling, async |at| bench.patch::<Deployment>(&small(at), &template_patch("2")).await).await?;
         bench.wait_available(&all).await?;
         let pods = i64::from(rolling) * i64::from(rolling_pods) + 2;
         bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await

@@ -9,6 +9,7 @@ mod usage;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -109,7 +110,7 @@ async fn run_services(bench: &mut Bench<'_>) -> Result<()> {
     };
     bench.measure("list the pods of new Deployments", list).await?;
     let roll = async |bench: &mut Bench<'_>| {
-        in_parallel(services, async |at| bench.patch(&small(at), &template_patch("2")).await).await?;
+        in_parallel(services, async |at| bench.patch::<Deployment>(&small(at), &template_patch("2")).await).await?;
         bench.wait_available(&all).await?;
         let pods = i64::from(pods) * i64::from(services);
         bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;

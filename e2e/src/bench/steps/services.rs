@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::ResourceExt;
@@ -47,14 +48,14 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     };
     bench.measure("list the pods of a new Deployment", list).await?;
     let roll = async |bench: &mut Bench<'_>| {
-        bench.patch(LARGE, &template_patch("2")).await?;
+        bench.patch::<Deployment>(LARGE, &template_patch("2")).await?;
         bench.wait_listed(pods).await
     };
     bench.measure("roll it", roll).await?;
 
     // More pods, all listed; then a new Service, and nobody who sees to it.
     bench.unthrottle().await?;
-    bench.patch(LARGE, &json!({"spec": {"replicas": present}})).await?;
+    bench.patch::<Deployment>(LARGE, &json!({"spec": {"replicas": present}})).await?;
     bench.wait_listed(present).await?;
     bench.stop().await?;
     bench.create_service(PROBE).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
@@ -115,14 +115,14 @@ async fn run_parallel(bench: &mut Bench<'_>, pods: i32) -> Result<()> {
     let [create_step, roll_step, scale_step] = PARALLEL_STEPS;
     bench.measure(create_step, create).await?;
     let roll = async |bench: &mut Bench<'_>| {
-        bench.patch_stateful_set(LARGE, &template_patch("2")).await?;
+        bench.patch::<StatefulSet>(LARGE, &template_patch("2")).await?;
         bench.wait_stateful_sets(pods).await
     };
     if bench.wants(&[roll_step]) {
         bench.measure(roll_step, roll).await?;
     }
     let scale_down = async |bench: &mut Bench<'_>| {
-        bench.patch_stateful_set(LARGE, &json!({"spec": {"replicas": 0}})).await?;
+        bench.patch::<StatefulSet>(LARGE, &json!({"spec": {"replicas": 0}})).await?;
         bench.wait_none::<Pod>().await
     };
     bench.measure(scale_step, scale_down).await?;
@@ -138,8 +138,7 @@ async fn run_daemons(bench: &mut Bench<'_>, heartbeats: Duration) -> Result<()> 
     };
     bench.measure(create_step, create).await?;
     let roll = async |bench: &mut Bench<'_>| {
-        let round = Patch::Merge(template_patch("2"));
-        bench.api::<DaemonSet>().patch(LARGE, &PatchParams::default(), &round).await?;
+        bench.patch::<DaemonSet>(LARGE, &template_patch("2")).await?;
         bench.wait_daemon_set(nodes).await
     };
     if bench.wants(&[roll_step]) {
@@ -167,7 +166,7 @@ async fn run_budgets(bench: &mut Bench<'_>) -> Result<()> {
         return Ok(());
     }
     let roll = async |bench: &mut Bench<'_>| {
-        in_parallel(budgets, async |at| bench.patch(&small(at), &template_patch("2")).await).await?;
+        in_parallel(budgets, async |at| bench.patch::<Deployment>(&small(at), &template_patch("2")).await).await?;
         bench.wait_available(&all).await?;
         let pods = i64::from(budgets) * i64::from(BUDGET_PODS);
         bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;
@@ -189,11 +188,6 @@ impl Bench<'_> {
             },
         });
         create::<StatefulSet>(&self.api(), set).await.map(drop)
-    }
-
-    async fn patch_stateful_set(&self, name: &str, patch: &Value) -> Result<()> {
-        self.api::<StatefulSet>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        Ok(())
     }
 
     /// Each node says once within this time, by its status, that it lives. A kubelet does so every five minutes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, nodes_for, small};
@@ -55,7 +55,7 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     bench.create_deployment(PROBE, 1).await?;
     bench.wait_available(&[(LARGE.to_owned(), present), (PROBE.to_owned(), 1)]).await?;
     bench.stop().await?;
-    bench.patch(PROBE, &json!({"spec": {"replicas": 2}})).await?;
+    bench.patch::<Deployment>(PROBE, &json!({"spec": {"replicas": 2}})).await?;
     let restart = async |bench: &mut Bench<'_>| {
         bench.begin().await?;
         bench.wait_pod_count(PROBE, 2).await
@@ -77,12 +77,12 @@ pub(super) async fn run_lives(bench: &mut Bench<'_>, deployments: u32) -> Result
     };
     bench.measure("create one large Deployment", create).await?;
     let roll = async |bench: &mut Bench<'_>| {
-        bench.patch(LARGE, &template_patch("2")).await?;
+        bench.patch::<Deployment>(LARGE, &template_patch("2")).await?;
         bench.wait_rolled(pods).await
     };
     bench.measure("roll it", roll).await?;
     let scale_down = async |bench: &mut Bench<'_>| {
-        bench.patch(LARGE, &json!({"spec": {"replicas": 0}})).await?;
+        bench.patch::<Deployment>(LARGE, &json!({"spec": {"replicas": 0}})).await?;
         bench.wait_none::<Pod>().await
     };
     bench.measure("scale it to 0", scale_down).await?;
@@ -100,11 +100,6 @@ pub(super) async fn run_lives(bench: &mut Bench<'_>, deployments: u32) -> Result
 impl Bench<'_> {
     pub(super) async fn create_deployment(&self, name: &str, replicas: i32) -> Result<()> {
         create::<Deployment>(&self.api(), deployment(name, replicas)).await.map(drop)
-    }
-
-    pub(super) async fn patch(&self, name: &str, patch: &Value) -> Result<()> {
-        self.api::<Deployment>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        Ok(())
     }
 
     /// With all that is theirs.

@@ -1,8 +1,8 @@
 //! Budgets of numbers and of shares: of Deployments' pods, one of which is evicted, of a pod of nobody, of a Job, which
 //! has no scale, and of nothing.
 //!
-//! Left out: budgets that share a pod, of which upstream counts one; and how often a budget is told of, for a controller
-//! that starts tells of it again. Each life waits for the reasons.
+//! Left out: budgets that share a pod, of which upstream counts one; and how often a budget is told of beyond the second
+//! time, for which each life waits.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -83,5 +83,5 @@ async fn left(scene: &Scene) -> Result<Vec<String>> {
 
 #[test]
 fn the_operator_leaves_of_budgets_what_upstream_leaves() -> Result<()> {
-    compare(&live, &left, &["deployment-controller", "replicaset-controller"])
+    compare(&live, &left, &["controllermanager", "deployment-controller", "replicaset-controller"])
 }

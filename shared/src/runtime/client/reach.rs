@@ -1,5 +1,5 @@
 //! Whether the server can be reached, as the requests of a process tell, and word of its return: what has failed while it
-//! was away waits no longer than that.
+//! was away waits no longer than that. However short a gap was, the server may be another one after it.
 //!
 //! Left out: answers that refuse. A webhook, a quota or an aggregated API may be at fault, and the server is there.
 
@@ -20,11 +20,12 @@ pub const RETURN_SPREAD: Duration = Duration::from_secs(1);
 pub(super) struct Reach {
     /// When the first of the requests failed to which no answer came since.
     failing_since: watch::Sender<Option<Instant>>,
+    gaps: watch::Sender<u64>,
     returns: watch::Sender<u64>,
 }
 
 impl Reach {
-    /// Notes that no answer came.
+    /// Notes that no answer came, or that one has ended before its time.
     pub(super) fn fails(&self) {
         self.failing_since.send_if_modified(|since| {
             let is_first = since.is_none();
@@ -39,6 +40,7 @@ impl Reach {
             return;
         }
         let since = self.failing_since.send_replace(None);
+        self.gaps.send_modify(|gaps| *gaps += 1);
         if since.is_some_and(|since| since.elapsed() >= AWAY_MIN) {
             self.returns();
         }
@@ -55,6 +57,11 @@ impl Reach {
 
     pub(super) fn came_back(&self) -> watch::Receiver<u64> {
         self.returns.subscribe()
+    }
+
+    /// Changes with the first answer after any failure.
+    pub(super) fn gaps(&self) -> watch::Receiver<u64> {
+        self.gaps.subscribe()
     }
 }
 
@@ -73,18 +80,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_answer_after_a_while_of_failures_is_a_return() {
         let reach = Reach::default();
-        let returns = reach.came_back();
+        let (returns, gaps) = (reach.came_back(), reach.gaps());
         reach.answers();
+        assert_eq!(*gaps.borrow(), 0);
         reach.fails();
         tokio::time::advance(AWAY_MIN / 2).await;
         reach.answers();
         assert_eq!(*returns.borrow(), 0, "one connection was lost, and the server was there");
+        assert_eq!(*gaps.borrow(), 1, "whatever server it is now");
         reach.fails();
         tokio::time::advance(AWAY_MIN).await;
         reach.fails();
         reach.answers();
-        assert_eq!(*returns.borrow(), 1);
+        assert_eq!((*returns.borrow(), *gaps.borrow()), (1, 2));
         reach.answers();
-        assert_eq!(*returns.borrow(), 1, "only the first one");
+        assert_eq!((*returns.borrow(), *gaps.borrow()), (1, 2), "only the first one");
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Left out: kinds that are followed only after that moment; their first list has seen it all.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use futures::future::{join, join_all};
@@ -90,11 +91,12 @@ impl Followed {
     /// None where no collection could be read.
     async fn compare(&self, client: &Client) -> Option<bool> {
         let mut failed = false;
-        for collection in self.caches().chain(self.feeds()) {
-            let known = collection.follow.progress.borrow().resource_version;
-            if known == ResourceVersion::default() {
-                continue;
-            }
+        let known = |collection: Collection| (collection.follow.progress.borrow().resource_version, collection.clone());
+        let mut all: Vec<_> = self.caches().chain(self.feeds()).map(known).collect();
+        all.retain(|(known, _)| *known > ResourceVersion::default());
+        // One that was listed in the meantime knows no more than the server.
+        all.sort_by_key(|(known, _)| Reverse(*known));
+        for (known, collection) in all {
             match collection.version(client).await {
                 // No number: another resource tells more.
                 Ok(ResourceVersion(0)) => {}

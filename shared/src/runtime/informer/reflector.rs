@@ -204,6 +204,9 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 None => Stop::Failed("the watch is silent".to_owned()),
             })??;
             let Some(line) = line else {
+                if started.elapsed() + SHORT_WATCH < limit {
+                    self.client.note_early_end();
+                }
                 return Err(match &listing {
                     Some(_) => Stop::Failed("the list ended too early".to_owned()),
                     None if !was_told && started.elapsed() < SHORT_WATCH => {

@@ -27,10 +27,11 @@ impl StartOver {
         }
     }
 
-    /// Starts over where after an outage the server's versions are below those that are known.
+    /// Starts over where the server's versions are below those that are known: once it answers after anything has
+    /// failed, for in a restore every watch breaks.
     pub(super) async fn without_lease(self, client: Client) {
-        let mut came_back = client.came_back();
-        while came_back.changed().await.is_ok() {
+        let mut gaps = client.gaps();
+        while gaps.changed().await.is_ok() {
             if self.followed.is_ahead_of(&client).await {
                 self.start_over().await;
             }
@@ -61,8 +62,25 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::api::object::Key;
+    use crate::api::object::{Key, Object};
+    use crate::api::resource::PODS;
+    use crate::runtime::cache::Cache;
+    use crate::runtime::control::Written;
+    use crate::runtime::informer::InformerBuilder;
     use crate::runtime::queue::Backoff;
+    use crate::testing::apiserver::{Connection, Server};
+    use crate::testing::pod;
+
+    /// Waits until exactly these pods are cached.
+    async fn cached(cache: &Cache<Written>, names: &[&str]) {
+        let mut progress = cache.subscribe();
+        let as_wanted = progress.wait_for(|_| {
+            let mut found: Vec<String> = cache.all().iter().map(|pod| pod.meta().name().to_owned()).collect();
+            found.sort();
+            found == names
+        });
+        timeout(Duration::from_secs(10), as_wanted).await.expect("the cache has them in time").unwrap();
+    }
 
     #[tokio::test(start_paused = true)]
     async fn after_a_restore_all_is_forgotten_and_keys_that_wait_are_looked_at() {
@@ -87,5 +105,28 @@ mod tests {
         let soon = timeout(Duration::from_secs(2), queue.next()).await;
         assert_eq!(soon.unwrap(), Some(key));
         assert_eq!(forgotten.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_lease_a_restore_is_noticed_although_every_request_was_answered() {
+        let server = Server::new();
+        server.add(&pod("a"));
+        let backup = server.back_up();
+        server.add(&pod("b"));
+        let client = server.client(&Connection::default());
+        let informer = InformerBuilder::<Written>::of(PODS).build();
+        let (cache, mut followed) = (informer.cache(), Followed::default());
+        followed.add(informer.collection());
+        tokio::spawn(informer.run(client.clone()).0);
+        tokio::spawn(StartOver { followed, on_restore: Vec::new(), queues: Vec::new() }.without_lease(client));
+        cached(&cache, &["a", "b"]).await;
+
+        server.cut_watches("pods");
+        server.add(&pod("c"));
+        cached(&cache, &["a", "b", "c"]).await;
+        server.restore(backup);
+        cached(&cache, &["a"]).await;
+        server.add(&pod("d"));
+        cached(&cache, &["a", "d"]).await;
     }
 }

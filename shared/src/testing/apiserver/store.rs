@@ -63,6 +63,7 @@ impl Id {
 }
 
 /// One change; watches are made of these.
+#[derive(Clone)]
 pub(super) struct Change {
     pub(super) version: u64,
     pub(super) id: Id,
@@ -73,7 +74,7 @@ pub(super) struct Change {
 }
 
 /// The stored objects and their history.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Store {
     objects: BTreeMap<Id, Value>,
     pub(super) history: Vec<Change>,

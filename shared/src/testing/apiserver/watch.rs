@@ -71,6 +71,11 @@ impl Watches {
         self.open.retain(|watch| watch.resource.plural != plural);
     }
 
+    /// Ends all watches.
+    pub(super) fn cut_all(&mut self) {
+        self.open.clear();
+    }
+
     /// Ends the watches of a resource with 410, and forgets what they have not seen.
     pub(super) fn expire(&mut self, plural: &str, version: u64) {
         self.forgotten.insert(plural.to_owned(), version);
@@ -100,7 +105,8 @@ impl Watch {
                 None => self.bookmark(change.version, false),
             };
         }
-        self.sent = Some(store.version);
+        // A watch from a version that a restored etcd has not reached stays silent until it has.
+        self.sent = Some(sent.max(store.version));
         is_heard
     }
 
