@@ -20,6 +20,7 @@ mod sets;
 mod sleepers;
 mod stale_caches;
 mod timers;
+mod twins;
 mod undecodable;
 
 use anyhow::{Result, ensure};
