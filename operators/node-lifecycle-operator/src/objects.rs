@@ -65,7 +65,7 @@ pub struct Node {
     /// All its taints.
     pub taints: Box<[ServedTaint]>,
     /// Those of its conditions that matter.
-    pub conditions: Vec<Condition>,
+    pub conditions: Box<[Condition]>,
 }
 
 shared::view!(Node, NODES);

@@ -121,15 +121,12 @@ impl Controller for TokenController {
         if self.writer.key_file.is_none() {
             return vec![stage(&Plan::Keep(Reason::Off))];
         }
-        match self.caches.observe(key, self.root_ca.current().as_ref()) {
-            Some(observed) => vec![first_stage(plan_live_read(&observed), || plan(&observed))],
-            None => {
-                let reference = self.caches.observe_reference(key);
-                let first =
-                    |observed: &ObservedReference| first_stage(plan_read(observed), || plan_unlisting(observed));
-                reference.iter().map(first).collect()
-            }
+        if let Some(observed) = self.caches.observe(key, self.root_ca.current().as_ref()) {
+            return vec![first_stage(plan_live_read(&observed), || plan(&observed))];
         }
+        let reference = self.caches.observe_reference(key);
+        let first = |observed: &ObservedReference| first_stage(plan_read(observed), || plan_unlisting(observed));
+        reference.iter().map(first).collect()
     }
 }
 

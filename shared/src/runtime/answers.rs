@@ -63,14 +63,12 @@ impl<Q: Ord + Clone, A: Clone> Answers<Q, A> {
     fn asked(&self, question: &Q, object: ResourceVersion, seen: Progress) -> Arc<Question<A>> {
         let (mut questions, now) = (self.questions(), Instant::now());
         questions.retain(|_, asked| asked.is_new(now));
-        match questions.get(question).filter(|asked| asked.is_for(object, seen)) {
-            Some(asked) => Arc::clone(asked),
-            None => {
-                let asked = Arc::new(Question { asked: now, seen, answer: OnceCell::new() });
-                questions.insert(question.clone(), Arc::clone(&asked));
-                asked
-            }
+        if let Some(asked) = questions.get(question).filter(|asked| asked.is_for(object, seen)) {
+            return Arc::clone(asked);
         }
+        let asked = Arc::new(Question { asked: now, seen, answer: OnceCell::new() });
+        questions.insert(question.clone(), Arc::clone(&asked));
+        asked
     }
 
     /// Whoever asks this from now on gets another answer.
