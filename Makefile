@@ -117,6 +117,11 @@ realnode-daemonset: ## The operators as DaemonSets, on such a node without a net
 	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
 	scripts/realnode-daemonset.sh $(OPERATORS)
 
+.PHONY: realnode-autoscaling
+realnode-autoscaling: ## Autoscalers on such a node, by the CPU that its pods burn and upstream's metrics-server measures: REALNODE=path/to/realnode
+	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
+	scripts/realnode-autoscaling.sh
+
 .PHONY: realnode-cold
 realnode-cold: ## A cluster from an empty etcd and no kube-controller-manager, on a real node; REALNODE_HOME=folder of its programs
 	$(MAKE) images PROGRAMS=$(ALL_IN_ONE)

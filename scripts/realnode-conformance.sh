@@ -11,6 +11,8 @@ cd "$(dirname "$0")/.."
 
 # shellcheck source=scripts/node.sh
 . scripts/node.sh
+# shellcheck source=scripts/node-image.sh
+. scripts/node-image.sh
 
 for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter iptables ${SHADOWS:+jq}; do
   command -v "$program" >/dev/null || fail "missing: $program"
@@ -18,17 +20,6 @@ done
 
 registry=registry.k8s.io
 tests=$registry/e2e-test-images
-buildah() { command buildah --storage-driver vfs --root "$work/storage" --runroot "$work/run" "$@"; }
-
-# image NAME ENTRYPOINT COMMAND: an image of what is in $work/files.
-image() {
-  local archive=$work/image.tar
-  printf 'FROM scratch\nCOPY . /\nENTRYPOINT %s\nCMD %s\n' "$2" "$3" |
-    buildah bud --quiet --isolation chroot --file - --tag "$1" "$work/files" >/dev/null
-  rm -f "$archive"
-  buildah push --quiet "$1" "docker-archive:$archive:$1"
-  "$realnode" load "$archive" >/dev/null
-}
 
 # own PROGRAM NAME: a program of this machine, with the libraries it loads, under this name.
 own() {

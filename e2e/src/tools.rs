@@ -19,7 +19,7 @@ use crate::progress::Progress;
 /// The Kubernetes version this project follows.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
-/// A program that the local cluster consists of, or that a cluster is looked at or tested with.
+/// A program that the local cluster consists of, or that a cluster is measured, looked at or tested with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Tool {
     Etcd,
@@ -28,6 +28,7 @@ pub enum Tool {
     KubeControllerManager,
     Kwok,
     Kubectl,
+    MetricsServer,
     /// Upstream's own e2e tests.
     #[value(name = "e2e.test")]
     E2eTest,
@@ -46,6 +47,7 @@ impl Tool {
             Self::KubeControllerManager => "kube-controller-manager",
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
+            Self::MetricsServer => "metrics-server",
             Self::E2eTest => "e2e.test",
         }
     }
@@ -59,6 +61,7 @@ impl Tool {
             | Self::KubeScheduler
             | Self::KubeControllerManager
             | Self::Kwok
+            | Self::MetricsServer
             | Self::E2eTest => &["--version"],
         }
     }
@@ -70,6 +73,7 @@ impl Tool {
             Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
             Self::Kwok => "kwok version v0.8.",
             Self::Kubectl => "Client Version: v1.",
+            Self::MetricsServer => "v0.9.",
             Self::E2eTest => "v1.36.",
         }
     }
@@ -188,6 +192,7 @@ mod tests {
         assert!(!Tool::KubeScheduler.accepts_version("Kubernetes v1.35.0"));
         assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!Tool::Kwok.accepts_version(""));
+        assert!(Tool::MetricsServer.accepts_version("v0.9.0"));
         assert!(Tool::E2eTest.accepts_version("v1.36.3"));
         assert!(Tool::Kubectl.accepts_version("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
     }

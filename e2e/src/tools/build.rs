@@ -21,7 +21,7 @@ struct Module {
     packages: &'static [(Tool, &'static str)],
 }
 
-const MODULES: [Module; 3] = [
+const MODULES: [Module; 4] = [
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/etcd"),
         flags: "-s -w",
@@ -31,6 +31,11 @@ const MODULES: [Module; 3] = [
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/kwok"),
         flags: "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",
         packages: &[(Tool::Kwok, "sigs.k8s.io/kwok/cmd/kwok")],
+    },
+    Module {
+        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/metrics-server"),
+        flags: "-s -w -X k8s.io/client-go/pkg/version.gitVersion=v0.9.0",
+        packages: &[(Tool::MetricsServer, "sigs.k8s.io/metrics-server/cmd/metrics-server")],
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/kubernetes"),

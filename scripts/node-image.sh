@@ -1,0 +1,15 @@
+# Sourced after node.sh by who makes images for the node: it pulls none. Needs buildah.
+# shellcheck shell=bash
+
+# What is made of the files in $work/files is in $work, too.
+buildah() { command buildah --storage-driver vfs --root "${work:?}/storage" --runroot "$work/run" "$@"; }
+
+# image NAME ENTRYPOINT COMMAND: an image of what is in $work/files.
+image() {
+  local archive=$work/image.tar
+  printf 'FROM scratch\nCOPY . /\nENTRYPOINT %s\nCMD %s\n' "$2" "$3" |
+    buildah bud --quiet --isolation chroot --file - --tag "$1" "$work/files" >/dev/null
+  rm -f "$archive"
+  buildah push --quiet "$1" "docker-archive:$archive:$1"
+  "${realnode:?}" load "$archive" >/dev/null
+}

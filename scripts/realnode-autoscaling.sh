@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# horizontal-pod-autoscaler-operator on a real node, by what pods really take: upstream's metrics-server asks the kubelet, a
+# pod burns CPU, and its Deployment grows, and shrinks again when the pod rests. First by the CPU of whole pods, and then by
+# that of one container, where what the other one burns does not count.
+#   REALNODE=path/to/realnode realnode-autoscaling.sh    as root, after the image that has all; node.sh says what $REALNODE is
+# Needs Rust, Go, kubectl, buildah, and of Debian's packages: busybox-static.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# shellcheck source=scripts/node.sh
+. scripts/node.sh
+# shellcheck source=scripts/node-image.sh
+. scripts/node-image.sh
+
+for program in cargo go kubectl buildah busybox; do
+  command -v "$program" >/dev/null || fail "missing: $program"
+done
+
+ONE_IMAGE=1
+most=3
+server=operators.local/metrics-server:upstream
+shell=operators.local/shell:busybox
+
+# In a shell of its own, which takes its files away however it ends. load_images METRICS_SERVER
+load_images() (
+  work=$(mktemp --directory)
+  trap 'rm -rf "$work"' EXIT
+  mkdir "$work/files"
+  cp "$1" "$work/files/metrics-server"
+  image "$server" '["/metrics-server"]' '[]'
+
+  rm "$work/files/metrics-server"
+  mkdir "$work/files/bin"
+  cp "$(command -v busybox)" "$work/files/bin/busybox"
+  for applet in sh sleep touch rm; do
+    ln -s busybox "$work/files/bin/$applet"
+  done
+  # Burns as much as it gets while there is a file /burning.
+  cat >"$work/files/burner" <<'SH'
+while true; do
+  if [ -e /burning ]; then
+    left=20000
+    while [ "$left" -gt 0 ]; do left=$((left - 1)); done
+  else
+    sleep 0.2
+  fi
+done
+SH
+  image "$shell" '["sh", "/burner"]' '[]'
+)
+
+# Upstream's own manifests, with the image that is there.
+add_metrics_server() {
+  local module
+  module=$(go list -C e2e/tools/metrics-server -m -f '{{.Dir}}' sigs.k8s.io/metrics-server)
+  kubectl kustomize "$module/manifests/base" 2>/dev/null |
+    sed "s|image: .*|image: $server|" | kubectl apply --filename - >/dev/null
+  kubectl wait --for condition=Available apiservice/v1beta1.metrics.k8s.io --timeout 120s >/dev/null
+}
+
+add_burner() {
+  local containers='' name
+  for name in main beside; do
+    containers+="{name: $name, image: \"$shell\", resources: {requests: {cpu: 100m}, limits: {cpu: 300m}}},"
+  done
+  kubectl create --filename - >/dev/null <<YAML
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: burner}
+spec:
+  selector: {matchLabels: {app: burner}}
+  template:
+    metadata: {labels: {app: burner}}
+    spec: {terminationGracePeriodSeconds: 0, containers: [$containers]}
+YAML
+  kubectl rollout status deployment/burner --timeout 60s >/dev/null
+}
+
+# scale_by TYPE SOURCE: by a metric, and down five seconds after that asks for less.
+scale_by() {
+  kubectl apply --filename - >/dev/null <<YAML
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: burner}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: burner}
+  minReplicas: 1
+  maxReplicas: $most
+  behavior: {scaleDown: {stabilizationWindowSeconds: 5}}
+  metrics: [{type: $1, $2}]
+YAML
+  within 120 sees "$1"
+  saw "an autoscaler has a $1 metric"
+}
+
+autoscaler() { kubectl get horizontalpodautoscaler burner --output "jsonpath=$1"; }
+measured() { kubectl get pods.v1beta1.metrics.k8s.io --selector app=burner --output "jsonpath=$1"; }
+
+# What each container takes, in thousandths of a CPU.
+usage() {
+  measured '{range .items[*].containers[*]}{.name} {.usage.cpu}{"\n"}{end}' | awk '
+    { value = $2 + 0 }
+    $2 ~ /n$/ { value /= 1000000 }
+    $2 ~ /u$/ { value /= 1000 }
+    $2 !~ /[num]$/ { value *= 1000 }
+    { printf "%s %dm\n", $1, value }'
+}
+saw() {
+  step "$*: $(autoscaler '{.status.currentReplicas} of {.status.desiredReplicas} replicas by {.status.currentMetrics[0]}');" \
+    "containers take $(usage | paste --serial --delimiters ,)"
+}
+
+sees() { [ "$(autoscaler '{.status.currentMetrics[0].type} {.status.conditions[?(@.type=="ScalingActive")].status}')" = "$1 True" ]; }
+takes() { usage | awk -v name="$1" -v least="$2" '$1 == name && $2 + 0 >= least { found = 1 } END { exit !found }'; }
+is_scaled() {
+  local deployment
+  deployment=$(kubectl get deployment burner --output 'jsonpath={.spec.replicas} {.status.replicas} {.status.readyReplicas}')
+  [ "$(autoscaler '{.status.currentReplicas} {.status.desiredReplicas}') $deployment" = "$1 $1 $1 $1 $1" ]
+}
+# When what metrics-server says of the first pod was measured, in seconds since 1970.
+measured_at() { date --date "$(measured '{.items[0].timestamp}')" +%s; }
+is_measured_after() { [ "$(measured_at)" -gt "$1" ]; }
+
+# burn CONTAINER: of the first pod; rest is of the same one.
+burn() {
+  pod=$(kubectl get pods --selector app=burner --output 'jsonpath={.items[0].metadata.name}')
+  kubectl exec "$pod" --container "$1" -- touch /burning
+}
+rest() { kubectl exec "$pod" --container "$1" -- rm /burning; }
+
+up_and_down() {
+  burn main
+  within 120 is_scaled "$most"
+  saw "one pod burns, and it is scaled up"
+  rest main
+  within 240 is_scaled 1
+  saw "that pod rests, and it is scaled down"
+}
+
+leave() {
+  if [ "$1" != 0 ]; then
+    kubectl describe horizontalpodautoscalers || true
+    kubectl get --raw /apis/metrics.k8s.io/v1beta1/pods || true
+    kubectl get apiservices --output wide | grep metrics || true
+    system logs --selector k8s-app=metrics-server --tail 20 || true
+  fi
+  finish "$1"
+}
+
+program=$(cargo run --locked --quiet --profile e2e --package e2e -- tools metrics-server)
+start horizontal-pod-autoscaler-operator
+trap 'leave $?' EXIT
+load_images "$program"
+add_metrics_server
+step "upstream's metrics-server answers for metrics.k8s.io"
+
+add_burner
+scale_by Resource 'resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}'
+up_and_down
+
+scale_by ContainerResource \
+  'containerResource: {name: cpu, container: main, target: {type: Utilization, averageUtilization: 50}}'
+scaled_at=$(autoscaler '{.status.lastScaleTime}')
+burn beside
+within 120 takes beside 150
+# Two periods of the autoscaler, in which it cannot but have looked.
+within 120 is_measured_after $(($(measured_at) + 30))
+[ "$(autoscaler '{.status.lastScaleTime}')" = "$scaled_at" ] || fail "it scales by another container"
+saw "what the other container burns does not count"
+rest beside
+up_and_down
+step "all seen"
