@@ -1,9 +1,9 @@
 # Everything a person does with this project. `make help` lists it.
 
 OPERATORS ?= $(patsubst operators/%/Cargo.toml,%,$(wildcard operators/*/Cargo.toml))
-# One program more has all of them in it.
+# One program more has all of them in it, and alone is enough where ONE_IMAGE is set.
 ALL_IN_ONE := operators
-PROGRAMS   ?= $(OPERATORS) $(ALL_IN_ONE)
+PROGRAMS   ?= $(if $(ONE_IMAGE),,$(OPERATORS)) $(ALL_IN_ONE)
 VERSION   := v$(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 REGISTRY  ?= operators.local
 DIST      ?= dist
@@ -128,7 +128,7 @@ realnode-cold: ## A cluster from an empty etcd and no kube-controller-manager, o
 	scripts/cold-cluster.sh
 
 .PHONY: conformance
-conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode
+conformance: $(if $(REALNODE),images) ## Upstream's own e2e tests of these controllers, on the cluster of KUBECONFIG, or on a real node: REALNODE=path/to/realnode, with FOCUS, NODES and ONE_IMAGE as docs/conformance.md has them
 	$(if $(REALNODE),scripts/realnode-conformance.sh $(OPERATORS),scripts/conformance.sh)
 
 .PHONY: fmt

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # Upstream's own e2e tests of the controllers that the operators replace, as Kubernetes v1.36.3 has them, on the cluster of
 # $KUBECONFIG: real nodes that have or pull the images of registry.k8s.io. Needs Rust, Go and kubectl.
-#   conformance.sh [FOCUS]    a regular expression of test names; if not given, all of these controllers' tests
+#   conformance.sh [FOCUS...]    regular expressions of test names, each beside the others; if not given, all of these
+#                                controllers' tests
+#   E2E_TEST=path/to/e2e.test    upstream's tests, built already; otherwise they are found or built
 # Left out is what needs more than nodes (a private registry, a cloud's load balancer), and features that are off by
-# default. The logs stay in dist/conformance.
+# default, unless $GATES says what is on in this cluster. The logs stay in dist/conformance.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${KUBECONFIG:?names the cluster}"
 logs=dist/conformance
-others='private image|load-balancer|OffByDefault'
+others='private image|load-balancer'
+[ -n "${GATES:-}" ] || others+='|OffByDefault'
 
-program=$(cargo run --locked --quiet --profile e2e --package e2e -- tools e2e.test)
+program=${E2E_TEST:-$(cargo run --locked --quiet --profile e2e --package e2e -- tools e2e.test)}
 
 # tests NAME FOCUS SKIP: all tests of that focus, one after the other.
 tests() {
@@ -25,7 +28,12 @@ trap 'trap - INT TERM; kill 0' INT TERM
 rm -rf "$logs"
 mkdir -p "$logs"
 if [ $# != 0 ]; then
-  tests chosen "$1" nothing-else || true
+  chosen=0
+  for focus in "$@"; do
+    chosen=$((chosen + 1))
+    tests "chosen-$chosen" "$focus" nothing-else &
+  done
+  wait
 else
   tests jobs '\[sig-apps\] Job ' "$serial" &
   tests cronjobs '\[sig-apps\] (CronJob|TTLAfterFinished) ' "$serial" &

@@ -11,5 +11,11 @@ image() {
     buildah bud --quiet --isolation chroot --file - --tag "$1" "$work/files" >/dev/null
   rm -f "$archive"
   buildah push --quiet "$1" "docker-archive:$archive:$1"
-  "${realnode:?}" load "$archive" >/dev/null
+  load "$archive"
+}
+
+# load FILE: onto every node.
+load() {
+  "${realnode:?}" load "$1" >/dev/null
+  [ "${NODES:-1}" = 1 ] || scripts/realnode-second-node.sh load "$1"
 }

@@ -2,6 +2,7 @@
 # kube-controller-manager, and installs the operators there.
 # $REALNODE is a program that runs such a node on this machine: `up [flags of kube-controller-manager]` prints an export of
 # KUBECONFIG, `load FILE` imports an image, `down` stops everything; it has images nginx:1.7.9, nginx:1.9.1, nginx:1.16.1.
+# $APISERVER_EXTRA has more flags of the apiserver for it.
 # shellcheck shell=bash
 
 realnode=${REALNODE:?names the program that runs a node}
@@ -23,8 +24,24 @@ finish() {
       system logs --selector "app.kubernetes.io/name=$operator" --prefix --tail 20 || true
     done
   fi
+  [ -z "${kubelet:-}" ] || kill "$kubelet" || true
   "$realnode" down
   exit "$status"
+}
+
+# end_kubelet: kills the node's kubelet, the only one of this machine. What it was started with is in kubelet_command.
+end_kubelet() {
+  local found
+  found=$(pgrep -x kubelet)
+  [ "$(wc --words <<<"$found")" = 1 ] || fail "more than one kubelet: $found"
+  mapfile -d '' -t kubelet_command <"/proc/$found/cmdline"
+  kubelet_folder=$(readlink "/proc/$found/cwd")
+  kubelet_program=$(readlink "/proc/$found/exe")
+  kill -9 "$found"
+}
+begin_kubelet() {
+  (cd "$kubelet_folder" && exec setsid "$kubelet_program" "${kubelet_command[@]:1}" >>kubelet.log 2>&1) &
+  kubelet=$!
 }
 
 # install_operator OPERATOR: from its own image, or with $ONE_IMAGE from the one that has all.

@@ -2,8 +2,12 @@
 # conformance.sh on a real node of this machine, which pulls no images: what the tests run in their pods is built here, of
 # upstream's agnhost, of busybox and of this machine's own programs.
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
-#   FOCUS=... for the tests with names that match this regular expression
+#   ONE_IMAGE=1 for the image that has all operators, after make image OPERATOR=operators
+#   FOCUS=... for the tests with names that match this regular expression; those of several lines run beside each other
+#   NODES=2 for a second node, as realnode-second-node.sh starts it
+#   GATES=A=true,B=true for features that are off by default, and all beta APIs
 #   SHADOWS=1 under a whole kube-controller-manager, with the operators beside it as shadows: shows what each found to write
+# Of the real node it also has the folder of its kubeconfig, with pki/ca.crt, ca.key and sa.key for the operators that sign.
 # Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, bash, netcat-openbsd, curl, wget, util-linux, iptables;
 # with SHADOWS also jq.
 set -euo pipefail
@@ -18,6 +22,7 @@ for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter ipta
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
+case ${NODES:=1} in 1 | 2) ;; *) fail "there can be 1 or 2 nodes, not $NODES" ;; esac
 registry=registry.k8s.io
 tests=$registry/e2e-test-images
 
@@ -79,10 +84,56 @@ refuse_services() {
 leave() {
   [ -z "${follower:-}" ] || kill "$follower" || true
   refuse_services --delete || true
+  [ "$NODES" = 1 ] || scripts/realnode-second-node.sh down || true
   finish "$1"
 }
 
-# Tests of taints end all pods of the only node, and would end the operators that they are about.
+# Operators go where there is room for them, so their images are there too.
+add_node() {
+  local archive
+  scripts/realnode-second-node.sh up
+  for archive in dist/images/*.tar; do
+    scripts/realnode-second-node.sh load "$archive"
+  done
+  step "a second node is up"
+}
+
+# give OPERATOR [FILE...] -- FLAG...: these files of the cluster, in /keys, and these flags.
+give() {
+  local operator=$1 files=() flags
+  shift
+  while [ "$1" != -- ]; do
+    files+=("--from-file=$(dirname "$KUBECONFIG")/pki/$1")
+    shift
+  done
+  shift
+  flags=$(printf ', {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "%s"}' "$@")
+  if [ ${#files[@]} != 0 ]; then
+    system create secret generic "$operator" "${files[@]}" >/dev/null
+    flags+=', {"op": "add", "path": "/spec/template/spec/securityContext/fsGroup", "value": 65532},
+      {"op": "add", "path": "/spec/template/spec/volumes", "value": [{"name": "keys", "secret": {"secretName": "'$operator'", "defaultMode": 288}}]},
+      {"op": "add", "path": "/spec/template/spec/containers/0/volumeMounts", "value": [{"name": "keys", "mountPath": "/keys", "readOnly": true}]}'
+  fi
+  system patch deployment "$operator" --type json --patch "[${flags#, }]" >/dev/null
+}
+
+# What the realnode's kube-controller-manager has in flags, or nodes have without it.
+equip() {
+  local operator
+  for operator in "${operators[@]}"; do
+    case $operator in
+    certificatesigningrequest-signing-operator)
+      give "$operator" ca.crt ca.key -- --cluster-signing-cert-file=/keys/ca.crt --cluster-signing-key-file=/keys/ca.key
+      ;;
+    serviceaccount-token-operator)
+      give "$operator" sa.key ca.crt -- --service-account-private-key-file=/keys/sa.key --root-ca-file=/keys/ca.crt
+      ;;
+    node-ipam-operator) give "$operator" -- --allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16 ;;
+    esac
+  done
+}
+
+# Tests of taints end all pods of a node, and would end the operators that they are about.
 tolerate_tests() {
   local operator
   for operator in "${operators[@]}"; do
@@ -125,6 +176,8 @@ show_shadows() {
   jq --compact-output . "$shadows/seen.jsonl"
 }
 
+export GATES=${GATES:-}
+[ -z "$GATES" ] || export APISERVER_EXTRA="--runtime-config=api/beta=true --feature-gates=$GATES"
 if [ -n "${SHADOWS:-}" ]; then
   shadows=dist/shadows
   rm -rf "$shadows"
@@ -135,16 +188,24 @@ if [ -n "${SHADOWS:-}" ]; then
 else
   start "$@"
 fi
+if [ -n "$GATES" ]; then
+  end_kubelet
+  kubelet_command+=("--feature-gates=$GATES")
+  begin_kubelet
+fi
+equip
 tolerate_tests
 services=$(kubectl get servicecidr kubernetes --output 'jsonpath={.spec.cidrs[0]}')
 trap 'leave $?' EXIT
 refuse_services --insert
+[ "$NODES" = 1 ] || add_node
 load_images
 step "the tests have their images"
 if [ -n "${SHADOWS:-}" ]; then
   follow_shadows &
   follower=$!
 fi
-scripts/conformance.sh ${FOCUS:+"$FOCUS"}
+mapfile -t focus <<<"${FOCUS:-}"
+scripts/conformance.sh ${FOCUS:+"${focus[@]}"}
 step "all passed"
 [ -z "${SHADOWS:-}" ] || show_shadows

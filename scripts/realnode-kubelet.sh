@@ -15,7 +15,6 @@ spare=spare
 
 leave() {
   [ -z "${heart:-}" ] || kill "$heart" || true
-  [ -z "${kubelet:-}" ] || kill "$kubelet" || true
   finish "$1"
 }
 
@@ -81,12 +80,7 @@ within 30 is_untainted
 step "two pods run on $node, which has no taints"
 before=$(field pod/stays '{.metadata.uid} {.status.containerStatuses[0].containerID}')
 
-found=$(pgrep -x kubelet)
-[ "$(wc --words <<<"$found")" = 1 ] || fail "more than one kubelet: $found"
-mapfile -d '' -t command <"/proc/$found/cmdline"
-folder=$(readlink "/proc/$found/cwd")
-program=$(readlink "/proc/$found/exe")
-kill -9 "$found"
+end_kubelet
 since=$SECONDS
 step "the kubelet was killed"
 within 90 ready Unknown
@@ -100,8 +94,7 @@ within 30 pod_ready stays False
 ! is_going stays || fail "it may stay for ever"
 step "the other one is not ready, and stays"
 
-(cd "$folder" && exec setsid "$program" "${command[@]:1}" >>"$folder/kubelet.log" 2>&1) &
-kubelet=$!
+begin_kubelet
 since=$SECONDS
 within 60 ready True
 within 30 is_untainted
