@@ -23,6 +23,8 @@ unset REALNODE
 
 # shellcheck source=scripts/steps.sh
 . scripts/steps.sh
+# shellcheck source=scripts/containerd.sh
+. scripts/containerd.sh
 
 started=()
 begin() {
@@ -209,25 +211,7 @@ binding bootstrappers-ask system:node-bootstrapper system:bootstrappers:cold
 binding bootstrappers-are-approved system:certificates.k8s.io:certificatesigningrequests:nodeclient system:bootstrappers:cold
 binding nodes-are-renewed system:certificates.k8s.io:certificatesigningrequests:selfnodeclient system:nodes
 
-cat >"$run/cni/10-bridge.conflist" <<'JSON'
-{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"ptp","ipMasq":false,"ipam":{"type":"host-local","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}]}},{"type":"portmap","capabilities":{"portMappings":true}}]}
-JSON
-cat >"$run/ctd/config.toml" <<TOML
-version = 3
-root = "$run/ctd/root"
-state = "$run/ctd/state"
-[grpc]
-  address = "$run/ctd/c.sock"
-[plugins.'io.containerd.cri.v1.images'.pinned_images]
-  sandbox = "registry.k8s.io/pause:3.10"
-[plugins.'io.containerd.cri.v1.runtime']
-  restrict_oom_score_adj = true
-[plugins.'io.containerd.cri.v1.runtime'.cni]
-  bin_dirs = ["/usr/lib/cni"]
-  conf_dir = "$run/cni"
-[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-TOML
+containerd_files "$run" pods 10.244.0.0/24
 containerd_answers() { ctr --address "$run/ctd/c.sock" version >/dev/null 2>&1; }
 begin containerd containerd --config ctd/config.toml
 within 60 containerd_answers

@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.."
 
 # shellcheck source=scripts/steps.sh
 . scripts/steps.sh
+# shellcheck source=scripts/containerd.sh
+. scripts/containerd.sh
 
 name=node-real-2
 first=10.244.0.1 address=10.244.1.1 pods=10.244.1.0/24
@@ -72,28 +74,8 @@ identity() {
 }
 
 start_containerd() {
-  cat >"$home/cni/10-bridge.conflist" <<JSON
-{"cniVersion":"1.0.0","name":"pods-2","plugins":[{"type":"ptp","ipMasq":false,"ipam":{"type":"host-local","ranges":[[{"subnet":"$pods"}]],"routes":[{"dst":"0.0.0.0/0"}]}},{"type":"portmap","capabilities":{"portMappings":true}}]}
-JSON
-  cat >"$home/ctd/config.toml" <<TOML
-version = 3
-root = "$home/ctd/root"
-state = "$home/ctd/state"
-disabled_plugins = ["io.containerd.nri.v1.nri"]
-[grpc]
-  address = "$home/ctd/c.sock"
-[debug]
-  address = "$home/ctd/debug.sock"
-[plugins.'io.containerd.cri.v1.images'.pinned_images]
-  sandbox = "registry.k8s.io/pause:3.10"
-[plugins.'io.containerd.cri.v1.runtime']
-  restrict_oom_score_adj = true
-[plugins.'io.containerd.cri.v1.runtime'.cni]
-  bin_dirs = ["/usr/lib/cni"]
-  conf_dir = "$home/cni"
-[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-TOML
+  containerd_files "$home" pods-2 "$pods" 'disabled_plugins = ["io.containerd.nri.v1.nri"]' \
+    "debug.address = \"$home/ctd/debug.sock\""
   begin containerd containerd --config ctd/config.toml
   within 60 answers
   for archive in "$parts"/../images/*.tar; do

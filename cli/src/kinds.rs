@@ -2,6 +2,8 @@
 //!
 //! Left out: kinds that are nobody's but the garbage collector's.
 
+use shared::api::pod::DISRUPTION_TARGET;
+
 use crate::object::Object;
 
 /// Group, kind, and the operators that act on it: the first one keeps it, others do something to it.
@@ -83,8 +85,6 @@ const BUNDLE_PUBLISHER: &str = "kube-apiserver-serving-clustertrustbundle-publis
 const SERVING_SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
 /// The finalizer by which a pod, whose Job may be gone, is job-operator's.
 const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
-/// The condition of a pod that something else is about to end, which disruption-operator takes back if nothing does.
-const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
 /// Kinds that have no status, or one that none or several of kube-controller-manager's controllers write.
 const STATUS_SHARED: &[(&str, &str)] = &[

@@ -10,14 +10,13 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use shared::api::taint::NOT_READY;
 use tokio::time::{Instant, sleep};
 
 use super::{Cluster, START_DEADLINE};
 
 /// The label kwok looks for. A node that loses it is a node whose kubelet died.
 const KUBELET_LABEL: &str = "node.e2e/kubelet";
-/// The taint that admission puts on every new node.
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 impl Cluster {
     /// Adds `count` nodes, `node-0` and so on after those there are, and waits until pods can be scheduled there.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared::api::condition::{Condition, TRUE, find};
+use shared::api::condition::{Condition, is_true};
 use shared::api::intern::Text;
 use shared::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
 use shared::api::resource::{JOBS, Resource};
@@ -225,7 +225,7 @@ struct RawJobStatus {
 impl From<RawJob> for Job {
     fn from(RawJob { metadata, status }: RawJob) -> Self {
         let conditions = status.conditions.unwrap_or_default();
-        let has = |type_| find(&conditions, type_).is_some_and(|condition| condition.status == TRUE);
+        let has = |type_| is_true(&conditions, type_);
         let ended = match (has("Complete"), has("Failed")) {
             (true, _) => Some(Ended::Complete),
             (false, true) => Some(Ended::Failed),

@@ -45,6 +45,27 @@ fn start(server: &Server, flags: &[String; 2]) -> Running {
     Running::start::<ServiceAccountTokenOperator>(server, &flags.each_ref().map(String::as_str))
 }
 
+/// The account, and a token of it that is filled in.
+async fn start_with_token(name: &str, flags: &[String; 2]) -> (Server, Running) {
+    let server = Server::new();
+    server.add(&robot(&[]));
+    server.add(&secret(name));
+    let running = start(&server, flags);
+    running.at_rest().await;
+    (server, running)
+}
+
+/// Another account with its token; what happens to accounts from now on is not seen.
+async fn start_behind(flags: &[String; 2]) -> (Server, Running) {
+    let server = Server::new();
+    server.add(&object("v1", "ServiceAccount", "other"));
+    server.add(&secret("of-other").annotation("kubernetes.io/service-account.name", "other"));
+    let running = start(&server, flags);
+    running.at_rest().await;
+    server.hold_watches("serviceaccounts");
+    (server, running)
+}
+
 fn secret(name: &str) -> ObjectBuilder {
     let secret = object("v1", "Secret", name).set(&["type"], "kubernetes.io/service-account-token");
     secret.annotation("kubernetes.io/service-account.name", "robot")
@@ -131,11 +152,7 @@ fn without_a_key_nothing_is_read_or_written_and_why_says_so() {
 fn an_account_that_only_the_cache_misses_keeps_its_token() {
     let (_folder, flags) = set_up();
     test(async {
-        let server = Server::new();
-        server.add(&robot(&[]));
-        server.add(&secret("first"));
-        let running = start(&server, &flags);
-        running.at_rest().await;
+        let (server, running) = start_with_token("first", &flags).await;
         server.hold_watches("serviceaccounts");
         server.add(&object("v1", "ServiceAccount", "late"));
         server.add(&secret("robot-token").annotation("kubernetes.io/service-account.name", "late"));
@@ -167,11 +184,7 @@ fn a_write_whose_answer_is_lost_is_not_made_twice() {
 fn a_watch_of_accounts_that_stands_still_deletes_no_token_of_a_live_account() {
     let (_folder, flags) = set_up();
     test(async {
-        let server = Server::new();
-        server.add(&robot(&[]));
-        server.add(&secret("first"));
-        let running = start(&server, &flags);
-        running.at_rest().await;
+        let (server, running) = start_with_token("first", &flags).await;
         server.hold_watches("serviceaccounts");
         server.delete("serviceaccounts", "default/robot");
         server.add(&robot(&[]).uid_of("its successor"));
@@ -250,12 +263,7 @@ fn one_read_is_for_all_tokens_of_an_account_that_nobody_has_seen() {
         });
         // And where only the cache misses it.
         test(async {
-            let server = Server::new();
-            server.add(&object("v1", "ServiceAccount", "other"));
-            server.add(&secret("of-other").annotation("kubernetes.io/service-account.name", "other"));
-            let running = start(&server, &flags);
-            running.at_rest().await;
-            server.hold_watches("serviceaccounts");
+            let (server, running) = start_behind(&flags).await;
             server.add(&robot(&[]));
             add_fifty(&server, named);
             running.at_rest().await;
@@ -270,12 +278,7 @@ fn one_read_is_for_all_tokens_of_an_account_that_nobody_has_seen() {
 fn an_answer_is_not_for_a_token_that_came_later() {
     let (_folder, flags) = set_up();
     test(async {
-        let server = Server::new();
-        server.add(&object("v1", "ServiceAccount", "other"));
-        server.add(&secret("of-other").annotation("kubernetes.io/service-account.name", "other"));
-        let running = start(&server, &flags);
-        running.at_rest().await;
-        server.hold_watches("serviceaccounts");
+        let (server, running) = start_behind(&flags).await;
         let held = server.on("delete", "secrets").once().hold();
         server.add(&secret("too-early"));
         held.arrived().await;
@@ -295,11 +298,7 @@ fn an_answer_is_not_for_a_token_that_came_later() {
 fn a_token_of_an_account_that_has_a_successor_goes_and_the_successors_stays() {
     let (_folder, flags) = set_up();
     test(async {
-        let server = Server::new();
-        server.add(&robot(&[]));
-        server.add(&secret("first"));
-        let running = start(&server, &flags);
-        running.at_rest().await;
+        let (server, running) = start_with_token("first", &flags).await;
         server.delete("serviceaccounts", "default/robot");
         server.add(&robot(&[]).uid_of("its successor"));
         running.at_rest().await;
@@ -319,11 +318,7 @@ fn a_token_of_an_account_that_has_a_successor_goes_and_the_successors_stays() {
 fn an_end_that_was_seen_counts_for_one_try_only() {
     let (_folder, flags) = set_up();
     test(async {
-        let server = Server::new();
-        server.add(&robot(&[]));
-        server.add(&secret("robot-token"));
-        let running = start(&server, &flags);
-        running.at_rest().await;
+        let (server, running) = start_with_token("robot-token", &flags).await;
         let refused = server.on("delete", "secrets").once().answer(500, "InternalError", "etcd is down");
         server.delete("serviceaccounts", "default/robot");
         refused.arrived().await;
@@ -427,11 +422,7 @@ fn a_key_and_a_ca_that_are_replaced_count_without_a_restart() {
     std::fs::copy(key("rsa.pem"), &file).unwrap();
     let flags = [key_flag(&file), ca];
     test(async {
-        let server = Server::new();
-        server.add(&robot(&[]));
-        server.add(&secret("old"));
-        let running = start(&server, &flags);
-        running.at_rest().await;
+        let (server, running) = start_with_token("old", &flags).await;
         std::fs::copy(key("p256.pem"), &file).unwrap();
         server.add(&secret("new"));
         running.at_rest().await;
@@ -511,11 +502,7 @@ fn nothing_is_filled_in_or_deleted_before_the_first_list_of_accounts() {
 fn a_token_that_comes_again_goes_if_its_account_has_gone_meanwhile() {
     let (_folder, flags) = set_up();
     test(async {
-        let server = Server::new();
-        server.add(&robot(&[]));
-        server.add(&secret("robot-token"));
-        let running = start(&server, &flags);
-        running.at_rest().await;
+        let (server, running) = start_with_token("robot-token", &flags).await;
         it_goes_and_comes_again(
             (&server, &running),
             ("secrets", KEY),

@@ -50,7 +50,8 @@ impl<T: Object> ByLabel<T> {
     /// The objects of a namespace that have this label, by key; all of them without one.
     pub fn find(&self, namespace: &str, label: Option<(&str, &str)>) -> Vec<Arc<T>> {
         let (key, _) = label.unwrap_or(ALL);
-        if self.keys.write().unwrap_or_else(PoisonError::into_inner).insert(Text::new(key)) {
+        let is_known = self.keys.read().unwrap_or_else(PoisonError::into_inner).contains(key);
+        if !is_known && self.keys.write().unwrap_or_else(PoisonError::into_inner).insert(Text::new(key)) {
             self.objects.reindex(self.index);
         }
         self.objects.by_index(self.index, &label_value(namespace, label))

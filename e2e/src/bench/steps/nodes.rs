@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
+use shared::api::taint::UNREACHABLE;
 
 use super::workloads::deployment;
 use super::{About, Bench, BenchOptions, Figures, OfAll, Target, Targets, create, in_parallel, small};
@@ -202,5 +203,5 @@ fn is_complete(node: &Node) -> bool {
 }
 
 fn is_lost(node: &Node) -> bool {
-    ready(node) == Some("Unknown") && taints(node).any(|key| key == "node.kubernetes.io/unreachable")
+    ready(node) == Some("Unknown") && taints(node).any(|key| key == UNREACHABLE)
 }

@@ -13,6 +13,7 @@ use super::on_quiet_cluster;
 use super::sets::settled;
 use crate::support::behind::Behind;
 use crate::support::sampler::Seen;
+use crate::support::scene::Namespaced;
 use crate::support::{DEADLINE, Scene, daemon_set, stateful_set};
 
 /// How much later one of them sees pods.
@@ -22,11 +23,10 @@ const LATE: Duration = Duration::from_millis(300);
 const AT_REST: Duration = Duration::from_secs(2);
 
 /// A creation of `web` and an update of it under both. Gives what was seen of each.
-async fn live(
+async fn live<K: Namespaced>(
     scene: &Scene,
     operator: &str,
     set: &Value,
-    update: impl Future<Output = Result<()>>,
     settled: impl AsyncFn() -> Result<()>,
 ) -> Result<[Seen; 2]> {
     let twins =
@@ -38,7 +38,8 @@ async fn live(
 
     ensure!(twins[1].proxy.delay_watches("**/pods", LATE) > 0, "the late one does not follow pods");
     let sampler = scene.sample("app=web").await?;
-    update.await?;
+    let template = json!({"metadata": {"annotations": {"step": "2"}}});
+    scene.patch::<K>("web", &json!({"spec": {"template": template}})).await?;
     settled().await?;
     let updated = sampler.finish(scene).await?;
     rest(scene, &twins).await?;
@@ -65,12 +66,9 @@ async fn rest(scene: &Scene, twins: &[Behind; 2]) -> Result<()> {
 #[test]
 fn a_stateful_set_of_two_processes_is_updated_one_pod_at_a_time() -> Result<()> {
     on_quiet_cluster(async |scene| {
-        let template = json!({"metadata": {"annotations": {"step": "2"}}});
-        let update =
-            async { scene.patch::<StatefulSet>("web", &json!({"spec": {"template": template}})).await.map(drop) };
         let set = stateful_set("web", 3, &json!({}));
         let complete = async || settled(scene, "web").await;
-        let [created, updated] = live(scene, "statefulset-operator", &set, update, complete).await?;
+        let [created, updated] = live::<StatefulSet>(scene, "statefulset-operator", &set, complete).await?;
         ensure!(created.pods.len() == 3, "three pods: {created:?}");
         ensure!((updated.pods.len(), updated.least_ready) == (6, 2), "three old pods and three new ones: {updated:?}");
         Ok(())
@@ -81,12 +79,9 @@ fn a_stateful_set_of_two_processes_is_updated_one_pod_at_a_time() -> Result<()> 
 #[test]
 fn a_daemon_set_of_two_processes_ends_with_one_pod_on_each_node() -> Result<()> {
     on_quiet_cluster(async |scene| {
-        let template = json!({"metadata": {"annotations": {"step": "2"}}});
-        let update =
-            async { scene.patch::<DaemonSet>("web", &json!({"spec": {"template": template}})).await.map(drop) };
         let covered = async || scene.covered("web", (2, 2)).await;
         let set = daemon_set("web", &json!({}));
-        let [created, updated] = live(scene, "daemonset-operator", &set, update, covered).await?;
+        let [created, updated] = live::<DaemonSet>(scene, "daemonset-operator", &set, covered).await?;
         ensure!(created.most_on_a_node <= 2, "one of each process: {created:?}");
         ensure!(updated.most_on_a_node <= 2, "one of each process: {updated:?}");
         Ok(())
