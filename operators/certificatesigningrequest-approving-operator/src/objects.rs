@@ -66,11 +66,11 @@ pub struct Requester {
     /// The name.
     pub username: Text,
     /// The uid, which few users have.
-    pub uid: String,
+    pub uid: Text,
     /// The groups.
     pub groups: Box<[Text]>,
-    /// All else that the authenticator has said.
-    pub extra: BTreeMap<String, Vec<String>>,
+    /// All else that the authenticator has said, by its key.
+    pub extra: Box<[(Text, Box<[Text]>)]>,
 }
 
 shared::view!(CertificateSigningRequest, CERTIFICATE_SIGNING_REQUESTS);
@@ -96,11 +96,11 @@ struct RawSpec {
     #[serde(deserialize_with = "null_as_default")]
     username: Text,
     #[serde(deserialize_with = "null_as_default")]
-    uid: String,
+    uid: Text,
     #[serde(deserialize_with = "null_as_default")]
     groups: Box<[Text]>,
     #[serde(deserialize_with = "null_as_default")]
-    extra: BTreeMap<String, Vec<String>>,
+    extra: BTreeMap<Text, Box<[Text]>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -133,7 +133,7 @@ impl From<RawRequest> for CertificateSigningRequest {
 impl Undecided {
     fn new(spec: RawSpec, conditions: Box<[Value]>) -> Self {
         let RawSpec { request, signer_name, usages, username, uid, groups, extra } = spec;
-        let requester = Requester { username, uid, groups, extra };
+        let requester = Requester { username, uid, groups, extra: extra.into_iter().collect() };
         Self { signer: signer_name, usages, requester, content: Content::read(&request), conditions }
     }
 }

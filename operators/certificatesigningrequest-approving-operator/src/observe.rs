@@ -98,7 +98,7 @@ struct Spec<'a> {
     uid: &'a str,
     groups: &'a [Text],
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    extra: &'a BTreeMap<String, Vec<String>>,
+    extra: BTreeMap<&'a str, &'a [Text]>,
     resource_attributes: Attributes,
 }
 
@@ -121,6 +121,7 @@ impl<'a> Spec<'a> {
             subresource: permission.subresource(),
             verb: "create",
         };
+        let extra = extra.iter().map(|(key, values)| (&**key, &**values)).collect();
         Self { user: username, uid, groups, extra, resource_attributes }
     }
 }
@@ -135,9 +136,9 @@ mod tests {
     fn a_review_is_about_the_requester_as_the_apiserver_has_noted_it() {
         let mut requester = Requester {
             username: "system:bootstrap:abcdef".into(),
-            uid: String::new(),
+            uid: Text::default(),
             groups: Box::new(["system:bootstrappers".into()]),
-            extra: BTreeMap::new(),
+            extra: Box::default(),
         };
         let attributes = |subresource: &str| {
             json!({
@@ -151,8 +152,8 @@ mod tests {
             "resourceAttributes": attributes("nodeclient"),
         });
         assert_eq!(spec, expected);
-        requester.uid = "7d0f".to_owned();
-        requester.extra = BTreeMap::from([("example.com/a".to_owned(), vec!["b".to_owned(), "c".to_owned()])]);
+        requester.uid = "7d0f".into();
+        requester.extra = Box::new([("example.com/a".into(), Box::new(["b".into(), "c".into()]))]);
         let spec = serde_json::to_value(Spec::new(&requester, Permission::SelfNodeClient)).unwrap();
         let expected = json!({
             "user": "system:bootstrap:abcdef", "uid": "7d0f", "groups": ["system:bootstrappers"],

@@ -4,6 +4,7 @@
 //! decides about each, and `search` looks for those that are not followed.
 
 pub mod changes;
+mod rises;
 mod search;
 mod stale_pods;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
+use shared::controllers::pace::NEXT_STATUS;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, first_stage};
@@ -27,8 +29,9 @@ use crate::observe::scales::live_scales;
 use crate::observe::stale::Scope;
 use crate::observe::{Caches, Informers, Observed, are_pods_behind};
 use crate::plan::{Failure, PlannedEvent, plan, plan_live_read, plan_wait};
-use crate::status::next_status;
+use crate::status::{can_wait, next_status};
 use changes::stale_pod_changed;
+use rises::Rises;
 use search::{FIRST, PURPOSE, SearchController};
 use stale_pods::StalePodController;
 
@@ -59,6 +62,7 @@ impl Operator for DisruptionOperator {
         let controller = DisruptionController {
             caches: Arc::clone(&caches),
             writer: Writer { control, recorder: setup.recorder(), caches: Arc::clone(&caches) },
+            rises: Rises::default(),
             clock: setup.clock(),
             decisions: setup.decisions(&budgets),
         };
@@ -119,6 +123,7 @@ fn follow(
 struct DisruptionController {
     caches: Arc<Caches>,
     writer: Writer,
+    rises: Rises,
     clock: Clock,
     decisions: Decisions,
 }
@@ -128,6 +133,7 @@ impl Controller for DisruptionController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else {
             self.writer.control.forget(key, None);
+            self.rises.forget(key);
             return Ok(Requeue::Done);
         };
         if let Some(wait) = plan_wait(&observed)
@@ -149,12 +155,21 @@ impl Controller for DisruptionController {
 
         let outcome = self.writer.apply(plan);
 
-        if let Some(status) = next_status(&observed, &outcome, self.clock.now())
-            && let Err(error) = self.writer.write_status(&observed, &status).await
+        let now = self.clock.now();
+        let Some(status) = next_status(&observed, &outcome, now) else {
+            self.rises.forget(key);
+            return requeue(outcome, None);
+        };
+        if can_wait(&observed.budget.status, &status)
+            && let Some(later) = self.rises.wait(key, &status, now)
         {
+            return requeue(outcome, Some(later));
+        }
+        self.rises.note(key, now);
+        if let Err(error) = self.writer.write_status(&observed, &status).await {
             return self.fail_safe(&observed, &outcome, error).await;
         }
-        requeue(outcome)
+        requeue(outcome, None)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -188,13 +203,14 @@ impl DisruptionController {
     }
 }
 
-/// When a budget is looked at again whose status was written.
-fn requeue(outcome: Outcome) -> anyhow::Result<Requeue> {
+/// When a budget is looked at again whose status was written, or waits.
+fn requeue(outcome: Outcome, later: Option<Duration>) -> anyhow::Result<Requeue> {
     let Outcome { counts, recheck } = outcome;
     match counts {
         Err(Failure { message, is_lasting: false }) => Err(anyhow!(message)),
         Ok(_) | Err(Failure { message: _, is_lasting: true }) => {
-            Ok(Requeue::earliest([recheck.map(|left| (left, "the time that an eviction may take"))]))
+            let recheck = recheck.map(|left| (left, "the time that an eviction may take"));
+            Ok(Requeue::earliest([recheck, later.map(|left| (left, NEXT_STATUS))]))
         }
     }
 }

@@ -30,6 +30,23 @@ pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Op
     (status != budget.status).then_some(status)
 }
 
+/// Whether a status can wait, because it allows what the one before allowed and at most more. An eviction that came or
+/// went is told at once, and so is another number of pods that there should be.
+pub fn can_wait(before: &BudgetStatus, next: &BudgetStatus) -> bool {
+    let told = |status: &BudgetStatus| (status.observed_generation, status.desired_healthy, status.expected_pods);
+    // With `IfHealthyBudget` the apiserver compares these two before it evicts a pod that is not ready.
+    let is_disrupted = |status: &BudgetStatus| status.current_healthy < status.desired_healthy;
+    let has_failed = |status: &BudgetStatus| {
+        status.allowed_condition().is_none_or(|condition| condition.reason == condition_reasons::SYNC_FAILED)
+    };
+    told(before) == told(next)
+        && before.disrupted_pods == next.disrupted_pods
+        && before.disruptions_allowed <= next.disruptions_allowed
+        && is_disrupted(before) >= is_disrupted(next)
+        && !has_failed(before)
+        && !has_failed(next)
+}
+
 fn counted(budget: &PodDisruptionBudget, counts: &Counts, now: Timestamp) -> BudgetStatus {
     let generation = budget.metadata.generation;
     let mut status = BudgetStatus {

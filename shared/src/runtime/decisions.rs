@@ -9,7 +9,7 @@
 
 mod reason;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::explain::{Decision, Failure, Outcome, Stage, Version};
+use crate::api::intern::Text;
 use crate::api::object::{Key, Kind, ResourceVersion};
 use crate::api::resource::Resource;
 use crate::runtime::shadow;
@@ -30,9 +31,12 @@ const OF_KEY_MAX: usize = 4;
 const TEXT_BYTES_MAX: usize = 512;
 /// A record names this many of its writes; the others are counted.
 const WRITES_MAX: usize = 4;
-/// All records together have at most this many bytes; each counts [`RECORD_BYTES`] besides its texts.
+/// All records together have at most about this many bytes.
 const BYTES_MAX: usize = 256 * 1024;
-const RECORD_BYTES: usize = 256;
+/// What a key needs in the maps.
+const KEY_BYTES: usize = 192;
+/// What an allocation needs beside its content.
+const ALLOCATION_BYTES: usize = 16;
 
 /// A stage as `preview` shows it.
 pub fn stage(plan: &impl Reasoned) -> Stage {
@@ -65,13 +69,7 @@ impl Trigger {
 
 impl From<&Trigger> for Version {
     fn from(Trigger { resource, object, version }: &Trigger) -> Self {
-        Self::of(resource, object, *version)
-    }
-}
-
-impl Version {
-    fn of(resource: &Resource, object: &Key, ResourceVersion(version): ResourceVersion) -> Self {
-        Self { resource: resource.to_string(), object: object.to_string(), version }
+        Self { resource: resource.to_string(), object: object.to_string(), version: version.0 }
     }
 }
 
@@ -99,7 +97,7 @@ struct Records {
 
 /// The last records of one key, the oldest first.
 struct History {
-    records: VecDeque<Record>,
+    records: Vec<Record>,
     changed: u64,
 }
 
@@ -121,10 +119,17 @@ struct Record {
     outcome: Outcome,
     error: Option<Box<str>>,
     cause: Option<Trigger>,
-    wrote: Vec<Version>,
+    wrote: Vec<Written>,
     more_written: u64,
     /// Its place among all records.
     order: u64,
+}
+
+/// One write: the resource as upstream prints it, the object, and its version after the write.
+struct Written {
+    resource: Text,
+    object: Key,
+    version: ResourceVersion,
 }
 
 impl Decisions {
@@ -162,7 +167,8 @@ impl Decisions {
         let mut records = self.records();
         let Some(record) = records.open.get_mut(&subject) else { return };
         if record.wrote.len() < WRITES_MAX {
-            record.wrote.push(Version::of(resource, object, version));
+            let resource = Text::new(&resource.to_string());
+            record.wrote.push(Written { resource, object: object.clone(), version });
         } else {
             record.more_written += 1;
         }
@@ -231,6 +237,8 @@ impl Records {
     fn close(&mut self, subject: Subject, mut record: Record) {
         let changed = self.next_change();
         record.order = changed;
+        record.stages.shrink_to_fit();
+        record.wrote.shrink_to_fit();
         let mut history = self.closed.remove(&subject).unwrap_or_else(History::new);
         self.by_change.remove(&history.changed);
         self.bytes -= history.bytes();
@@ -249,11 +257,11 @@ impl Records {
 
 impl History {
     fn new() -> Self {
-        Self { records: VecDeque::new(), changed: 0 }
+        Self { records: Vec::new(), changed: 0 }
     }
 
     fn push(&mut self, key: &Key, mut record: Record) {
-        if let Some(last) = self.records.pop_back_if(|last| last.stages == record.stages) {
+        if let Some(last) = self.records.pop_if(|last| last.stages == record.stages) {
             (record.count, record.first) = (last.count.saturating_add(1), last.first);
             record.cause = record.cause.or(last.cause);
         }
@@ -261,11 +269,16 @@ impl History {
             let kept_to_itself = self.records.iter().position(|record| !record.wrote_to_others(key));
             self.records.remove(kept_to_itself.unwrap_or_default());
         }
-        self.records.push_back(record);
+        // Most keys have one record for long.
+        self.records.reserve_exact(1);
+        self.records.push(record);
     }
 
     fn bytes(&self) -> usize {
-        self.records.iter().map(Record::bytes).sum()
+        match &self.records[..] {
+            [] => 0,
+            records => KEY_BYTES + records.iter().map(Record::bytes).sum::<usize>(),
+        }
     }
 }
 
@@ -286,13 +299,23 @@ impl Record {
     }
 
     fn wrote_to_others(&self, key: &Key) -> bool {
-        self.more_written > 0 || self.wrote.iter().any(|written| written.object != key.as_str())
+        self.more_written > 0 || self.wrote.iter().any(|written| written.object != *key)
     }
 
     fn bytes(&self) -> usize {
-        let stages = self.stages.iter().map(|Noted { text, reason }| text.len() + reason.len());
-        let writes = self.wrote.iter().map(|Version { resource, object, version: _ }| resource.len() + object.len());
-        RECORD_BYTES + stages.chain(writes).sum::<usize>() + self.error.as_ref().map_or(0, |error| error.len())
+        let texts = self.stages.iter().flat_map(|Noted { text, reason }| [text.len(), reason.len()]);
+        let texts = texts.chain(self.error.as_ref().map(|error| error.len())).map(|text| text + ALLOCATION_BYTES);
+        let objects = self.wrote.iter().map(|written| written.object.as_str().len());
+        size_of::<Self>()
+            + size_of_val(&self.stages[..])
+            + size_of_val(&self.wrote[..])
+            + texts.chain(objects).sum::<usize>()
+    }
+}
+
+impl From<&Written> for Version {
+    fn from(Written { resource, object, version: ResourceVersion(version) }: &Written) -> Self {
+        Self { resource: resource.to_string(), object: object.to_string(), version: *version }
     }
 }
 
@@ -307,7 +330,7 @@ impl From<&Record> for Decision {
             outcome: *outcome,
             error: error.as_deref().map(str::to_owned),
             cause: cause.as_ref().map(Version::from),
-            wrote: wrote.clone(),
+            wrote: wrote.iter().map(Version::from).collect(),
             more_written: *more_written,
         }
     }

@@ -119,7 +119,8 @@ enum Stage {
 #[derive(Default)]
 struct State {
     stage: Stage,
-    keys: HashMap<Key, Entry>,
+    /// Boxed, because a map has twice the room that it needs, and most of an entry is empty.
+    keys: HashMap<Key, Box<Entry>>,
     edits: VecDeque<Key>,
     events: VecDeque<Key>,
     edits_in_a_row: u32,
@@ -128,6 +129,9 @@ struct State {
 
 /// After so many edits in a row one other key goes first.
 const EDITS_IN_A_ROW: u32 = 4;
+
+/// The room for so many keys is kept, however few there are.
+const ROOM_MIN: usize = 64;
 
 /// The least time between two syncs of a failed key for events.
 const EVENTS_APART: Duration = Duration::from_secs(1);
@@ -314,7 +318,7 @@ impl Queue {
     pub(crate) fn is_at_rest(&self) -> bool {
         let state = self.state();
         state.keys.values().all(|entry| {
-            let Entry { queued, processing, dirty: _, failures, pause, timer, unseen: _ } = entry;
+            let Entry { queued, processing, dirty: _, failures, pause, timer, unseen: _ } = &**entry;
             let rests = timer.is_some() && pause.is_some();
             queued.is_none() && processing.is_none() && *failures == 0 && !rests
         })
@@ -348,6 +352,16 @@ struct Finished {
 impl State {
     fn len(&self) -> usize {
         self.edits.len() + self.events.len()
+    }
+
+    /// Gives back most of the memory that was needed while many keys waited.
+    fn give_back(&mut self) {
+        if self.keys.capacity() > ROOM_MIN && self.keys.len() < self.keys.capacity() / 8 {
+            let room = self.keys.len() * 2;
+            self.keys.shrink_to(room);
+            self.edits.shrink_to(room);
+            self.events.shrink_to(room);
+        }
     }
 
     fn first_timer(&self) -> Option<Instant> {
@@ -492,6 +506,7 @@ impl State {
         let queued = dirty.is_some_and(|wish| self.add(key, wish, now));
         if self.keys.get(key).is_some_and(|entry| entry.is_idle(now)) {
             self.keys.remove(key);
+            self.give_back();
         }
         Finished { took: Some(now - since), retries, queued }
     }

@@ -4,7 +4,7 @@ use disruption_operator::apply::Outcome;
 use disruption_operator::objects::BudgetStatus;
 use disruption_operator::observe::Observed;
 use disruption_operator::plan::{Failure, plan};
-use disruption_operator::status::next_status;
+use disruption_operator::status::{can_wait, next_status};
 use serde_json::{Value, json};
 use shared::api::time::Time;
 use shared::testing::{NOW, ObjectBuilder, ago};
@@ -57,6 +57,37 @@ fn what_is_written_already_is_not_written_again() {
         let written = with_status(&state, &budget, &status);
         assert_eq!(next_status(&written, &outcome(plan(&written, NOW)), NOW), Some(synced(&state)));
     }
+}
+
+#[test]
+fn only_what_lets_more_pods_be_evicted_can_wait() {
+    let (budget, pods) = two_of_three();
+    let before = synced(&alone(&budget, &pods));
+    let next = |change: fn(&mut BudgetStatus)| {
+        let mut status = before.clone();
+        change(&mut status);
+        status
+    };
+    let more = next(|status| (status.disruptions_allowed, status.current_healthy) = (2, 4));
+    assert!(can_wait(&before, &more));
+    assert!(!can_wait(&more, &before), "it allows fewer");
+    let (fewer, none) = (next(|status| status.current_healthy = 1), next(|status| status.current_healthy = 0));
+    assert!(can_wait(&fewer, &before), "pods that are not ready may be evicted again");
+    assert!(!can_wait(&before, &fewer), "those may not be evicted any more");
+    assert!(can_wait(&fewer, &none), "nothing was allowed, and nothing is");
+    let told: [fn(&mut BudgetStatus); 5] = [
+        |status| status.desired_healthy = 1,
+        |status| status.expected_pods = 4,
+        |status| status.observed_generation = 8,
+        |status| status.disrupted_pods = [("a".into(), Time::of(NOW))].into(),
+        |status| status.conditions.clear(),
+    ];
+    for change in told {
+        let other = next(change);
+        assert!(!can_wait(&before, &other) && !can_wait(&other, &before), "{other:?}");
+    }
+    let failed = failed(&with_status(&alone(&budget, &pods), &budget, &before), "no answer").unwrap();
+    assert!(!can_wait(&failed, &before), "the numbers are known again");
 }
 
 #[test]

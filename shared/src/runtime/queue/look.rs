@@ -43,7 +43,7 @@ impl Queue {
     pub(crate) fn standing(&self, key: &Key) -> Standing {
         let (state, now) = (self.state(), Instant::now());
         let Some(entry) = state.keys.get(key) else { return Standing::default() };
-        let Entry { queued, processing, dirty: _, failures, pause, timer, unseen: _ } = entry;
+        let Entry { queued, processing, dirty: _, failures, pause, timer, unseen: _ } = &**entry;
         let until = |due: Instant| due.saturating_duration_since(now);
         let next_try = pause.and_then(|pause| pause.retry);
         let is_own = |due: &Due| !due.purpose.is_empty() || next_try.is_none();

@@ -45,6 +45,20 @@ async fn a_key_waits_once_and_is_not_processed_twice_at_once() {
     assert!(queue.state().keys.is_empty(), "nothing is remembered of a key without work");
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_many_keys_needed_is_given_back() {
+    let queue = queue();
+    let keys: Vec<Key> = (0..1000).map(|at| key(&at.to_string())).collect();
+    keys.iter().for_each(|key| queue.add(key, Cause::Event));
+    assert!(queue.state().keys.capacity() >= 1000);
+    for key in &keys {
+        assert_eq!(poll(&queue).as_deref(), Some(key.name()));
+        queue.finish(key, Finish::Done);
+    }
+    assert!(queue.state().keys.capacity() <= ROOM_MIN);
+    assert!(queue.state().events.capacity() <= ROOM_MIN);
+}
+
 /// Counts what `workqueue_adds_total` and `workqueue_retries_total` count.
 #[derive(Clone, Default)]
 struct Counts(Arc<[AtomicUsize; 2]>);
