@@ -206,11 +206,9 @@ impl DisruptionController {
 /// When a budget is looked at again whose status was written, or waits.
 fn requeue(outcome: Outcome, later: Option<Duration>) -> anyhow::Result<Requeue> {
     let Outcome { counts, recheck } = outcome;
-    match counts {
-        Err(Failure { message, is_lasting: false }) => Err(anyhow!(message)),
-        Ok(_) | Err(Failure { message: _, is_lasting: true }) => {
-            let recheck = recheck.map(|left| (left, "the time that an eviction may take"));
-            Ok(Requeue::earliest([recheck, later.map(|left| (left, NEXT_STATUS))]))
-        }
+    if let Err(Failure { message, is_lasting: false }) = counts {
+        return Err(anyhow!(message));
     }
+    let recheck = recheck.map(|left| (left, "the time that an eviction may take"));
+    Ok(Requeue::earliest([recheck, later.map(|left| (left, NEXT_STATUS))]))
 }

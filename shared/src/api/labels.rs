@@ -14,33 +14,46 @@ use crate::api::intern::{Interner, Text};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Labels(Arc<LabelSet>);
 
+/// Nodes, and pods of StatefulSets, all have labels of their own, but under the same keys.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct LabelSet(Box<[(Text, Text)]>);
+struct LabelSet {
+    keys: Arc<[Text]>,
+    /// In the order of the keys.
+    values: Box<[Text]>,
+}
 
+static KEYS: LazyLock<Interner<[Text]>> = LazyLock::new(Interner::new);
 static SETS: LazyLock<Interner<LabelSet>> = LazyLock::new(Interner::new);
 
 impl Labels {
     /// From pairs in any order; of two equal keys the later one counts.
     pub fn new<K: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
-        let sorted: BTreeMap<Text, Text> =
-            pairs.into_iter().map(|(key, value)| (Text::new(key.as_ref()), Text::new(value.as_ref()))).collect();
-        Self(SETS.intern_owned(LabelSet(sorted.into_iter().collect())))
+        Self::sorted(
+            pairs.into_iter().map(|(key, value)| (Text::new(key.as_ref()), Text::new(value.as_ref()))).collect(),
+        )
+    }
+
+    fn sorted(pairs: BTreeMap<Text, Text>) -> Self {
+        let (keys, values): (Vec<Text>, Vec<Text>) = pairs.into_iter().unzip();
+        Self(SETS.intern_owned(LabelSet { keys: KEYS.intern(&keys[..]), values: values.into() }))
     }
 
     /// The value of `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
-        let pairs = &self.0.0;
-        pairs.binary_search_by(|(candidate, _)| candidate.as_str().cmp(key)).ok().map(|at| pairs[at].1.as_str())
+        let LabelSet { keys, values } = &*self.0;
+        let at = keys.binary_search_by(|candidate| candidate.as_str().cmp(key)).ok()?;
+        values.get(at).map(Text::as_str)
     }
 
     /// All pairs by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+        let LabelSet { keys, values } = &*self.0;
+        keys.iter().map(Text::as_str).zip(values.iter().map(Text::as_str))
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.0.is_empty()
+        self.0.keys.is_empty()
     }
 
     /// Whether each pair of `other` is here too.
@@ -82,7 +95,7 @@ impl Serialize for Labels {
 impl<'de> Deserialize<'de> for Labels {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pairs: Option<BTreeMap<Text, Text>> = Deserialize::deserialize(deserializer)?;
-        Ok(Self(SETS.intern_owned(LabelSet(pairs.unwrap_or_default().into_iter().collect()))))
+        Ok(Self::sorted(pairs.unwrap_or_default()))
     }
 }
 
@@ -99,5 +112,7 @@ mod tests {
         assert_eq!(first.without("b").with("a", "3").get("a"), Some("3"));
         assert!(first.contains_all(&Labels::new([("a", "1")])));
         assert!(!first.contains_all(&Labels::new([("a", "2")])));
+        let other = Labels::new([("a", "1"), ("b", "3")]);
+        assert!(Arc::ptr_eq(&first.0.keys, &other.0.keys), "and one for distinct keys");
     }
 }

@@ -3,7 +3,9 @@
 //! Only [`crate::runtime::informer`] writes here. Left out: deep copies (objects are shared and never changed), and
 //! lookups by predicate over everything: a caller that needs one adds an index.
 
-use std::collections::{BTreeMap, HashMap, hash_map};
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap, hash_map};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
@@ -138,8 +140,38 @@ impl Progress {
 struct State<T> {
     objects: HashMap<Key, Entry<T>>,
     index_fns: Vec<IndexFn<T>>,
-    indices: Vec<HashMap<IndexValue, BTreeMap<Key, Arc<T>>>>,
+    indices: Vec<HashMap<IndexValue, BTreeSet<ByKey<T>>>>,
 }
+
+/// An object in the order of the keys. Most values of most indices have one object, and a tree takes room for eleven:
+/// hence the pointer alone.
+struct ByKey<T>(Arc<T>);
+
+impl<T: Object> Borrow<Key> for ByKey<T> {
+    fn borrow(&self) -> &Key {
+        &self.0.meta().key
+    }
+}
+
+impl<T: Object> Ord for ByKey<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.meta().key.cmp(&other.0.meta().key)
+    }
+}
+
+impl<T: Object> PartialOrd for ByKey<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: Object> PartialEq for ByKey<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T: Object> Eq for ByKey<T> {}
 
 /// A change of one object.
 #[derive(Debug)]
@@ -218,13 +250,13 @@ impl<T: Object> Cache<T> {
     pub fn by_index(&self, index: IndexId, value: &IndexValue) -> Vec<Arc<T>> {
         let state = self.read();
         let bucket = state.indices.get(index.0).and_then(|buckets| buckets.get(value));
-        bucket.into_iter().flat_map(BTreeMap::values).cloned().collect()
+        bucket.into_iter().flatten().map(|ByKey(object)| Arc::clone(object)).collect()
     }
 
     /// How many objects are under one value of an index.
     pub fn count_by_index(&self, index: IndexId, value: &IndexValue) -> usize {
         let state = self.read();
-        state.indices.get(index.0).and_then(|buckets| buckets.get(value)).map_or(0, BTreeMap::len)
+        state.indices.get(index.0).and_then(|buckets| buckets.get(value)).map_or(0, BTreeSet::len)
     }
 
     /// Sorts all objects anew into an index whose function gives other values than before.
@@ -234,9 +266,9 @@ impl<T: Object> Cache<T> {
         let State { objects, index_fns, indices } = &mut *state;
         let (Some(index), Some(buckets)) = (index_fns.get(index.0), indices.get_mut(index.0)) else { return };
         buckets.clear();
-        for (key, Entry { object, parts: _ }) in objects.iter() {
+        for Entry { object, parts: _ } in objects.values() {
             index(object, &mut |value| {
-                buckets.entry(value).or_default().insert(key.clone(), Arc::clone(object));
+                buckets.entry(value).or_default().replace(ByKey(Arc::clone(object)));
             });
         }
     }
@@ -435,7 +467,7 @@ impl<T: Object> State<T> {
         }
         for (index, buckets) in self.index_fns.iter().zip(&mut self.indices) {
             index(object, &mut |value| {
-                buckets.entry(value).or_default().insert(object.meta().key.clone(), Arc::clone(object));
+                buckets.entry(value).or_default().replace(ByKey(Arc::clone(object)));
             });
         }
         old

@@ -122,7 +122,9 @@ mod tests {
 
     /// As many changes at one time as are 50 a second.
     fn busy(rises: &Rises) {
-        (0..500).for_each(|budget| rises.note(&Key::new("default", &budget.to_string()), NOW));
+        for budget in 0..500 {
+            rises.note(&Key::new("default", &budget.to_string()), NOW);
+        }
     }
 
     #[test]

@@ -49,7 +49,9 @@ async fn a_key_waits_once_and_is_not_processed_twice_at_once() {
 async fn what_many_keys_needed_is_given_back() {
     let queue = queue();
     let keys: Vec<Key> = (0..1000).map(|at| key(&at.to_string())).collect();
-    keys.iter().for_each(|key| queue.add(key, Cause::Event));
+    for key in &keys {
+        queue.add(key, Cause::Event);
+    }
     assert!(queue.state().keys.capacity() >= 1000);
     for key in &keys {
         assert_eq!(poll(&queue).as_deref(), Some(key.name()));
