@@ -1,9 +1,10 @@
-//! `metav1.Time`: an instant of whole seconds, in 8 bytes.
+//! `metav1.Time`: an instant of whole seconds, in 8 bytes, and in no more where there may be none.
 //!
 //! Left out: `MicroTime` (only Leases and Events carry it; they use [`jiff::Timestamp`] directly) and the clock itself
 //! (see [`crate::runtime::clock`]): everything here is a value.
 
 use std::fmt;
+use std::num::NonZeroI64;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,36 +12,44 @@ use jiff::civil::Date;
 use jiff::fmt::temporal::Pieces;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Seconds since 1970-01-01T00:00:00Z, as the API stores every `metav1.Time`.
+/// Seconds, as the API stores every `metav1.Time`; counted from so long ago that none is 0.
 ///
 /// Upstream: `Time`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(i64);
+pub struct Time(NonZeroI64);
+
+/// Longer before the epoch than the years that have four digits.
+const BEGINNING: i64 = -1 << 40;
+const FIRST: NonZeroI64 = NonZeroI64::new(1).unwrap();
 
 impl Time {
-    /// From seconds since the epoch.
+    /// From seconds since 1970-01-01T00:00:00Z.
     pub const fn from_second(second: i64) -> Self {
-        Self(second)
+        match NonZeroI64::new(second.saturating_sub(BEGINNING)) {
+            Some(since) if since.is_positive() => Self(since),
+            _ => Self(FIRST),
+        }
     }
 
     /// The instant, cut to whole seconds as the apiserver does.
     pub fn of(instant: Timestamp) -> Self {
-        Self(instant.as_second())
+        Self::from_second(instant.as_second())
     }
 
-    /// Seconds since the epoch.
+    /// Seconds since 1970-01-01T00:00:00Z.
     pub const fn second(self) -> i64 {
-        self.0
+        self.0.get() + BEGINNING
     }
 
     /// As a [`Timestamp`]; an instant outside of jiff's range becomes the end of that range.
     pub fn timestamp(self) -> Timestamp {
-        Timestamp::from_second(self.0).unwrap_or(if self.0 < 0 { Timestamp::MIN } else { Timestamp::MAX })
+        let second = self.second();
+        Timestamp::from_second(second).unwrap_or(if second < 0 { Timestamp::MIN } else { Timestamp::MAX })
     }
 
     /// How long from `now` until `self` + `seconds`; `None` when that is not in the future.
     pub fn remaining(self, seconds: i64, now: Timestamp) -> Option<Duration> {
-        let due = Self(self.0.saturating_add(seconds)).timestamp();
+        let due = Self::from_second(self.second().saturating_add(seconds)).timestamp();
         Duration::try_from(now.duration_until(due)).ok().filter(|left| !left.is_zero())
     }
 }
@@ -106,6 +115,16 @@ mod tests {
         assert_eq!(read("0001-01-01T00:00:00Z").unwrap().to_string(), "0001-01-01T00:00:00Z");
         for wrong in ["9999-12-31", "9999-12-32T00:00:00Z", "2026-13-01T00:00:00Z", "soon", ""] {
             assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn none_takes_no_more_room_than_one_and_the_order_is_that_of_time() {
+        assert_eq!(size_of::<Option<Time>>(), 8);
+        let seconds = [i64::MIN, -377_705_023_201, -1, 0, 1, 253_402_207_200, i64::MAX];
+        assert!(seconds.windows(2).all(|two| Time::from_second(two[0]) < Time::from_second(two[1])));
+        for second in &seconds[1..6] {
+            assert_eq!(Time::from_second(*second).second(), *second);
         }
     }
 
