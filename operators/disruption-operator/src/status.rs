@@ -31,9 +31,9 @@ pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Op
 }
 
 /// Whether a status can wait, because it allows what the one before allowed and at most more. An eviction that came or
-/// went is told at once, and so is another number of pods that there should be.
+/// went is told at once, and so is another number of pods that must be healthy.
 pub fn can_wait(before: &BudgetStatus, next: &BudgetStatus) -> bool {
-    let told = |status: &BudgetStatus| (status.observed_generation, status.desired_healthy, status.expected_pods);
+    let told = |status: &BudgetStatus| (status.observed_generation, status.desired_healthy, status.expected_pods > 0);
     // With `IfHealthyBudget` the apiserver compares these two before it evicts a pod that is not ready.
     let is_disrupted = |status: &BudgetStatus| status.current_healthy < status.desired_healthy;
     let has_failed = |status: &BudgetStatus| {

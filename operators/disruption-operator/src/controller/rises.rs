@@ -36,8 +36,8 @@ struct State {
 /// The numbers of a budget that are not written yet.
 #[derive(Debug)]
 struct Waiting {
-    allowed: i32,
-    healthy: i32,
+    /// Allowed, healthy, and expected.
+    numbers: [i32; 3],
     /// Since when they are these.
     since: Timestamp,
     /// Since when any numbers wait.
@@ -55,11 +55,11 @@ impl Rises {
     /// How long the status that only lets more pods be evicted waits; none if it is due.
     pub(super) fn wait(&self, key: &Key, status: &BudgetStatus, now: Timestamp) -> Option<Duration> {
         let State { waiting, changes } = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (allowed, healthy) = (status.disruptions_allowed, status.current_healthy);
+        let numbers = [status.disruptions_allowed, status.current_healthy, status.expected_pods];
         let known = waiting.get(key);
         let first = known.map_or(now, |known| known.first);
         let since = match known {
-            Some(known) if (known.allowed, known.healthy) == (allowed, healthy) => known.since,
+            Some(known) if known.numbers == numbers => known.since,
             _ => {
                 changes.note(now);
                 now
@@ -67,7 +67,7 @@ impl Rises {
         };
         let stand = PER_RATE.mul_f64(changes.a_second()).min(LONGEST_STAND);
         let left = left(since, stand, now)?.min(left(first, LONGEST_WAIT, now)?);
-        waiting.insert(key.clone(), Waiting { allowed, healthy, since, first });
+        waiting.insert(key.clone(), Waiting { numbers, since, first });
         Some(left)
     }
 

@@ -70,6 +70,7 @@ fn only_what_lets_more_pods_be_evicted_can_wait() {
     };
     let more = next(|status| (status.disruptions_allowed, status.current_healthy) = (2, 4));
     assert!(can_wait(&before, &more));
+    assert!(can_wait(&before, &next(|status| status.expected_pods = 4)), "a pod more, which is not ready");
     assert!(!can_wait(&more, &before), "it allows fewer");
     let (fewer, none) = (next(|status| status.current_healthy = 1), next(|status| status.current_healthy = 0));
     assert!(can_wait(&fewer, &before), "pods that are not ready may be evicted again");
@@ -77,7 +78,7 @@ fn only_what_lets_more_pods_be_evicted_can_wait() {
     assert!(can_wait(&fewer, &none), "nothing was allowed, and nothing is");
     let told: [fn(&mut BudgetStatus); 5] = [
         |status| status.desired_healthy = 1,
-        |status| status.expected_pods = 4,
+        |status| status.expected_pods = 0,
         |status| status.observed_generation = 8,
         |status| status.disrupted_pods = [("a".into(), Time::of(NOW))].into(),
         |status| status.conditions.clear(),
