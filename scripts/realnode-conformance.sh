@@ -6,12 +6,12 @@
 #   FOCUS=... for the tests with names that match this regular expression; those of several lines run beside each other
 #   NODES=2 for a second node, as realnode-second-node.sh starts it
 #   GATES=A=true,B=true for features that are off by default, and all beta APIs
-#   METRICS_SERVER=path/to/metrics-server, built already; otherwise it is found or built, for horizontal-pod-autoscaler-operator
+#   METRICS_SERVER=path/to/metrics-server, built already; otherwise it is found or built, if horizontal-pod-autoscaler-operator
+#   is there
 #   SHADOWS=1 under a whole kube-controller-manager, with the operators beside it as shadows: shows what each found to write
 # Of the real node it also has the folder of its kubeconfig, with pki/ca.crt, ca.key and sa.key for the operators that sign.
 # Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, bash, netcat-openbsd, curl, wget, util-linux, iptables,
-# stress;
-# with SHADOWS also jq.
+# stress; with SHADOWS also jq.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
