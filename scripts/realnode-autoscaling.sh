@@ -11,6 +11,8 @@ cd "$(dirname "$0")/.."
 . scripts/node.sh
 # shellcheck source=scripts/node-image.sh
 . scripts/node-image.sh
+# shellcheck source=scripts/metrics-server.sh
+. scripts/metrics-server.sh
 
 for program in cargo go kubectl buildah busybox; do
   command -v "$program" >/dev/null || fail "missing: $program"
@@ -18,19 +20,13 @@ done
 
 ONE_IMAGE=1
 most=3
-server=operators.local/metrics-server:upstream
 shell=operators.local/shell:busybox
 
 # In a shell of its own, which takes its files away however it ends. load_images METRICS_SERVER
 load_images() (
   work=$(mktemp --directory)
   trap 'rm -rf "$work"' EXIT
-  mkdir "$work/files"
-  cp "$1" "$work/files/metrics-server"
-  image "$server" '["/metrics-server"]' '[]'
-
-  rm "$work/files/metrics-server"
-  mkdir "$work/files/bin"
+  mkdir -p "$work/files/bin"
   cp "$(command -v busybox)" "$work/files/bin/busybox"
   for applet in sh sleep touch rm; do
     ln -s busybox "$work/files/bin/$applet"
@@ -47,16 +43,9 @@ while true; do
 done
 SH
   image "$shell" '["sh", "/burner"]' '[]'
-)
 
-# Upstream's own manifests, with the image that is there.
-add_metrics_server() {
-  local module
-  module=$(go list -C e2e/tools/metrics-server -m -f '{{.Dir}}' sigs.k8s.io/metrics-server)
-  kubectl kustomize "$module/manifests/base" 2>/dev/null |
-    sed "s|image: .*|image: $server|" | kubectl apply --filename - >/dev/null
-  kubectl wait --for condition=Available apiservice/v1beta1.metrics.k8s.io --timeout 120s >/dev/null
-}
+  metrics_server_image "$1"
+)
 
 add_burner() {
   local containers='' name
@@ -152,7 +141,6 @@ start horizontal-pod-autoscaler-operator
 trap 'leave $?' EXIT
 load_images "$program"
 add_metrics_server
-step "upstream's metrics-server answers for metrics.k8s.io"
 
 add_burner
 scale_by Resource 'resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}'

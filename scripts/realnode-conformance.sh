@@ -6,10 +6,12 @@
 #   FOCUS=... for the tests with names that match this regular expression; those of several lines run beside each other
 #   NODES=2 for a second node, as realnode-second-node.sh starts it
 #   GATES=A=true,B=true for features that are off by default, and all beta APIs
+#   METRICS_SERVER=path/to/metrics-server, built already; otherwise it is found or built, if horizontal-pod-autoscaler-operator
+#   is there
 #   SHADOWS=1 under a whole kube-controller-manager, with the operators beside it as shadows: shows what each found to write
 # Of the real node it also has the folder of its kubeconfig, with pki/ca.crt, ca.key and sa.key for the operators that sign.
-# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, bash, netcat-openbsd, curl, wget, util-linux, iptables;
-# with SHADOWS also jq.
+# Needs Go, kubectl, buildah, and of Debian's packages: busybox-static, bash, netcat-openbsd, curl, wget, util-linux, iptables,
+# stress; with SHADOWS also jq.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,8 +19,10 @@ cd "$(dirname "$0")/.."
 . scripts/node.sh
 # shellcheck source=scripts/node-image.sh
 . scripts/node-image.sh
+# shellcheck source=scripts/metrics-server.sh
+. scripts/metrics-server.sh
 
-for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter iptables ${SHADOWS:+jq}; do
+for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter iptables stress ${SHADOWS:+jq}; do
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
@@ -34,6 +38,12 @@ own() {
   for library in $(ldd "$program" | grep --only-matching '/[^ ]*'); do
     install -D "$library" "$work/files$library"
   done
+}
+
+# upstream NAME PROGRAM: a program of upstream's images, as this one.
+upstream() {
+  CGO_ENABLED=0 go build -C e2e/tools/kubernetes -buildvcs=false -ldflags '-s -w' -o "$work/files/$2" \
+    "k8s.io/kubernetes/test/images/$1"
 }
 
 # In a shell of its own, which takes its files away however it ends.
@@ -59,8 +69,14 @@ load_images() (
   echo 'root:x:0:0:root:/root:/bin/sh' >"$work/files/etc/passwd"
   image "$tests/busybox:1.37.0-1" '[]' '["sh"]'
 
-  CGO_ENABLED=0 go build -C e2e/tools/kubernetes -buildvcs=false -ldflags '-s -w' -o "$work/files/agnhost" \
-    k8s.io/kubernetes/test/images/agnhost
+  # Takes as much CPU, and by stress as much memory, as it is asked to.
+  upstream resource-consumer consumer
+  upstream resource-consumer/consume-cpu consume-cpu/consume-cpu
+  own stress stress
+  image "$tests/resource-consumer:1.14" '["/consumer"]' '[]'
+  rm -r "$work/files/consumer" "$work/files/consume-cpu" "$work/files/bin/stress"
+
+  upstream agnhost agnhost
   # Of the files of upstream's image those that tests serve, and take away.
   cp "$(go list -C e2e/tools/kubernetes -m -f '{{.Dir}}' k8s.io/kubernetes)"/test/images/agnhost/porter/localhost.* \
     "$work/files"
@@ -71,6 +87,7 @@ load_images() (
     image "$tests/nginx:$tag" '["/agnhost"]' '["netexec", "--http-port=80"]'
   done
   image "$registry/pause:3.10.2" '["/agnhost"]' '["pause"]'
+  [ -z "$metrics_program" ] || metrics_server_image "$metrics_program"
 )
 
 # A gateway of this machine may answer for any address, and a Service that is gone would seem to be there. What kube-proxy
@@ -128,6 +145,9 @@ equip() {
     serviceaccount-token-operator)
       give "$operator" sa.key ca.crt -- --service-account-private-key-file=/keys/sa.key --root-ca-file=/keys/ca.crt
       ;;
+    horizontal-pod-autoscaler-operator)
+      case ",$GATES," in *,HPAScaleToZero=true,*) give "$operator" -- --feature-gates=HPAScaleToZero=true ;; esac
+      ;;
     node-ipam-operator) give "$operator" -- --allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16 ;;
     esac
   done
@@ -176,6 +196,12 @@ show_shadows() {
   jq --compact-output . "$shadows/seen.jsonl"
 }
 
+case " $* " in
+*' horizontal-pod-autoscaler-operator '*)
+  metrics_program=${METRICS_SERVER:-$(cargo run --locked --quiet --profile e2e --package e2e -- tools metrics-server)}
+  ;;
+*) metrics_program= ;;
+esac
 export GATES=${GATES:-}
 [ -z "$GATES" ] || export APISERVER_EXTRA="--runtime-config=api/beta=true --feature-gates=$GATES"
 if [ -n "${SHADOWS:-}" ]; then
@@ -201,6 +227,7 @@ refuse_services --insert
 [ "$NODES" = 1 ] || add_node
 load_images
 step "the tests have their images"
+[ -z "$metrics_program" ] || add_metrics_server
 if [ -n "${SHADOWS:-}" ]; then
   follow_shadows &
   follower=$!
