@@ -165,7 +165,7 @@ impl Controller for DisruptionController {
         {
             return requeue(outcome, Some(later));
         }
-        self.rises.note(key, now);
+        self.rises.note(key, &status, now);
         if let Err(error) = self.writer.write_status(&observed, &status).await {
             return self.fail_safe(&observed, &outcome, error).await;
         }

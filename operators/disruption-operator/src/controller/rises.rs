@@ -6,7 +6,7 @@
 //! Left out: which statuses can wait, which is `status`'s. A kill forgets all of it, and then one status comes sooner.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -29,20 +29,23 @@ pub(super) struct Rises(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: BTreeMap<Key, Waiting>,
+    standing: BTreeMap<Key, Standing>,
     changes: Changes,
 }
 
-/// The numbers of a budget that are not written yet.
+/// The numbers of a budget that were decided last.
 #[derive(Debug)]
-struct Waiting {
-    /// Allowed, healthy, and expected.
-    numbers: [i32; 3],
+struct Standing {
+    numbers: Numbers,
     /// Since when they are these.
     since: Timestamp,
-    /// Since when any numbers wait.
-    first: Timestamp,
+    /// Since when any numbers wait; none if these were written. A write that was refused, or that a shadow leaves out,
+    /// is due again at once.
+    waits: Option<Timestamp>,
 }
+
+/// Allowed, healthy, and expected.
+type Numbers = [i32; 3];
 
 /// The changes of the last while, of which each weighs less the older it is.
 #[derive(Debug, Default)]
@@ -54,34 +57,39 @@ struct Changes {
 impl Rises {
     /// How long the status that only lets more pods be evicted waits; none if it is due.
     pub(super) fn wait(&self, key: &Key, status: &BudgetStatus, now: Timestamp) -> Option<Duration> {
-        let State { waiting, changes } = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let numbers = [status.disruptions_allowed, status.current_healthy, status.expected_pods];
-        let known = waiting.get(key);
-        let first = known.map_or(now, |known| known.first);
-        let since = match known {
-            Some(known) if known.numbers == numbers => known.since,
-            _ => {
-                changes.note(now);
-                now
-            }
-        };
-        let stand = PER_RATE.mul_f64(changes.a_second()).min(LONGEST_STAND);
-        let left = left(since, stand, now)?.min(left(first, LONGEST_WAIT, now)?);
-        waiting.insert(key.clone(), Waiting { numbers, since, first });
-        Some(left)
+        let mut state = self.state();
+        let waits = state.standing.get(key).and_then(|known| known.waits).unwrap_or(now);
+        let since = state.decided(key, status, Some(waits), now);
+        let stand = PER_RATE.mul_f64(state.changes.a_second()).min(LONGEST_STAND);
+        Some(left(since, stand, now)?.min(left(waits, LONGEST_WAIT, now)?))
     }
 
     /// Notes that a status is written now.
-    pub(super) fn note(&self, key: &Key, now: Timestamp) {
-        let State { waiting, changes } = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.remove(key).is_none() {
-            changes.note(now);
-        }
+    pub(super) fn note(&self, key: &Key, status: &BudgetStatus, now: Timestamp) {
+        self.state().decided(key, status, None, now);
     }
 
-    /// Forgets the numbers that wait: they are again those that are written, or the budget is gone.
+    /// Forgets the numbers of a budget: they are those that are written, or it is gone.
     pub(super) fn forget(&self, key: &Key) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(key);
+        self.state().standing.remove(key);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Notes what was decided, and returns since when it is this.
+    fn decided(&mut self, key: &Key, status: &BudgetStatus, waits: Option<Timestamp>, now: Timestamp) -> Timestamp {
+        let numbers = [status.disruptions_allowed, status.current_healthy, status.expected_pods];
+        let known = self.standing.get(key).filter(|known| known.numbers == numbers);
+        let since = known.map_or(now, |known| known.since);
+        if known.is_none() {
+            self.changes.note(now);
+        }
+        self.standing.insert(key.clone(), Standing { numbers, since, waits });
+        since
     }
 }
 
@@ -120,11 +128,9 @@ mod tests {
         BudgetStatus { disruptions_allowed: current_healthy - 1, current_healthy, ..BudgetStatus::default() }
     }
 
-    /// As many changes at one time as are 50 a second.
-    fn busy(rises: &Rises) {
-        for budget in 0..500 {
-            rises.note(&Key::new("default", &budget.to_string()), NOW);
-        }
+    /// Until then there were 60 changes a second.
+    fn busy(rises: &Rises, until: Timestamp) {
+        rises.state().changes = Changes { weight: 600.0, last: Some(until) };
     }
 
     #[test]
@@ -137,32 +143,35 @@ mod tests {
     #[test]
     fn numbers_that_change_begin_to_wait_anew_but_not_for_ever() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
-        busy(&rises);
+        busy(&rises, NOW);
         assert_eq!(rises.wait(&key, &healthy(2), NOW), Some(LONGEST_STAND));
         assert_eq!(rises.wait(&key, &healthy(2), later(3000)), Some(Duration::from_secs(2)), "they stand");
-        busy(&rises);
+        busy(&rises, later(4000));
         assert_eq!(rises.wait(&key, &healthy(3), later(4000)), Some(LONGEST_STAND), "others");
-        busy(&rises);
+        busy(&rises, later(14_000));
         assert_eq!(rises.wait(&key, &healthy(2), later(14_000)), Some(Duration::from_secs(1)), "the longest wait");
         assert_eq!(rises.wait(&key, &healthy(3), later(15_000)), None);
     }
 
     #[test]
-    fn what_is_written_waits_no_more() {
+    fn what_is_written_waits_no_more_and_is_due_again_where_the_write_was_left_out() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
-        busy(&rises);
+        busy(&rises, NOW);
         rises.wait(&key, &healthy(2), NOW);
-        rises.note(&key, later(1000));
-        let anew = rises.wait(&key, &healthy(2), later(2000)).map(|wait| wait.as_secs());
-        assert_eq!(anew, Some(4), "after two seconds without another change");
+        rises.note(&key, &healthy(2), later(5000));
+        busy(&rises, later(5001));
+        assert_eq!(rises.wait(&key, &healthy(2), later(5001)), None);
+        rises.note(&key, &healthy(1), later(6000));
+        busy(&rises, later(7000));
+        assert_eq!(rises.wait(&key, &healthy(2), later(7000)), Some(LONGEST_STAND), "they begin anew after others");
         rises.forget(&key);
-        assert_eq!(rises.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.len(), 0);
+        assert!(!rises.state().standing.contains_key(&key));
     }
 
     #[test]
     fn changes_of_long_ago_count_no_more() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
-        busy(&rises);
+        busy(&rises, NOW);
         let wait = rises.wait(&key, &healthy(2), later(100_000)).map(|wait| wait.as_millis());
         assert_eq!(wait, Some(10));
     }
@@ -170,7 +179,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_holds_nothing() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
-        busy(&rises);
+        busy(&rises, NOW);
         rises.wait(&key, &healthy(2), NOW);
         assert_eq!(rises.wait(&key, &healthy(2), later(-1)), None);
     }
