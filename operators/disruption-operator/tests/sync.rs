@@ -393,6 +393,29 @@ fn each_budget_finds_its_pods_whatever_it_looks_for() {
     });
 }
 
+/// A status that allows more is no news a second time, or a shadow would never come to rest.
+#[test]
+fn a_shadow_goes_on_wishing_for_a_status_that_allows_more() {
+    test(async {
+        let server = Server::new();
+        add_pods(&server, &["a", "b"]);
+        let condition = json!({
+            "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let status = json!({
+            "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 1, "expectedPods": 2, "conditions": [condition],
+        });
+        server.add(&budget("minAvailable", 1).set(&["status"], status));
+        let running = Running::start::<DisruptionOperator>(&server, &["--mode=shadow"]);
+        running.pass(Duration::from_secs(90)).await;
+        assert_eq!(server.writes(), [""; 0]);
+        let report = running.shadow_report().unwrap();
+        let wishes: Vec<&str> = report.differences.iter().map(|difference| difference.resource.as_str()).collect();
+        assert_eq!((wishes, report.moving), (vec!["poddisruptionbudgets.policy/status"], 0), "{report:?}");
+    });
+}
+
 fn target(name: &str, seconds_ago: i64) -> ObjectBuilder {
     let since = ago(seconds_ago).to_string();
     let target = json!({
