@@ -320,10 +320,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Pods need a ServiceAccount, and not every contestant makes one.
-    async fn create_namespace(&self) -> Result<()> {
-        create::<Namespace>(&Api::all(self.client.clone()), json!({"metadata": {"name": NAMESPACE}})).await?;
+    async fn create_namespace(&self, name: &str) -> Result<()> {
+        create::<Namespace>(&Api::all(self.client.clone()), json!({"metadata": {"name": name}})).await?;
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
-        apply(&self.client, NAMESPACE, &account).await.map(drop)
+        apply(&self.client, name, &account).await.map(drop)
     }
 
     async fn patch<K>(&self, name: &str, patch: &Value) -> Result<()>
@@ -348,13 +348,12 @@ impl<'a> Bench<'a> {
         self.wait_none::<Pod>().await
     }
 
-    /// How many there are of a kind. Asking for all of them again and again would be work that counts in the time.
+    /// How many there are of a kind.
     async fn count<K>(&self) -> Result<i64>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        let first = self.api::<K>().list_metadata(&ListParams::default().limit(1)).await?;
-        Ok(i64::try_from(first.items.len())?.saturating_add(first.metadata.remaining_item_count.unwrap_or(0)))
+        count(&self.api::<K>()).await
     }
 
     /// All pods run: work that nodes still have to do would be done within the step.
@@ -401,6 +400,15 @@ where
 {
     let object: K = serde_json::from_value(object).context("describe an object")?;
     Ok(api.create(&PostParams::default(), &object).await?)
+}
+
+/// How many there are of these. Asking for all of them again and again would be work that counts in the time.
+async fn count<K>(objects: &Api<K>) -> Result<i64>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    let first = objects.list_metadata(&ListParams::default().limit(1)).await?;
+    Ok(i64::try_from(first.items.len())?.saturating_add(first.metadata.remaining_item_count.unwrap_or(0)))
 }
 
 /// Does `one` for 0 up to `count`, some at a time.

@@ -155,7 +155,6 @@ impl Controller for DisruptionController {
 
         let outcome = self.writer.apply(plan);
 
-        let now = self.clock.now();
         let Some(status) = next_status(&observed, &outcome, now) else {
             self.rises.forget(key);
             return requeue(outcome, None);

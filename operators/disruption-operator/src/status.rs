@@ -42,7 +42,7 @@ pub fn can_wait(before: &BudgetStatus, next: &BudgetStatus) -> bool {
     told(before) == told(next)
         && before.disrupted_pods == next.disrupted_pods
         && before.disruptions_allowed <= next.disruptions_allowed
-        && is_disrupted(before) >= is_disrupted(next)
+        && (is_disrupted(before) || !is_disrupted(next))
         && !has_failed(before)
         && !has_failed(next)
 }

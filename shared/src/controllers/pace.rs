@@ -14,6 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::api::object::Key;
+use crate::runtime::clock::left_of;
 
 /// Below so many pods no status waits.
 const FEW: usize = 100;
@@ -41,10 +42,7 @@ impl Pace {
             return None;
         }
         let apart = PER_POD.saturating_mul(u32::try_from(pods).unwrap_or(u32::MAX)).min(LONGEST);
-        let last = *self.written().get(key)?;
-        // A clock that was set back says nothing.
-        let passed = Duration::try_from(now.duration_since(last)).ok()?;
-        apart.checked_sub(passed).filter(|left| !left.is_zero())
+        left_of(apart, *self.written().get(key)?, now)
     }
 
     /// Notes that the status of a set of so many pods is written now.

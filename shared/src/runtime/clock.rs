@@ -45,6 +45,12 @@ pub fn part_of(window: Duration) -> Duration {
     jitter(window, 1.0).saturating_sub(window)
 }
 
+/// What is left of a time that began then; none if it is over, or if the clock was set back since.
+pub fn left_of(time: Duration, since: Timestamp, now: Timestamp) -> Option<Duration> {
+    let passed = Duration::try_from(now.duration_since(since)).ok()?;
+    time.checked_sub(passed).filter(|left| !left.is_zero())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

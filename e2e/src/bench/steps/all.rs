@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, interval};
 
 use super::workloads::{deployment, run_lives, template_patch};
-use super::{About, Bench, BenchOptions, OfAll, PROBE, Target, Targets, create, in_parallel, nodes_for, small};
+use super::{
+    About, Bench, BenchOptions, NAMESPACE, OfAll, PROBE, Target, Targets, create, in_parallel, nodes_for, small,
+};
 use crate::bench::contestant::Contestant;
 use crate::bench::report::whole;
 use crate::operator;
@@ -109,7 +111,7 @@ fn command(options: &BenchOptions) -> String {
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let Sizes { all_deployments, rolling, rolling_pods, rest } = bench.options.all;
     let rest = Duration::from_secs(rest);
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     bench.wait_ready().await?;
     bench.measure_rest("rest without pods", rest).await?;
     run_lives(bench, all_deployments).await?;

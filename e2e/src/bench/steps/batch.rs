@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, nodes_for, small};
+use super::{About, Bench, BenchOptions, LARGE, NAMESPACE, PROBE, Reaction, create, in_parallel, nodes_for, small};
 use crate::bench::audit;
 
 /// How long making all CronJobs may take.
@@ -59,7 +59,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let Sizes { completions, parallelism, jobs, cron_jobs } = bench.options.batch;
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     // It is at work before it is measured.
     bench.create_job(PROBE, 1, 1).await?;
     bench.wait_jobs(1, 1).await?;

@@ -8,7 +8,7 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::workloads::deployment;
-use super::{About, Bench, BenchOptions, PROBE, create, in_parallel, nodes_for, small};
+use super::{About, Bench, BenchOptions, NAMESPACE, PROBE, create, in_parallel, nodes_for, small};
 
 const FULL: &str = "bench-full";
 /// How many objects each owner stands for, itself and its dependents.
@@ -56,7 +56,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let Sizes { namespace_objects, owned, .. } = bench.options.garbage;
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     // It is at work before it is measured.
     bench.create_orphan().await?;
     bench.wait_no_orphan().await?;

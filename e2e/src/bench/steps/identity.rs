@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
-use super::{About, Bench, BenchOptions, create, in_parallel};
+use super::{About, Bench, BenchOptions, NAMESPACE, create, in_parallel};
 use crate::pki::certificate_request;
 
 const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -57,7 +57,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let Sizes { certificates, tokens } = bench.options.identity;
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     bench.wait_ready().await?;
 
     // They are at work before they are measured.

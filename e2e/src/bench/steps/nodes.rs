@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use shared::api::taint::UNREACHABLE;
 
 use super::workloads::deployment;
-use super::{About, Bench, BenchOptions, Figures, OfAll, Target, Targets, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, Figures, NAMESPACE, OfAll, Target, Targets, create, in_parallel, small};
 use crate::bench::audit::READS;
 use crate::bench::report::whole;
 
@@ -101,7 +101,7 @@ fn command(options: &BenchOptions) -> String {
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let &Sizes { all_nodes, new_nodes, node_rest, evicted } = &bench.options.nodes;
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     // Each is at work before it is measured.
     let before = all_nodes - new_nodes;
     bench.wait_nodes((0..before).collect(), is_complete).await?;

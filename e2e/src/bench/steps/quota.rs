@@ -16,7 +16,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::workloads::template_patch;
-use super::{About, Bench, BenchOptions, Flags, PROBE, Reaction, create, in_parallel, nodes_for, small};
+use super::{About, Bench, BenchOptions, Flags, NAMESPACE, PROBE, Reaction, create, in_parallel, nodes_for, small};
 use crate::bench::audit;
 
 /// How large the steps are.
@@ -83,7 +83,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
 }
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     // Both are at work before they are measured.
     bench.create_selecting_service(PROBE).await?;
     bench.wait_endpoints("there", |endpoints| !endpoints.is_empty()).await?;

@@ -12,7 +12,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::workloads::template_patch;
-use super::{About, Bench, BenchOptions, LARGE, PROBE, create, nodes_for};
+use super::{About, Bench, BenchOptions, LARGE, NAMESPACE, PROBE, create, nodes_for};
 
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let BenchOptions { pods, present, .. } = options;
@@ -37,7 +37,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let &BenchOptions { pods, present, .. } = bench.options;
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     // It is at work before it is measured: a Service without pods has an empty slice.
     bench.create_service(LARGE).await?;
     bench.wait_slices(LARGE, |slices| !slices.is_empty()).await?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::workloads::{deployment, template_patch};
-use super::{About, Bench, BenchOptions, LARGE, PROBE, SETTLE, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, LARGE, NAMESPACE, PROBE, SETTLE, create, in_parallel, small};
 
 /// The steps by their names, in the groups in which they build on each other.
 const PARALLEL_STEPS: [&str; 3] = ["create one Parallel StatefulSet", "roll it", "scale it to 0"];
@@ -74,7 +74,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let &Sizes { parallel_pods, ordered, heartbeats, .. } = &bench.options.sets;
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     // Each is at work before it is measured.
     bench.create_stateful_set(PROBE, 1, "OrderedReady").await?;
     bench.create_budget(PROBE, 1).await?;

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use super::{About, Bench, BenchOptions, LARGE, PROBE, Reaction, create, in_parallel, nodes_for, small};
+use super::{About, Bench, BenchOptions, LARGE, NAMESPACE, PROBE, Reaction, create, in_parallel, nodes_for, small};
 use crate::bench::audit;
 
 /// How large the steps are.
@@ -46,7 +46,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let &BenchOptions { present, workloads: Sizes { deployments }, .. } = bench.options;
-    bench.create_namespace().await?;
+    bench.create_namespace(NAMESPACE).await?;
     run_lives(bench, deployments).await?;
 
     // Many pods, one Deployment that asks for something new, and nobody who sees to it.

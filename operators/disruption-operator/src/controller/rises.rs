@@ -2,7 +2,7 @@
 //! up again within seconds, and every one of them would be a write and an event for whoever watches.
 //!
 //! Such a status is written once its numbers have stood for a while, which grows with the changes of all budgets: where
-//! little happens it is none. Upstream has no such wait, but its one worker then comes to a budget as seldom.
+//! little happens it is hardly anything. Upstream has no such wait, but its one worker then comes to a budget as seldom.
 //! Left out: which statuses can wait, which is `status`'s. A kill forgets all of it, and then one status comes sooner.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::object::Key;
+use shared::runtime::clock::left_of;
 
 use crate::objects::BudgetStatus;
 
@@ -61,7 +62,7 @@ impl Rises {
         let waits = state.standing.get(key).and_then(|known| known.waits).unwrap_or(now);
         let since = state.decided(key, status, Some(waits), now);
         let stand = PER_RATE.mul_f64(state.changes.a_second()).min(LONGEST_STAND);
-        Some(left(since, stand, now)?.min(left(waits, LONGEST_WAIT, now)?))
+        Some(left_of(stand, since, now)?.min(left_of(LONGEST_WAIT, waits, now)?))
     }
 
     /// Notes that a status is written now.
@@ -105,12 +106,6 @@ impl Changes {
     fn a_second(&self) -> f64 {
         self.weight / WINDOW.as_secs_f64()
     }
-}
-
-/// What is left of a time that began then; none if it is over, or if the clock was set back.
-fn left(since: Timestamp, time: Duration, now: Timestamp) -> Option<Duration> {
-    let passed = Duration::try_from(now.duration_since(since)).ok()?;
-    time.checked_sub(passed).filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]

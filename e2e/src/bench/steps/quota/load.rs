@@ -14,9 +14,8 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::usage::create_namespace;
 use crate::bench::steps::workloads::deployment;
-use crate::bench::steps::{Bench, DEADLINE, NAMESPACE, create, in_parallel, small};
+use crate::bench::steps::{Bench, DEADLINE, NAMESPACE, count, create, in_parallel, small};
 use crate::metrics::{Metrics, Pods, withdraw};
 
 /// How many autoscalers share a namespace: each lists the pods of its own.
@@ -29,13 +28,13 @@ const LOADS: [i32; 2] = [50, 52];
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let autoscalers = bench.options.quota.autoscalers;
     let namespaces = autoscalers.div_ceil(PER_NAMESPACE);
-    in_parallel(namespaces, async |at| create_namespace(bench, &namespace(at)).await).await?;
+    in_parallel(namespaces, async |at| bench.create_namespace(&namespace(at)).await).await?;
     in_parallel(autoscalers, async |at| create_target(bench, at).await).await?;
     let pods: Api<Pod> = Api::all(bench.client.clone());
     let waiting = ListParams::default().fields("status.phase!=Running").limit(1);
     bench
         .wait_until("running", async || {
-            let all = count(&pods).await? == u64::from(autoscalers);
+            let all = count(&pods).await? == i64::from(autoscalers);
             Ok(all && pods.list_metadata(&waiting).await?.items.is_empty())
         })
         .await?;
@@ -99,12 +98,6 @@ async fn create_autoscaler(bench: &Bench<'_>, at: u32) -> Result<()> {
     create::<HorizontalPodAutoscaler>(&autoscalers, autoscaler).await.map(drop)
 }
 
-async fn count(pods: &Api<Pod>) -> Result<u64> {
-    let first = pods.list_metadata(&ListParams::default().limit(1)).await?;
-    let rest = u64::try_from(first.metadata.remaining_item_count.unwrap_or(0))?;
-    Ok(rest.saturating_add(u64::try_from(first.items.len())?))
-}
-
 /// The version of all autoscalers together.
 async fn version(all: &Api<HorizontalPodAutoscaler>) -> Result<String> {
     let first = all.list_metadata(&ListParams::default().limit(1)).await?;
@@ -113,15 +106,20 @@ async fn version(all: &Api<HorizontalPodAutoscaler>) -> Result<String> {
 
 /// Waits until so many have told this load since that version. Watched, for lists of a thousand again and again would be
 /// most of the work.
-async fn told(all: &Api<HorizontalPodAutoscaler>, mut version: String, count: u32, percentage: i32) -> Result<()> {
+async fn told(
+    all: &Api<HorizontalPodAutoscaler>,
+    mut version: String,
+    autoscalers: u32,
+    percentage: i32,
+) -> Result<()> {
     let end = Instant::now() + DEADLINE;
-    let count = usize::try_from(count)?;
+    let wanted = usize::try_from(autoscalers)?;
     let mut told = BTreeSet::new();
-    while told.len() < count {
+    while told.len() < wanted {
         let mut events = pin!(all.watch(&WatchParams::default(), &version).await?);
-        while told.len() < count {
+        while told.len() < wanted {
             let Ok(event) = timeout_at(end, events.next()).await else {
-                bail!("only {} of {count} autoscalers told of {percentage} % within {DEADLINE:?}", told.len());
+                bail!("only {} of {wanted} autoscalers told of {percentage} % within {DEADLINE:?}", told.len());
             };
             match event {
                 Some(Ok(WatchEvent::Added(object) | WatchEvent::Modified(object))) => {

@@ -2,13 +2,12 @@
 //! Left out: who makes these pods. The bench itself does, so that a quota is all that anybody keeps.
 
 use anyhow::Result;
-use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
 use super::Sizes;
-use crate::apply::apply;
 use crate::bench::steps::workloads::deployment;
 use crate::bench::steps::{Bench, NAMESPACE, PROBE, create, in_parallel};
 
@@ -28,7 +27,7 @@ pub(super) async fn begin(bench: &Bench<'_>) -> Result<()> {
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let &Sizes { quotas, charged_pods, .. } = &bench.options.quota;
     let each = charged_pods / quotas;
-    in_parallel(quotas, async |at| create_namespace(bench, &namespace(at)).await).await?;
+    in_parallel(quotas, async |at| bench.create_namespace(&namespace(at)).await).await?;
     let limit = async |bench: &mut Bench<'_>| {
         let hard = json!({"pods": "50", "requests.cpu": "10", "requests.memory": "10Gi", "limits.cpu": "20"});
         in_parallel(quotas, async |at| create_quota(bench, &namespace(at), TEAM, &hard).await).await?;
@@ -49,13 +48,6 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         wait_used(bench, quotas, |quota| uses(quota, "pods", "0") && uses(quota, "limits.cpu", "0")).await
     };
     bench.measure("pods go", go).await
-}
-
-/// Pods need a ServiceAccount, and nobody here makes one.
-pub(super) async fn create_namespace(bench: &Bench<'_>, name: &str) -> Result<()> {
-    create::<Namespace>(&Api::all(bench.client.clone()), json!({"metadata": {"name": name}})).await?;
-    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
-    apply(&bench.client, name, &account).await.map(drop)
 }
 
 pub(super) async fn create_quota(bench: &Bench<'_>, namespace: &str, name: &str, hard: &Value) -> Result<()> {
