@@ -25,7 +25,9 @@ CARGO_DENY         := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 IMAGE_ENGINE ?= $(shell if docker info >/dev/null 2>&1; then echo docker; elif command -v buildah >/dev/null; then echo buildah; fi)
 
 # The local cluster, the benchmark, and all tests that need a cluster. The profile is release without its slow linking.
-E2E := cargo run --locked --quiet --profile e2e --package e2e --
+# Always both packages at once: for one alone some crates have fewer features, and would be built a second time.
+E2E_PACKAGES := --package e2e --package $(ALL_IN_ONE)
+E2E          := $(TARGET_DIR)/e2e/e2e
 
 # Modules that a build script finds, which cargo fmt does not follow.
 LIVES   := $(wildcard e2e/tests/suite/privilege/*.rs)
@@ -76,7 +78,7 @@ lint: ## Formatting, clippy, shell scripts
 	cargo fmt --all --check
 	rustfmt --edition $(EDITION) --check $(LIVES)
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
-	cargo clippy --locked --package e2e --test suite -- --deny warnings
+	cargo clippy --locked --workspace --test suite -- --deny warnings
 	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh e2e/kind/*.sh .ci/run; \
 	else $(call left-out,shell scripts; there is no shellcheck here); fi
 
@@ -98,11 +100,11 @@ audit: $(CARGO_DENY) ## Known vulnerabilities of the same; asks github.com for t
 
 .PHONY: e2e
 e2e: build-e2e ## The e2e suite and the faults on local clusters; TEST=... for those with that in their name
-	cargo test --locked --profile e2e --package e2e --test suite -- $(TESTS_AT_A_TIME) --skip $(MINUTES) $(TEST)
+	cargo test --locked --profile e2e $(E2E_PACKAGES) --test suite -- $(TESTS_AT_A_TIME) --skip $(MINUTES) $(TEST)
 
 .PHONY: e2e-minutes
 e2e-minutes: build-e2e ## The e2e tests that wait for minutes, which `make e2e` leaves out
-	cargo test --locked --profile e2e --package e2e --test suite -- $(TESTS_AT_A_TIME) $(MINUTES)
+	cargo test --locked --profile e2e $(E2E_PACKAGES) --test suite -- $(TESTS_AT_A_TIME) $(MINUTES)
 
 .PHONY: e2e-kind
 e2e-kind: images build-e2e ## The same suite on kind, where the operators' images replace kube-controller-manager's controllers
@@ -173,7 +175,7 @@ image-check:
 
 .PHONY: build-e2e
 build-e2e: needs
-	cargo build --locked --profile e2e --package e2e --package $(ALL_IN_ONE)
+	cargo build --locked --profile e2e $(E2E_PACKAGES)
 
 .PHONY: tools
 tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache

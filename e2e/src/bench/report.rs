@@ -33,13 +33,13 @@ pub(super) fn write(options: &BenchOptions, about: &About, measured: &[Measured]
 }
 
 fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String {
-    let About { operators, controllers, reaction, steps, command, targets, .. } = about;
+    let About { operators, controllers, reaction, steps, targets, .. } = about;
     let mut text = format!(
         "# Benchmarks\n\n\
          The same steps under kube-controller-manager v1.36.3 (only {controllers}) and under\n\
          {}, on a fresh local cluster each, in turn.\n\
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
-         Machine: {}. Date: {}. Command: `{command}`.\n\n\
+         Machine: {}. Date: {}. Command: `{}`.\n\n\
          CPU, memory and requests are the controllers' own. They have acted once before the first step; a restart begins with\n\
          the start of their processes. The apiserver's CPU is also etcd's, whoever it was for. Peak is the most that was ever\n\
          resident since their start, summed over the processes. Resident and anonymous are of the end of the step: resident\n\
@@ -54,6 +54,7 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
         options.throttled_rounds,
         machine(),
         today(),
+        command(std::env::args()),
         reaction.as_ref().map_or("not measured here", |reaction| reaction.is),
         how(options),
     );
@@ -68,6 +69,24 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
         overview::each(&mut text, targets, measured);
     }
     text
+}
+
+/// How to measure it again: with the flags that this run was given, but for those that the Makefile adds.
+fn command(mut arguments: impl Iterator<Item = String>) -> String {
+    let mut flags = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            // All before it is the program's.
+            "bench" => flags.clear(),
+            "--bin" => drop(arguments.next()),
+            flag if flag.contains(' ') => flags.push(format!("\"{flag}\"")),
+            flag => flags.push(flag.to_owned()),
+        }
+    }
+    match flags.join(" ") {
+        flags if flags.is_empty() => "make bench".to_owned(),
+        flags => format!("make bench BENCH='{flags}'"),
+    }
 }
 
 fn together(operators: &[String]) -> String {
@@ -187,7 +206,7 @@ fn ratio(a: f64, b: f64) -> String {
 }
 
 /// Writes, events and reads.
-fn totals(requests: &BTreeMap<String, u64>) -> (u64, u64, u64) {
+pub(super) fn totals(requests: &BTreeMap<String, u64>) -> (u64, u64, u64) {
     let sum = |wanted: &dyn Fn(&str) -> bool| requests.iter().filter(|(verb, _)| wanted(verb)).map(|(_, n)| n).sum();
     let is_event = |verb: &str| verb.ends_with(" event");
     (sum(&|verb| !is_event(verb) && !READS.contains(&verb)), sum(&is_event), sum(&|verb| READS.contains(&verb)))
@@ -277,6 +296,16 @@ mod tests {
             reactions: vec![took],
             pods: Some(2),
         }
+    }
+
+    #[test]
+    fn a_run_can_be_repeated_by_its_flags() {
+        let command = |arguments: &[&str]| command(arguments.iter().map(|argument| (*argument).to_owned()));
+        assert_eq!(command(&["target/e2e", "bench", "--bin", "dist/bin"]), "make bench");
+        assert_eq!(
+            command(&["target/e2e", "bench", "--bin", "dist/bin", "--set=nodes", "--steps=lose a zone"]),
+            "make bench BENCH='--set=nodes \"--steps=lose a zone\"'"
+        );
     }
 
     #[test]

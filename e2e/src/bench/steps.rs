@@ -33,6 +33,7 @@ use super::BenchOptions;
 use super::apiserver;
 use super::audit::{self, Request};
 use super::contestant::{Contestant, Running};
+use super::report::{totals, whole};
 use crate::apply::apply;
 use crate::audit_log;
 use crate::cluster::{Cluster, Part};
@@ -70,8 +71,6 @@ pub(super) struct About {
     pub(super) flags: Flags,
     /// Where the page is.
     pub(super) page: &'static str,
-    /// How to measure it again.
-    pub(super) command: String,
     /// The targets, where the page shows them and the costs of each operator.
     pub(super) targets: Option<Targets>,
 }
@@ -87,8 +86,8 @@ fn nodes_for(pods: u32) -> u32 {
 /// The targets beside kube-controller-manager at 2,000 qps.
 pub(super) struct Targets {
     pub(super) ratios: &'static [Target],
-    /// The target for one operator, in the words of the page.
-    pub(super) each: &'static str,
+    /// The target for one operator, where it has one of its own, in the words of the page.
+    pub(super) each: Option<&'static str>,
 }
 
 /// A ratio to be reached.
@@ -97,6 +96,30 @@ pub(super) struct Target {
     pub(super) wanted: &'static str,
     pub(super) figure: fn(&Figures) -> f64,
     pub(super) of_all: OfAll,
+}
+
+impl Target {
+    const TIME: Self =
+        Self { what: "time", wanted: "at most 1.0", figure: |figures| figures.took.as_secs_f64(), of_all: OfAll::Sum };
+    const CPU: Self =
+        Self { what: "CPU", wanted: "at most 0.5", figure: |figures| figures.cpu.as_secs_f64(), of_all: OfAll::Sum };
+    /// Without events.
+    const WRITES: Self = Self {
+        what: "writes",
+        wanted: "at most 1.0",
+        figure: |figures| whole(totals(&figures.requests).0),
+        of_all: OfAll::Sum,
+    };
+
+    const fn apiserver_cpu(wanted: &'static str) -> Self {
+        let figure = |figures: &Figures| figures.apiserver_cpu.as_secs_f64();
+        Self { what: "apiserver's CPU", wanted, figure, of_all: OfAll::Sum }
+    }
+
+    const fn anonymous(wanted: &'static str) -> Self {
+        let figure = |figures: &Figures| whole(figures.anonymous_bytes);
+        Self { what: "anonymous", wanted, figure, of_all: OfAll::Most }
+    }
 }
 
 /// How one figure of all steps is made of each step's.

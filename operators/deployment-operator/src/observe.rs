@@ -77,7 +77,7 @@ pub type LivePods = BTreeMap<Uid, Option<Timestamp>>;
 /// Upstream: `getPodMapForDeployment`, `pkg/controller/deployment/deployment_controller.go`.
 pub(crate) async fn live_pods(control: &Control, deployment: &Deployment) -> anyhow::Result<LivePods> {
     let (namespace, label_selector) = (deployment.metadata.namespace(), deployment.selector()?.to_string());
-    let selection = Selection { field_selector: LIVE, label_selector: &label_selector };
+    let selection = Selection { field_selector: LIVE, label_selector: &label_selector, ..Selection::default() };
     let mut pods = LivePods::new();
     let note = |pod: Pod| {
         if let Some(uid) = pod.controller_uid() {

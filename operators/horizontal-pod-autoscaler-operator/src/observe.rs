@@ -2,7 +2,7 @@
 //! target; and where metrics decide, those and the pods behind the scale's selector.
 //!
 //! Pods are read in each sync and not followed: a sync counts them once in fifteen seconds, at the same moment as their
-//! metrics, and never from a cache that may be old. Left out: pods that no scale selects.
+//! metrics, and there is no watch that could stand still. Left out: pods that no scale selects.
 
 pub mod history;
 pub mod kinds;

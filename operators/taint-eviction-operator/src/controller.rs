@@ -27,7 +27,10 @@ use crate::plan::{Plan, Step, plan};
 use nodes::NodeController;
 
 /// Upstream: `UpdateWorkerSize`, `pkg/controller/tainteviction/taint_eviction.go`.
-const WORKERS: usize = 8;
+const NODE_WORKERS: usize = 8;
+/// Upstream has eight for pods, too, but deletes each in a goroutine of its own once its time has come: a node that is
+/// lost has many at the same moment. A bound leaves the apiserver room for the heartbeats of the other nodes.
+const POD_WORKERS: usize = 64;
 /// So many nodes may lose their pods in any case before the brake on mass deletion holds others back.
 const LEAST: usize = 10;
 
@@ -68,8 +71,8 @@ impl Operator for TaintEvictionOperator {
             brake: Arc::clone(&brake),
         };
         let (clock, decisions) = (setup.clock(), setup.decisions(&of_pods));
-        setup.work(Arc::new(nodes), &of_nodes, WORKERS);
-        setup.work(Arc::new(PodController { caches, writer, brake, clock, decisions }), &of_pods, WORKERS);
+        setup.work(Arc::new(nodes), &of_nodes, NODE_WORKERS);
+        setup.work(Arc::new(PodController { caches, writer, brake, clock, decisions }), &of_pods, POD_WORKERS);
     }
 }
 

@@ -1,5 +1,5 @@
-//! The flags: those every operator has, and one of its own. Upstream has none for this controller, which has eight
-//! workers there too.
+//! The flags: those every operator has, and one of its own. Upstream has none for this controller, and
+//! the numbers of its workers are fixed here as well.
 
 use shared::controllers::brake::share;
 

@@ -45,33 +45,18 @@ pub struct Sizes {
 
 const TARGETS: Targets = Targets {
     ratios: &[
-        Target {
-            what: "time",
-            wanted: "at most 1.0",
-            figure: |figures| figures.took.as_secs_f64(),
-            of_all: OfAll::Sum,
-        },
-        Target { what: "CPU", wanted: "at most 0.5", figure: |figures| figures.cpu.as_secs_f64(), of_all: OfAll::Sum },
-        Target {
-            what: "apiserver's CPU",
-            wanted: "at most 1.0",
-            figure: |figures| figures.apiserver_cpu.as_secs_f64(),
-            of_all: OfAll::Sum,
-        },
+        Target::TIME,
+        Target::CPU,
+        Target::apiserver_cpu("at most 1.0"),
         Target {
             what: "resident",
             wanted: "below 1.0",
             figure: |figures| whole(figures.resident_bytes),
             of_all: OfAll::Most,
         },
-        Target {
-            what: "anonymous",
-            wanted: "at most 0.33",
-            figure: |figures| whole(figures.anonymous_bytes),
-            of_all: OfAll::Most,
-        },
+        Target::anonymous("at most 0.33"),
     ],
-    each: "at most 20 ms of CPU a minute beside its Lease, where it has nothing to do",
+    each: Some("at most 20 ms of CPU a minute beside its Lease, where it has nothing to do"),
 };
 
 pub(in crate::bench) fn about(options: &BenchOptions) -> Result<About> {
@@ -97,15 +82,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> Result<About> {
         zones: 3,
         flags: &[],
         page: "docs/benchmarks-all.md",
-        command: command(options),
         targets: Some(TARGETS),
     })
-}
-
-fn command(options: &BenchOptions) -> String {
-    let leases = options.leader_elect.map(|elected| format!(" --leader-elect={elected}"));
-    let program = if options.one_program { " --one-program" } else { "" };
-    format!("make bench BENCH='--set=all{program}{}'", leases.unwrap_or_default())
 }
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {

@@ -52,7 +52,6 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: 3,
         flags: &[],
         page: "docs/benchmarks-batch.md",
-        command: "make bench BENCH=--set=batch".to_owned(),
         targets: None,
     }
 }

@@ -49,7 +49,6 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: 3,
         flags: &[],
         page: "docs/benchmarks-garbage.md",
-        command: "make bench BENCH=--set=garbage".to_owned(),
         targets: None,
     }
 }

@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
-use super::{About, Bench, BenchOptions, NAMESPACE, create, in_parallel};
+use super::{About, Bench, BenchOptions, NAMESPACE, Target, Targets, create, in_parallel};
 use crate::pki::certificate_request;
 
 const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -31,6 +31,9 @@ pub struct Sizes {
     pub tokens: u32,
 }
 
+const TARGETS: Targets =
+    Targets { ratios: &[Target::TIME, Target::CPU, Target::anonymous("at most 0.2"), Target::WRITES], each: None };
+
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let Sizes { certificates, tokens } = options.identity;
     About {
@@ -50,8 +53,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: 3,
         flags: &[],
         page: "docs/benchmarks-identity.md",
-        command: "make bench BENCH='--set=identity --one-program --rounds=1'".to_owned(),
-        targets: None,
+        targets: Some(TARGETS),
     }
 }
 

@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 use shared::api::taint::UNREACHABLE;
 
 use super::workloads::deployment;
-use super::{About, Bench, BenchOptions, Figures, NAMESPACE, OfAll, Target, Targets, create, in_parallel, small};
-use crate::bench::audit::READS;
-use crate::bench::report::whole;
+use super::{About, Bench, BenchOptions, NAMESPACE, Target, Targets, create, in_parallel, small};
 
 /// As many zones as there are.
 const ZONES: u32 = 4;
@@ -23,30 +21,9 @@ const KEY: &str = "bench/leave";
 const TOLERATED_SECONDS: u32 = 5;
 
 const TARGETS: Targets = Targets {
-    ratios: &[
-        Target {
-            what: "time",
-            wanted: "at most 1.0",
-            figure: |figures| figures.took.as_secs_f64(),
-            of_all: OfAll::Sum,
-        },
-        Target { what: "CPU", wanted: "at most 0.5", figure: |figures| figures.cpu.as_secs_f64(), of_all: OfAll::Sum },
-        Target {
-            what: "anonymous",
-            wanted: "at most 0.2",
-            figure: |figures| whole(figures.anonymous_bytes),
-            of_all: OfAll::Most,
-        },
-        Target { what: "writes", wanted: "at most 1.0", figure: writes, of_all: OfAll::Sum },
-    ],
-    each: "at most 20 ms of CPU in a minute of rest, but for node-lifecycle-operator, which follows every Lease",
+    ratios: &[Target::TIME, Target::CPU, Target::anonymous("at most 0.2"), Target::WRITES],
+    each: Some("at most 20 ms of CPU in a minute of rest, but for node-lifecycle-operator, which follows every Lease"),
 };
-
-/// Without events.
-fn writes(figures: &Figures) -> f64 {
-    let is_write = |verb: &str| !verb.ends_with(" event") && !READS.contains(&verb);
-    whole(figures.requests.iter().filter(|(verb, _)| is_write(verb)).map(|(_, count)| count).sum())
-}
 
 /// How large the steps are.
 #[derive(Clone, Debug, clap::Args)]
@@ -88,15 +65,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: ZONES,
         flags: &[("node-ipam-operator", "--node-cidr-mask-size=22")],
         page: "docs/benchmarks-nodes.md",
-        command: command(options),
         targets: Some(TARGETS),
     }
-}
-
-fn command(options: &BenchOptions) -> String {
-    let BenchOptions { one_program, rounds, throttled_rounds, .. } = options;
-    let program = if *one_program { " --one-program" } else { "" };
-    format!("make bench BENCH='--set=nodes{program} --rounds={rounds} --throttled-rounds={throttled_rounds}'")
 }
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {

@@ -16,7 +16,10 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::workloads::template_patch;
-use super::{About, Bench, BenchOptions, Flags, NAMESPACE, PROBE, Reaction, create, in_parallel, nodes_for, small};
+use super::{
+    About, Bench, BenchOptions, Flags, NAMESPACE, PROBE, Reaction, Target, Targets, create, in_parallel, nodes_for,
+    small,
+};
 use crate::bench::audit;
 
 /// How large the steps are.
@@ -53,6 +56,9 @@ const AUTOSCALING_DEFAULTS: Flags = &[
     (AUTOSCALING, "--horizontal-pod-autoscaler-downscale-stabilization=5m0s"),
 ];
 
+const TARGETS: Targets =
+    Targets { ratios: &[Target::TIME, Target::CPU, Target::anonymous("at most 0.33"), Target::WRITES], each: None };
+
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let Sizes { services, listed_pods, quotas, charged_pods, autoscalers, kinds, kept_objects } = &options.quota;
     About {
@@ -77,8 +83,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: 3,
         flags: AUTOSCALING_DEFAULTS,
         page: "docs/benchmarks-quota.md",
-        command: "make bench BENCH=--set=quota".to_owned(),
-        targets: None,
+        targets: Some(TARGETS),
     }
 }
 

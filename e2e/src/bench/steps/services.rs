@@ -30,7 +30,6 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: 3,
         flags: &[],
         page: "docs/benchmarks-services.md",
-        command: "make bench BENCH=--set=services".to_owned(),
         targets: None,
     }
 }

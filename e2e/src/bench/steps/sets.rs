@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::workloads::{deployment, template_patch};
-use super::{About, Bench, BenchOptions, LARGE, NAMESPACE, PROBE, SETTLE, create, in_parallel, small};
+use super::{About, Bench, BenchOptions, LARGE, NAMESPACE, PROBE, SETTLE, Target, Targets, create, in_parallel, small};
 
 /// The steps by their names, in the groups in which they build on each other.
 const PARALLEL_STEPS: [&str; 3] = ["create one Parallel StatefulSet", "roll it", "scale it to 0"];
@@ -48,6 +48,17 @@ pub struct Sizes {
     pub budgets: u32,
 }
 
+const TARGETS: Targets = Targets {
+    ratios: &[
+        Target::TIME,
+        Target::CPU,
+        Target::apiserver_cpu("at most 1.1"),
+        Target::anonymous("at most 0.2"),
+        Target::WRITES,
+    ],
+    each: None,
+};
+
 pub(in crate::bench) fn about(options: &BenchOptions) -> About {
     let Sizes { parallel_pods, ordered, nodes, heartbeats, budgets } = &options.sets;
     About {
@@ -67,8 +78,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: 3,
         flags: &[],
         page: "docs/benchmarks-workloads.md",
-        command: "make bench BENCH=--set=sets".to_owned(),
-        targets: None,
+        targets: Some(TARGETS),
     }
 }
 

@@ -39,7 +39,6 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> About {
         zones: 3,
         flags: &[],
         page: "docs/benchmarks.md",
-        command: "make bench".to_owned(),
         targets: None,
     }
 }

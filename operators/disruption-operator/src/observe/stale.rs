@@ -92,7 +92,8 @@ pub(crate) async fn live_stale(caches: &Caches, control: &Control, key: &Key) ->
 /// Lists where the search of this key looks.
 pub(crate) async fn live_search(control: &Control, key: &Key) -> anyhow::Result<Search> {
     let label_selector = if Scope::of(key) == Scope::Jobs { OF_A_JOB } else { "" };
-    let (selection, mut targets) = (Selection { field_selector: LIVE, label_selector }, Vec::new());
+    let (selection, mut targets) =
+        (Selection { field_selector: LIVE, label_selector, ..Selection::default() }, Vec::new());
     let each = |pod: Pod| {
         if pod.target.is_some() {
             targets.push(Arc::new(pod));

@@ -1,5 +1,5 @@
-//! The values of an autoscaler's metrics and the pods behind its target's selector, read live and at once: all requests
-//! go out together, and a decision is made on what was true at one moment.
+//! The values of an autoscaler's metrics and the pods behind its target's selector, read at once: all requests go out
+//! together, and a decision is made on what was true at one moment.
 //!
 //! What containers take is read once, for however many metrics of resources. Left out: what the values mean.
 
@@ -47,7 +47,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     async fn pods(&self) -> Result<Vec<Arc<Pod>>, String> {
         let (mut pods, mut answer) = (Vec::new(), Ok(()));
-        let selection = Selection { label_selector: &self.selector, ..Selection::default() };
+        // As new as upstream's cache would be. An apiserver that has lost etcd has given no scale before this.
+        let selection = Selection { label_selector: &self.selector, from_cache: true, ..Selection::default() };
         // Lists of pods come as protobuf otherwise, of which this build reads no resources.
         let each = |pod: Pod| pods.push(Arc::new(pod));
         if let Err(error) = self.control.list_each(&PODS, self.namespace, selection, Accept::Json, each).await {

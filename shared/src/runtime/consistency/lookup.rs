@@ -78,7 +78,7 @@ impl Consistency {
         let list = follow.health.next_list();
         let mut newest: HashMap<Uid, ResourceVersion> = HashMap::new();
         let Follow { resource, field_selector, label_selector, .. } = &**follow;
-        let selection = Selection { field_selector, label_selector };
+        let selection = Selection { field_selector, label_selector, ..Selection::default() };
         each_of(&self.client, resource, namespace, selection, Accept::Metadata, |found: Written| {
             if let Some(owner) = found.metadata.controller_uid() {
                 let version = newest.entry(owner).or_default();

@@ -52,7 +52,7 @@ impl Control {
         GroupVersion::read(&self.client, api_version).await
     }
 
-    /// A live list of what is selected in one namespace (`""` for all), given as they come, so that no more than a page is ever held.
+    /// A list of what is selected in one namespace (`""` for all), given as they come, so that no more than a page is ever held.
     pub async fn list_each<T: DeserializeOwned>(
         &self,
         resource: &Resource,

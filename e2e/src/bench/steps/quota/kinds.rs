@@ -57,7 +57,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         bench
             .wait_until("counted", async || {
                 let quota = quotas.get(LATE).await?;
-                Ok(expected.iter().all(|(name, used)| uses(&quota, name, &used.to_string())))
+                Ok(expected.iter().all(|(name, used)| uses(&quota, name, *used)))
             })
             .await
     };

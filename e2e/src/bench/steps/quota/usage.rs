@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
+use shared::api::quantity::{Format, Quantity};
 
 use super::Sizes;
 use crate::bench::steps::workloads::deployment;
@@ -21,7 +22,7 @@ fn namespace(at: u32) -> String {
 /// A limit of nothing that the steps have, until its usage is there.
 pub(super) async fn begin(bench: &Bench<'_>) -> Result<()> {
     create_quota(bench, NAMESPACE, PROBE, &json!({"replicationcontrollers": "10"})).await?;
-    wait_used(bench, 1, |quota| uses(quota, "replicationcontrollers", "0")).await
+    wait_used(bench, 1, |quota| uses(quota, "replicationcontrollers", 0)).await
 }
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
@@ -31,7 +32,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let limit = async |bench: &mut Bench<'_>| {
         let hard = json!({"pods": "50", "requests.cpu": "10", "requests.memory": "10Gi", "limits.cpu": "20"});
         in_parallel(quotas, async |at| create_quota(bench, &namespace(at), TEAM, &hard).await).await?;
-        wait_used(bench, quotas, |quota| uses(quota, "pods", "0")).await
+        wait_used(bench, quotas, |quota| uses(quota, "pods", 0)).await
     };
     bench.measure("put quotas in force", limit).await?;
 
@@ -40,12 +41,12 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         in_parallel(quotas, async |at| create_pods(bench, &namespace(at), each).await).await?;
         let waiting = ListParams::default().fields("status.phase!=Running").limit(1);
         bench.wait_until("running", async || Ok(pods.list_metadata(&waiting).await?.items.is_empty())).await?;
-        wait_used(bench, quotas, |quota| uses(quota, "pods", &each.to_string())).await
+        wait_used(bench, quotas, |quota| uses(quota, "pods", each)).await
     };
     bench.measure("pods come", come).await?;
     let go = async |bench: &mut Bench<'_>| {
         in_parallel(quotas, async |at| delete_pods(bench, &namespace(at), each).await).await?;
-        wait_used(bench, quotas, |quota| uses(quota, "pods", "0") && uses(quota, "limits.cpu", "0")).await
+        wait_used(bench, quotas, |quota| uses(quota, "pods", 0) && uses(quota, "limits.cpu", 0)).await
     };
     bench.measure("pods go", go).await
 }
@@ -88,7 +89,8 @@ async fn wait_used(bench: &Bench<'_>, count: u32, is_right: impl Fn(&ResourceQuo
 }
 
 /// Whether the usage under this name is this, and the limit in force.
-pub(super) fn uses(quota: &ResourceQuota, name: &str, amount: &str) -> bool {
+pub(super) fn uses(quota: &ResourceQuota, name: &str, amount: u32) -> bool {
     let used = quota.status.as_ref().and_then(|status| status.used.as_ref()?.get(name));
-    used.is_some_and(|used| used.0 == amount)
+    let used = used.and_then(|used| used.0.parse::<Quantity>().ok());
+    used.is_some_and(|used| used == Quantity::new(amount.into(), 0, Format::DecimalSi))
 }
