@@ -14,6 +14,14 @@ image() {
   load "$archive"
 }
 
+# program_image NAME PROGRAM: of this program alone, so what else is in $work/files goes.
+program_image() {
+  rm -rf "${work:?}/files"
+  mkdir "$work/files"
+  cp "$2" "$work/files/program"
+  image "$1" '["/program"]' '[]'
+}
+
 # load FILE: onto every node.
 load() {
   "${realnode:?}" load "$1" >/dev/null

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # horizontal-pod-autoscaler-operator on a real node, by what pods really take: upstream's metrics-server asks the kubelet, a
 # pod burns CPU, and its Deployment grows, and shrinks again when the pod rests. First by the CPU of whole pods, and then by
-# that of one container, where what the other one burns does not count.
+# that of one container, where what the other one burns does not count. Then by what pods tell: Prometheus asks them, its
+# adapter serves that as custom and external metrics, and a Deployment follows what is waiting.
 #   REALNODE=path/to/realnode realnode-autoscaling.sh    as root, after the image that has all; node.sh says what $REALNODE is
 # Needs Rust, Go, kubectl, buildah, and of Debian's packages: busybox-static.
 set -euo pipefail
@@ -13,6 +14,8 @@ cd "$(dirname "$0")/.."
 . scripts/node-image.sh
 # shellcheck source=scripts/metrics-server.sh
 . scripts/metrics-server.sh
+# shellcheck source=scripts/prometheus.sh
+. scripts/prometheus.sh
 
 for program in cargo go kubectl buildah busybox; do
   command -v "$program" >/dev/null || fail "missing: $program"
@@ -22,13 +25,13 @@ ONE_IMAGE=1
 most=3
 shell=operators.local/shell:busybox
 
-# In a shell of its own, which takes its files away however it ends. load_images METRICS_SERVER
+# In a shell of its own, which takes its files away however it ends. load_images METRICS_SERVER PROMETHEUS PROMETHEUS_ADAPTER
 load_images() (
   work=$(mktemp --directory)
   trap 'rm -rf "$work"' EXIT
-  mkdir -p "$work/files/bin"
+  mkdir -p "$work/files/bin" "$work/files/www"
   cp "$(command -v busybox)" "$work/files/bin/busybox"
-  for applet in sh sleep touch rm; do
+  for applet in sh sleep touch rm mv httpd; do
     ln -s busybox "$work/files/bin/$applet"
   done
   # Burns as much as it gets while there is a file /burning.
@@ -42,9 +45,16 @@ while true; do
   fi
 done
 SH
-  image "$shell" '["sh", "/burner"]' '[]'
+  # teller METRIC: tells one metric at /metrics, which is zero until a step says otherwise.
+  cat >"$work/files/teller" <<'SH'
+echo "$1 0" >/www/metrics
+exec httpd -f -p 8080 -h /www
+SH
+  image "$shell" '["sh"]' '["/burner"]'
 
-  metrics_server_image "$1"
+  program_image "$metrics_server" "$1"
+  program_image "$prometheus" "$2"
+  program_image "$prometheus_adapter" "$3"
 )
 
 add_burner() {
@@ -65,24 +75,48 @@ YAML
   kubectl rollout status deployment/burner --timeout 60s >/dev/null
 }
 
-# scale_by TYPE SOURCE: by a metric, and down five seconds after that asks for less.
+# teller METRIC: a container that tells it.
+teller() { echo "{name: teller, image: \"$shell\", args: [/teller, $1], ports: [{name: metrics, containerPort: 8080}]}"; }
+
+# Workers that each tell how many jobs wait for them, and a queue of orders, which is none of them.
+add_tellers() {
+  kubectl create --filename - >/dev/null <<YAML
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker}
+spec:
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata: {labels: {app: worker}}
+    spec: {terminationGracePeriodSeconds: 0, containers: [$(teller jobs_waiting)]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: queue}
+spec: {terminationGracePeriodSeconds: 0, containers: [$(teller orders_waiting)]}
+YAML
+  kubectl rollout status deployment/worker --timeout 60s >/dev/null
+  kubectl wait --for condition=Ready pod/queue --timeout 60s >/dev/null
+}
+
+# scale_by TYPE SOURCE: the Deployment $scaled by a metric, and down five seconds after that asks for less.
 scale_by() {
   kubectl apply --filename - >/dev/null <<YAML
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
-metadata: {name: burner}
+metadata: {name: $scaled}
 spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: burner}
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: $scaled}
   minReplicas: 1
   maxReplicas: $most
   behavior: {scaleDown: {stabilizationWindowSeconds: 5}}
   metrics: [{type: $1, $2}]
 YAML
   within 120 sees "$1"
-  saw "an autoscaler has a $1 metric"
+  saw "an autoscaler has a metric of type $1"
 }
 
-autoscaler() { kubectl get horizontalpodautoscaler burner --output "jsonpath=$1"; }
+autoscaler() { kubectl get horizontalpodautoscaler "$scaled" --output "jsonpath=$1"; }
 measured() { kubectl get pods.v1beta1.metrics.k8s.io --selector app=burner --output "jsonpath=$1"; }
 
 # What each container takes, in thousandths of a CPU.
@@ -94,36 +128,39 @@ usage() {
     $2 !~ /[num]$/ { value *= 1000 }
     { printf "%s %dm\n", $1, value }'
 }
-saw() {
-  step "$*: $(autoscaler '{.status.currentReplicas} of {.status.desiredReplicas} replicas by {.status.currentMetrics[0]}');" \
-    "containers take $(usage | paste --serial --delimiters ,)"
-}
+saw() { step "$*: $(autoscaler '{.status.currentReplicas} of {.status.desiredReplicas} replicas by {.status.currentMetrics[0]}')"; }
 
 sees() { [ "$(autoscaler '{.status.currentMetrics[0].type} {.status.conditions[?(@.type=="ScalingActive")].status}')" = "$1 True" ]; }
 takes() { usage | awk -v name="$1" -v least="$2" '$1 == name && $2 + 0 >= least { found = 1 } END { exit !found }'; }
 is_scaled() {
   local deployment
-  deployment=$(kubectl get deployment burner --output 'jsonpath={.spec.replicas} {.status.replicas} {.status.readyReplicas}')
+  deployment=$(kubectl get deployment "$scaled" --output 'jsonpath={.spec.replicas} {.status.replicas} {.status.readyReplicas}')
   [ "$(autoscaler '{.status.currentReplicas} {.status.desiredReplicas}') $deployment" = "$1 $1 $1 $1 $1" ]
 }
 # When what metrics-server says of the first pod was measured, in seconds since 1970.
 measured_at() { date --date "$(measured '{.items[0].timestamp}')" +%s; }
 is_measured_after() { [ "$(measured_at)" -gt "$1" ]; }
 
-# burn CONTAINER: of the first pod; rest is of the same one.
-burn() {
-  pod=$(kubectl get pods --selector app=burner --output 'jsonpath={.items[0].metadata.name}')
-  kubectl exec "$pod" --container "$1" -- touch /burning
-}
+# The only pod, while there is one. Which of them stays is open whenever there were more.
+first_pod() { kubectl get pods --selector "app=$scaled" --output 'jsonpath={.items[0].metadata.name}'; }
+
+# burn CONTAINER, rest CONTAINER: of $pod.
+burn() { kubectl exec "$pod" --container "$1" -- touch /burning; }
 rest() { kubectl exec "$pod" --container "$1" -- rm /burning; }
 
-up_and_down() {
-  burn main
+# tell METRIC VALUE: by $pod, at once, so that nobody reads half of it.
+tell() { kubectl exec "$pod" -- sh -c "echo '$1 $2' >/told && mv /told /www/metrics"; }
+
+# grows COMMAND..., shrinks COMMAND...: what happens after it.
+grows() {
+  "$@"
   within 120 is_scaled "$most"
-  saw "one pod burns, and it is scaled up"
-  rest main
+  saw "after '$*' it is scaled up"
+}
+shrinks() {
+  "$@"
   within 240 is_scaled 1
-  saw "that pod rests, and it is scaled down"
+  saw "after '$*' it is scaled down"
 }
 
 leave() {
@@ -132,29 +169,57 @@ leave() {
     kubectl get --raw /apis/metrics.k8s.io/v1beta1/pods || true
     kubectl get apiservices --output wide | grep metrics || true
     system logs --selector k8s-app=metrics-server --tail 20 || true
+    monitoring logs --selector 'app.kubernetes.io/name in (prometheus, prometheus-adapter)' --prefix --tail 20 || true
   fi
   finish "$1"
 }
 
-program=$(cargo run --locked --quiet --profile e2e --package e2e -- tools metrics-server)
+paths=$(cargo run --locked --quiet --profile e2e --package e2e -- tools metrics-server prometheus prometheus-adapter)
+mapfile -t programs <<<"$paths"
 start horizontal-pod-autoscaler-operator
 trap 'leave $?' EXIT
-load_images "$program"
+load_images "${programs[@]}"
 add_metrics_server
 
+scaled=burner
 add_burner
 scale_by Resource 'resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}'
-up_and_down
+pod=$(first_pod)
+grows burn main
+shrinks rest main
 
 scale_by ContainerResource \
   'containerResource: {name: cpu, container: main, target: {type: Utilization, averageUtilization: 50}}'
+pod=$(first_pod)
 scaled_at=$(autoscaler '{.status.lastScaleTime}')
 burn beside
 within 120 takes beside 150
 # Two periods of the autoscaler, in which it cannot but have looked.
 within 120 is_measured_after $(($(measured_at) + 30))
 [ "$(autoscaler '{.status.lastScaleTime}')" = "$scaled_at" ] || fail "it scales by another container"
-saw "what the other container burns does not count"
+saw "what the other container burns does not count, while they take $(usage | paste --serial --delimiters ,)"
 rest beside
-up_and_down
+grows burn main
+shrinks rest main
+
+scaled=worker
+add_tellers
+add_prometheus
+add_prometheus_adapter jobs_waiting orders_waiting
+
+scale_by Pods 'pods: {metric: {name: jobs_waiting}, target: {type: AverageValue, averageValue: 10}}'
+pod=$(first_pod)
+grows tell jobs_waiting 40
+shrinks tell jobs_waiting 0
+
+scale_by Object "object: {metric: {name: jobs_waiting}, target: {type: Value, value: 10},
+  describedObject: {apiVersion: apps/v1, kind: Deployment, name: worker}}"
+pod=$(first_pod)
+grows tell jobs_waiting 40
+shrinks tell jobs_waiting 0
+
+scale_by External 'external: {metric: {name: orders_waiting}, target: {type: AverageValue, averageValue: 10}}'
+pod=queue
+grows tell orders_waiting 40
+shrinks tell orders_waiting 0
 step "all seen"

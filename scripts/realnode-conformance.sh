@@ -87,7 +87,7 @@ load_images() (
     image "$tests/nginx:$tag" '["/agnhost"]' '["netexec", "--http-port=80"]'
   done
   image "$registry/pause:3.10.2" '["/agnhost"]' '["pause"]'
-  [ -z "$metrics_program" ] || metrics_server_image "$metrics_program"
+  [ -z "$metrics_program" ] || program_image "$metrics_server" "$metrics_program"
 )
 
 # A gateway of this machine may answer for any address, and a Service that is gone would seem to be there. What kube-proxy

@@ -18,3 +18,6 @@ within() {
 }
 
 system() { kubectl --namespace kube-system "$@"; }
+
+# await_api VERSION.GROUP: until an aggregated API answers.
+await_api() { kubectl wait --for condition=Available "apiservice/$1" --timeout 120s >/dev/null; }

@@ -29,6 +29,8 @@ pub enum Tool {
     Kwok,
     Kubectl,
     MetricsServer,
+    Prometheus,
+    PrometheusAdapter,
     /// Upstream's own e2e tests.
     #[value(name = "e2e.test")]
     E2eTest,
@@ -48,6 +50,8 @@ impl Tool {
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
             Self::MetricsServer => "metrics-server",
+            Self::Prometheus => "prometheus",
+            Self::PrometheusAdapter => "prometheus-adapter",
             Self::E2eTest => "e2e.test",
         }
     }
@@ -62,6 +66,8 @@ impl Tool {
             | Self::KubeControllerManager
             | Self::Kwok
             | Self::MetricsServer
+            | Self::Prometheus
+            | Self::PrometheusAdapter
             | Self::E2eTest => &["--version"],
         }
     }
@@ -74,6 +80,9 @@ impl Tool {
             Self::Kwok => "kwok version v0.8.",
             Self::Kubectl => "Client Version: v1.",
             Self::MetricsServer => "v0.9.",
+            Self::Prometheus => "prometheus, version 3.16.",
+            // There is no other way to ask it.
+            Self::PrometheusAdapter => "unknown flag: --version",
             Self::E2eTest => "v1.36.",
         }
     }
@@ -193,6 +202,7 @@ mod tests {
         assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!Tool::Kwok.accepts_version(""));
         assert!(Tool::MetricsServer.accepts_version("v0.9.0"));
+        assert!(Tool::Prometheus.accepts_version("prometheus, version 3.16.0 (branch: , revision: unknown)"));
         assert!(Tool::E2eTest.accepts_version("v1.36.3"));
         assert!(Tool::Kubectl.accepts_version("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0"));
     }

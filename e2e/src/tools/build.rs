@@ -16,29 +16,48 @@ use crate::progress::Progress;
 /// One Go module: its programs share their compiled packages.
 struct Module {
     dir: &'static str,
+    /// Build tags, by which a program leaves parts of it out.
+    tags: &'static str,
     flags: &'static str,
     /// The package of each program.
     packages: &'static [(Tool, &'static str)],
 }
 
-const MODULES: [Module; 4] = [
+const MODULES: [Module; 6] = [
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/etcd"),
+        tags: "",
         flags: "-s -w",
         packages: &[(Tool::Etcd, "go.etcd.io/etcd/server/v3")],
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/kwok"),
+        tags: "",
         flags: "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",
         packages: &[(Tool::Kwok, "sigs.k8s.io/kwok/cmd/kwok")],
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/metrics-server"),
+        tags: "",
         flags: "-s -w -X k8s.io/client-go/pkg/version.gitVersion=v0.9.0",
         packages: &[(Tool::MetricsServer, "sigs.k8s.io/metrics-server/cmd/metrics-server")],
     },
     Module {
+        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/prometheus"),
+        // Ways to find what it scrapes, most of them with libraries of a cloud: all but the cluster's own.
+        tags: "remove_all_sd enable_kubernetes_sd",
+        flags: "-s -w -X github.com/prometheus/common/version.Version=3.16.0",
+        packages: &[(Tool::Prometheus, "github.com/prometheus/prometheus/cmd/prometheus")],
+    },
+    Module {
+        dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/prometheus-adapter"),
+        tags: "",
+        flags: "-s -w",
+        packages: &[(Tool::PrometheusAdapter, "sigs.k8s.io/prometheus-adapter/cmd/adapter")],
+    },
+    Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/kubernetes"),
+        tags: "",
         flags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
                 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
         packages: &[
@@ -85,7 +104,7 @@ async fn build_one(module: &Module, tool: Tool, package: &str, cache: &Path, pro
     let child = Command::new("go")
         .args([build, "-C", module.dir])
         .args(options)
-        .args(["-buildvcs=false", "-ldflags", module.flags, "-o"])
+        .args(["-buildvcs=false", "-tags", module.tags, "-ldflags", module.flags, "-o"])
         .arg(&partial)
         .arg(package)
         .env("CGO_ENABLED", "0")
