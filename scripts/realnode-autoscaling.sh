@@ -57,22 +57,27 @@ SH
   program_image "$prometheus_adapter" "$3"
 )
 
+# deploy NAME CONTAINERS: one pod of these, at first.
+deploy() {
+  kubectl create --filename - >/dev/null <<YAML
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $1}
+spec:
+  selector: {matchLabels: {app: $1}}
+  template:
+    metadata: {labels: {app: $1}}
+    spec: {terminationGracePeriodSeconds: 0, containers: [$2]}
+YAML
+  kubectl rollout status "deployment/$1" --timeout 60s >/dev/null
+}
+
 add_burner() {
   local containers='' name
   for name in main beside; do
     containers+="{name: $name, image: \"$shell\", resources: {requests: {cpu: 100m}, limits: {cpu: 300m}}},"
   done
-  kubectl create --filename - >/dev/null <<YAML
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: burner}
-spec:
-  selector: {matchLabels: {app: burner}}
-  template:
-    metadata: {labels: {app: burner}}
-    spec: {terminationGracePeriodSeconds: 0, containers: [$containers]}
-YAML
-  kubectl rollout status deployment/burner --timeout 60s >/dev/null
+  deploy burner "$containers"
 }
 
 # teller METRIC: a container that tells it.
@@ -80,22 +85,13 @@ teller() { echo "{name: teller, image: \"$shell\", args: [/teller, $1], ports: [
 
 # Workers that each tell how many jobs wait for them, and a queue of orders, which is none of them.
 add_tellers() {
+  deploy worker "$(teller jobs_waiting)"
   kubectl create --filename - >/dev/null <<YAML
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: worker}
-spec:
-  selector: {matchLabels: {app: worker}}
-  template:
-    metadata: {labels: {app: worker}}
-    spec: {terminationGracePeriodSeconds: 0, containers: [$(teller jobs_waiting)]}
----
 apiVersion: v1
 kind: Pod
 metadata: {name: queue}
 spec: {terminationGracePeriodSeconds: 0, containers: [$(teller orders_waiting)]}
 YAML
-  kubectl rollout status deployment/worker --timeout 60s >/dev/null
   kubectl wait --for condition=Ready pod/queue --timeout 60s >/dev/null
 }
 
