@@ -101,7 +101,7 @@ pub(super) struct Target {
 impl Target {
     const TIME: Self =
         Self { what: "time", wanted: "at most 1.0", figure: |figures| figures.took.as_secs_f64(), of_all: OfAll::Sum };
-    const CPU: Self =
+    pub(super) const CPU: Self =
         Self { what: "CPU", wanted: "at most 0.5", figure: |figures| figures.cpu.as_secs_f64(), of_all: OfAll::Sum };
     /// Without events.
     const WRITES: Self = Self {
