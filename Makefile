@@ -118,7 +118,7 @@ realnode-daemonset: ## The operators as DaemonSets, on such a node without a net
 	scripts/realnode-daemonset.sh $(OPERATORS)
 
 .PHONY: realnode-autoscaling
-realnode-autoscaling: ## Autoscalers on such a node, by the CPU that its pods burn and upstream's metrics-server measures: REALNODE=path/to/realnode
+realnode-autoscaling: ## Autoscalers on such a node, by the CPU that its pods burn and upstream's metrics-server measures, and by what they tell Prometheus: REALNODE=path/to/realnode
 	$(MAKE) image OPERATOR=$(ALL_IN_ONE)
 	scripts/realnode-autoscaling.sh
 
