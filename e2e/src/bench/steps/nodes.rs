@@ -19,6 +19,7 @@ const ZONES: u32 = 4;
 const ON_A_NODE: u32 = 10;
 const KEY: &str = "bench/leave";
 const TOLERATED_SECONDS: u32 = 5;
+const ZONE_STEPS: [&str; 2] = ["lose a zone", "take the zone back"];
 
 const TARGETS: Targets = Targets {
     ratios: &[Target::TIME, Target::CPU, Target::anonymous("at most 0.2"), Target::WRITES],
@@ -83,17 +84,9 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     bench.measure("give new nodes CIDRs", add).await?;
     bench.measure_rest("rest among many nodes", Duration::from_secs(node_rest)).await?;
 
-    let zone = || (0..all_nodes).filter(|number| number % ZONES == 0).collect::<Vec<u32>>();
-    let lose = async |bench: &mut Bench<'_>| {
-        bench.set_kubelets(&zone(), false).await?;
-        bench.wait_nodes(zone(), is_lost).await
-    };
-    bench.measure("lose a zone", lose).await?;
-    let back = async |bench: &mut Bench<'_>| {
-        bench.set_kubelets(&zone(), true).await?;
-        bench.wait_nodes(zone(), is_complete).await
-    };
-    bench.measure("take the zone back", back).await?;
+    if bench.wants(&ZONE_STEPS) {
+        run_zone(bench).await?;
+    }
 
     // Of another zone.
     let tainted: Vec<u32> = (0..evicted / ON_A_NODE).map(|at| at * ZONES + 1).collect();
@@ -104,6 +97,22 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         bench.wait_none::<Pod>().await
     };
     bench.measure("evict pods", evict).await
+}
+
+async fn run_zone(bench: &mut Bench<'_>) -> Result<()> {
+    let all_nodes = bench.options.nodes.all_nodes;
+    let [lose_step, back_step] = ZONE_STEPS;
+    let zone = || (0..all_nodes).filter(|number| number % ZONES == 0).collect::<Vec<u32>>();
+    let lose = async |bench: &mut Bench<'_>| {
+        bench.set_kubelets(&zone(), false).await?;
+        bench.wait_nodes(zone(), is_lost).await
+    };
+    bench.measure(lose_step, lose).await?;
+    let back = async |bench: &mut Bench<'_>| {
+        bench.set_kubelets(&zone(), true).await?;
+        bench.wait_nodes(zone(), is_complete).await
+    };
+    bench.measure(back_step, back).await
 }
 
 impl Bench<'_> {

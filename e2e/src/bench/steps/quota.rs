@@ -49,6 +49,7 @@ pub struct Sizes {
     pub kept_objects: u32,
 }
 
+const SERVICE_STEPS: [&str; 2] = ["list the pods of new Deployments", "roll them"];
 const AUTOSCALING: &str = "horizontal-pod-autoscaler-operator";
 /// Upstream's own periods: those of a local cluster are so short that a test can wait for them.
 const AUTOSCALING_DEFAULTS: Flags = &[
@@ -94,14 +95,24 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     bench.wait_endpoints("there", |endpoints| !endpoints.is_empty()).await?;
     usage::begin(bench).await?;
 
-    run_services(bench).await?;
-    usage::run(bench).await?;
-    load::run(bench).await?;
-    kinds::run(bench).await
+    if bench.wants(&SERVICE_STEPS) {
+        run_services(bench).await?;
+    }
+    if bench.wants(&usage::STEPS) {
+        usage::run(bench).await?;
+    }
+    if bench.wants(&[load::STEP]) {
+        load::run(bench).await?;
+    }
+    if bench.wants(&[kinds::STEP]) {
+        kinds::run(bench).await?;
+    }
+    Ok(())
 }
 
 async fn run_services(bench: &mut Bench<'_>) -> Result<()> {
     let &Sizes { services, listed_pods, .. } = &bench.options.quota;
+    let [list_step, roll_step] = SERVICE_STEPS;
     let pods = i32::try_from(listed_pods / services)?;
     let all: Vec<(String, i32)> = (0..services).map(|at| (small(at), pods)).collect();
     let list = async |bench: &mut Bench<'_>| {
@@ -113,7 +124,7 @@ async fn run_services(bench: &mut Bench<'_>) -> Result<()> {
         bench.wait_available(&all).await?;
         bench.wait_all_listed().await
     };
-    bench.measure("list the pods of new Deployments", list).await?;
+    bench.measure(list_step, list).await?;
     let roll = async |bench: &mut Bench<'_>| {
         in_parallel(services, async |at| bench.patch::<Deployment>(&small(at), &template_patch("2")).await).await?;
         bench.wait_available(&all).await?;
@@ -121,7 +132,7 @@ async fn run_services(bench: &mut Bench<'_>) -> Result<()> {
         bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;
         bench.wait_all_listed().await
     };
-    bench.measure("roll them", roll).await?;
+    bench.measure(roll_step, roll).await?;
     bench.delete_deployments().await?;
     // What comes next is no Service's.
     bench.delete_all::<Service>().await?;

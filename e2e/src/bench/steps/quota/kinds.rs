@@ -13,6 +13,7 @@ use super::Sizes;
 use super::usage::{create_quota, uses};
 use crate::bench::steps::{Bench, NAMESPACE, create, in_parallel};
 
+pub(super) const STEP: &str = "restart among many kinds";
 const GROUP: &str = "bench.example";
 /// The name of the quota.
 const LATE: &str = "late";
@@ -61,7 +62,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
             })
             .await
     };
-    bench.measure("restart among many kinds", restart).await
+    bench.measure(STEP, restart).await
 }
 
 fn resource(kind: u32) -> ApiResource {

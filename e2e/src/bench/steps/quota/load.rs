@@ -18,6 +18,7 @@ use crate::bench::steps::workloads::deployment;
 use crate::bench::steps::{Bench, DEADLINE, NAMESPACE, count, create, in_parallel, small};
 use crate::metrics::{Metrics, Pods, withdraw};
 
+pub(super) const STEP: &str = "autoscalers tell another load";
 /// How many autoscalers share a namespace: each lists the pods of its own.
 const PER_NAMESPACE: u32 = 20;
 /// What a pod requests, in thousandths of a CPU: so many that one of them is a percent.
@@ -51,7 +52,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         set_load(&metrics, autoscalers, LOADS[1]);
         told(&all, since, autoscalers, LOADS[1]).await
     };
-    bench.measure("autoscalers tell another load", tell).await?;
+    bench.measure(STEP, tell).await?;
 
     in_parallel(namespaces, async |at| clear(bench, &namespace(at)).await).await?;
     bench.wait_until("gone", async || Ok(count(&pods).await? == 0)).await?;

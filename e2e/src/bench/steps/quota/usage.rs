@@ -12,6 +12,7 @@ use super::Sizes;
 use crate::bench::steps::workloads::deployment;
 use crate::bench::steps::{Bench, NAMESPACE, PROBE, create, in_parallel};
 
+pub(super) const STEPS: [&str; 3] = ["put quotas in force", "pods come", "pods go"];
 /// The name of each namespace's quota.
 const TEAM: &str = "team";
 
@@ -27,6 +28,7 @@ pub(super) async fn begin(bench: &Bench<'_>) -> Result<()> {
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let &Sizes { quotas, charged_pods, .. } = &bench.options.quota;
+    let [limit_step, come_step, go_step] = STEPS;
     let each = charged_pods / quotas;
     in_parallel(quotas, async |at| bench.create_namespace(&namespace(at)).await).await?;
     let limit = async |bench: &mut Bench<'_>| {
@@ -34,7 +36,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         in_parallel(quotas, async |at| create_quota(bench, &namespace(at), TEAM, &hard).await).await?;
         wait_used(bench, quotas, |quota| uses(quota, "pods", 0)).await
     };
-    bench.measure("put quotas in force", limit).await?;
+    bench.measure(limit_step, limit).await?;
 
     let pods: Api<Pod> = Api::all(bench.client.clone());
     let come = async |bench: &mut Bench<'_>| {
@@ -43,12 +45,12 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         bench.wait_until("running", async || Ok(pods.list_metadata(&waiting).await?.items.is_empty())).await?;
         wait_used(bench, quotas, |quota| uses(quota, "pods", each)).await
     };
-    bench.measure("pods come", come).await?;
+    bench.measure(come_step, come).await?;
     let go = async |bench: &mut Bench<'_>| {
         in_parallel(quotas, async |at| delete_pods(bench, &namespace(at), each).await).await?;
         wait_used(bench, quotas, |quota| uses(quota, "pods", 0) && uses(quota, "limits.cpu", 0)).await
     };
-    bench.measure("pods go", go).await
+    bench.measure(go_step, go).await
 }
 
 pub(super) async fn create_quota(bench: &Bench<'_>, namespace: &str, name: &str, hard: &Value) -> Result<()> {
