@@ -20,6 +20,7 @@ const ON_A_NODE: u32 = 10;
 const KEY: &str = "bench/leave";
 const TOLERATED_SECONDS: u32 = 5;
 const ZONE_STEPS: [&str; 2] = ["lose a zone", "take the zone back"];
+const EVICT_STEP: &str = "evict pods";
 
 const TARGETS: Targets = Targets {
     ratios: &[Target::TIME, Target::CPU, Target::anonymous("at most 0.2"), Target::WRITES],
@@ -87,8 +88,14 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     if bench.wants(&ZONE_STEPS) {
         run_zone(bench).await?;
     }
+    if bench.wants(&[EVICT_STEP]) {
+        run_evictions(bench, evicted).await?;
+    }
+    Ok(())
+}
 
-    // Of another zone.
+async fn run_evictions(bench: &mut Bench<'_>, evicted: u32) -> Result<()> {
+    // Of a zone that was never lost.
     let tainted: Vec<u32> = (0..evicted / ON_A_NODE).map(|at| at * ZONES + 1).collect();
     bench.create_pods(&tainted).await?;
     let evict = async |bench: &mut Bench<'_>| {
@@ -96,7 +103,7 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         bench.patch_nodes(&tainted, &taints).await?;
         bench.wait_none::<Pod>().await
     };
-    bench.measure("evict pods", evict).await
+    bench.measure(EVICT_STEP, evict).await
 }
 
 async fn run_zone(bench: &mut Bench<'_>) -> Result<()> {

@@ -24,7 +24,8 @@ pub struct Selection<'a> {
     /// As the API writes it, such as `app=web`.
     pub label_selector: &'a str,
     /// Whether the state in the apiserver's cache will do, as it does for an informer's list: its watches are fed from there.
-    /// For the newest one it waits up to a tenth of a second until etcd has said that nothing is missing there.
+    /// For the newest one it waits up to a tenth of a second until etcd has said that nothing is missing there. From the
+    /// cache all comes in one answer, however much it is.
     pub from_cache: bool,
 }
 
