@@ -177,6 +177,11 @@ image-check:
 build-e2e: needs
 	cargo build --locked --profile e2e $(E2E_PACKAGES)
 
+# Scripts ask here, for what they built themselves would be built a second time.
+.PHONY: upstream
+upstream: build-e2e ## Where upstream's programs are that scripts need, built if they are not: TOOL=e2e.test
+	@$(E2E) tools $(TOOL)
+
 .PHONY: tools
 tools: $(CARGO_DENY) ## Installs the tools that checking needs, into a cache
 

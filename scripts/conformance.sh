@@ -14,7 +14,7 @@ logs=dist/conformance
 others='private image|load-balancer'
 [ -n "${GATES:-}" ] || others+='|OffByDefault'
 
-program=${E2E_TEST:-$(cargo run --locked --quiet --profile e2e --package e2e -- tools e2e.test)}
+program=${E2E_TEST:-$(make --silent --no-print-directory upstream TOOL="e2e.test")}
 
 # tests NAME FOCUS SKIP: all tests of that focus, one after the other.
 tests() {

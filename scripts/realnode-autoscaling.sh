@@ -170,7 +170,7 @@ leave() {
   finish "$1"
 }
 
-paths=$(cargo run --locked --quiet --profile e2e --package e2e -- tools metrics-server prometheus prometheus-adapter)
+paths=$(make --silent --no-print-directory upstream TOOL="metrics-server prometheus prometheus-adapter")
 mapfile -t programs <<<"$paths"
 start horizontal-pod-autoscaler-operator
 trap 'leave $?' EXIT

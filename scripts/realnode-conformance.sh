@@ -198,7 +198,7 @@ show_shadows() {
 
 case " $* " in
 *' horizontal-pod-autoscaler-operator '*)
-  metrics_program=${METRICS_SERVER:-$(cargo run --locked --quiet --profile e2e --package e2e -- tools metrics-server)}
+  metrics_program=${METRICS_SERVER:-$(make --silent --no-print-directory upstream TOOL="metrics-server")}
   ;;
 *) metrics_program= ;;
 esac

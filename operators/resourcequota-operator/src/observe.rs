@@ -176,7 +176,13 @@ fn evaluators_of<'a>(names: impl Iterator<Item = &'a Text>, classes: &[DeviceCla
     names.flat_map(of).collect()
 }
 
-/// Whether a change of a quota may change which kinds are counted.
+/// Whether a change of a quota may change which kinds are counted. That its status names what its limits do already is
+/// none.
 pub(crate) fn is_about_kinds(old: &ResourceQuota, new: &ResourceQuota) -> bool {
-    !old.hard.keys().eq(new.hard.keys()) || !old.status.hard.keys().eq(new.status.hard.keys())
+    !old.hard.keys().eq(new.hard.keys()) || !formerly_limited(old).eq(formerly_limited(new))
+}
+
+/// The names that a quota's status has, and its limits do not.
+fn formerly_limited(quota: &ResourceQuota) -> impl Iterator<Item = &Text> {
+    quota.status.hard.keys().filter(|name| !quota.hard.contains_key(*name))
 }

@@ -1,9 +1,9 @@
 //! The HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many requests at once
 //! and many watches, as client-go's.
 //!
-//! kube's configuration, authentication and TLS under our own stack, for three reasons: kube's connector speaks
+//! kube's configuration, authentication and TLS under our own stack, for four reasons: kube's connector speaks
 //! HTTP/1.1 only (a burst of 500 creates would open 500 TLS connections), its default retries POST on 504 (which
-//! duplicates objects), and it sets no limit on how long a request may take.
+//! duplicates objects), it sets no limit on how long a request may take, and it hands each request to another task.
 //! Left out: retries other than waiting out a 429 that says how long, compression, proxies, and any typed API.
 
 mod bounded;
@@ -32,10 +32,11 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use k8s_openapi as _;
 use kube::client::{Body, ConfigExt};
 use kube::config::KubeConfigOptions;
+use rustls::client::Resumption;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tower::ServiceBuilder;
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 use crate::api::resource::Resource;
 use crate::runtime::api_error::{ApiError, Status, chain};
@@ -45,7 +46,8 @@ use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::{ca_file, load_ca};
 use connections::{Connections, Place, Purpose};
-use credentials::{Connection, Refusals, Renewing};
+pub(crate) use credentials::Connection;
+use credentials::{AnswerBody, Interrupted, Refusals, Renewing};
 pub use forms::{Accept, PatchType};
 use kubeconfig::unusable;
 use limiter::Limiter;
@@ -165,13 +167,13 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
 }
 
 /// Makes one connection more.
-type Connect = dyn Fn() -> Result<kube::Client, kube::Error> + Send + Sync;
+type Connect = dyn Fn() -> Result<Connection, kube::Error> + Send + Sync;
 
 /// Sends requests; cheap to clone, all clones have the same connections.
 #[derive(Clone)]
 pub struct Client {
     connect: Arc<Connect>,
-    connections: Arc<Connections<kube::Client>>,
+    connections: Arc<Connections<Connection>>,
     host: Arc<str>,
     user_agent: HeaderValue,
     limiter: Option<Arc<Limiter>>,
@@ -292,7 +294,7 @@ impl Client {
 
     /// Sends requests to a service in this process instead of an apiserver.
     #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn of_service(connect: impl Fn() -> kube::Client + Send + Sync + 'static) -> Self {
+    pub(crate) fn of_service(connect: impl Fn() -> Connection + Send + Sync + 'static) -> Self {
         Self {
             connections: Arc::new(Connections::new(connect())),
             connect: Arc::new(move || Ok(connect())),
@@ -426,7 +428,7 @@ impl Client {
             let (connection, place) = place.map_err(|cause| call.broken(&cause))?;
             self.check_term(call)?;
             let deadline = Instant::now() + left;
-            let response = timeout_at(deadline, self.send(&connection, call)).await;
+            let response = timeout_at(deadline, self.send(connection, call)).await;
             let response = response.map_err(|_| self.timed_out(call))??;
             if response.status().is_success() {
                 self.reach.answers();
@@ -476,7 +478,7 @@ impl Client {
         call.timed_out()
     }
 
-    async fn send(&self, connection: &kube::Client, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    async fn send(&self, connection: Connection, call: &Call<'_>) -> Result<Response<AnswerBody>, ApiError> {
         let mut request = Request::new(Body::from(call.body.clone()));
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = call.path.parse().map_err(|cause: http::uri::InvalidUri| call.broken(&cause))?;
@@ -487,7 +489,7 @@ impl Client {
             headers.insert(CONTENT_TYPE, content_type.clone());
         }
         let started = Instant::now();
-        let answer = connection.send(request).await;
+        let answer = connection.oneshot(request).await;
         if let Some(observer) = &self.observer {
             observer(&call.method, answer.as_ref().ok().map(Response::status), started.elapsed());
         }
@@ -499,7 +501,7 @@ impl Client {
 
 /// An answer whose body is still to come.
 struct Answer {
-    response: Response<Body>,
+    response: Response<AnswerBody>,
     /// To be kept until the body is read.
     place: Place,
     /// When the time of the whole request is over.
@@ -531,7 +533,7 @@ impl Call<'_> {
 }
 
 /// The pause a 429 asks for; none for any other answer, or where it does not say.
-fn retry_after(answer: &Response<Body>) -> Option<Duration> {
+fn retry_after(answer: &Response<AnswerBody>) -> Option<Duration> {
     if answer.status() != StatusCode::TOO_MANY_REQUESTS {
         return None;
     }
@@ -539,8 +541,23 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn connect(config: &kube::Config, ca_file: Option<&Path>) -> Result<kube::Client, kube::Error> {
-    Ok(kube::Client::new(Renewing::new(config, ca_file, connection)?, config.default_namespace.clone()))
+fn connect(config: &kube::Config, ca_file: Option<&Path>) -> Result<Connection, kube::Error> {
+    Ok(Connection::new(Renewing::new(config, ca_file, connection)?))
+}
+
+/// Sends requests to this service.
+pub(crate) fn connection_of<S, B>(service: S) -> Connection
+where
+    S: Service<Request<Body>, Response = Response<B>, Future: Send, Error: Into<BoxError>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    let boxed = |body: B| body.map_err(|cause| Interrupted(cause.into())).boxed_unsync();
+    let answering = service.map_response(move |answer: Response<B>| answer.map(boxed));
+    Connection::new(answering.map_err(|cause| Interrupted(cause.into())))
 }
 
 /// A connection with the credentials as they are now.
@@ -551,8 +568,10 @@ fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(config.connect_timeout);
-    let mut tls =
-        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    let mut tls_config = config.rustls_client_config()?;
+    // Connections are few and last for days: room for the sessions of 256 servers is for nothing.
+    tls_config.resumption = Resumption::disabled();
+    let mut tls = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls_config).https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name = rustls::pki_types::ServerName::try_from(name.clone())
             .map_err(|cause| kube::Error::Service(Box::new(cause)))?;
@@ -571,9 +590,9 @@ fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
-        .map_err(tower::BoxError::from)
+        .map_err(BoxError::from)
         .service(http);
-    Ok(Connection::new(service))
+    Ok(connection_of(service))
 }
 
 #[cfg(test)]

@@ -419,6 +419,7 @@ pub struct Health {
     created: Instant,
     /// When the apiserver last sent something, in milliseconds after `created` and 1 more; 0 for never.
     heard: AtomicU64,
+    events: AtomicU64,
 }
 
 /// When a list began, and when it was in.
@@ -443,6 +444,7 @@ impl Health {
             watched_from: Mutex::default(),
             created: Instant::now(),
             heard: AtomicU64::new(0),
+            events: AtomicU64::new(0),
         }
     }
 
@@ -460,6 +462,12 @@ impl Health {
     fn hears(&self) {
         let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
         self.heard.store(now + 1, Ordering::Relaxed);
+        self.events.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many events its watches have sent, bookmarks among them.
+    fn events(&self) -> u64 {
+        self.events.load(Ordering::Relaxed)
     }
 
     /// How many times the whole resource was listed.

@@ -281,13 +281,19 @@ impl Elector {
         let lost = loop {
             let since = self.watchdog.renewed().unwrap_or_else(Instant::now);
             sleep_until(since + self.election.renew_period()).await;
-            let renewed = timeout(self.election.renew_limit(), self.renew_once()).await;
+            let end = Instant::now() + self.election.renew_limit();
+            let renewed = tokio::select! {
+                biased;
+                // It is looked at first: a try that began now would renew the Lease of a leader that has given up.
+                () = sleep_until(end) => Err(()),
+                renewed = self.renew_once() => Ok(renewed),
+            };
             let lease = self.election.lease.clone();
             match renewed {
                 Ok(None) => {}
                 Ok(Some(holder)) if holder.is_empty() => break Lost::Interrupted { lease },
                 Ok(Some(holder)) => break Lost::Taken { lease, holder },
-                Err(_) => break Lost::Expired { lease, limit: self.election.renew_deadline },
+                Err(()) => break Lost::Expired { lease, limit: self.election.renew_deadline },
             }
         };
         self.stop_leading();

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::{BoxFuture, LocalBoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
@@ -77,11 +77,18 @@ pub fn main<O: Operator>() -> ExitCode {
         .enable_all()
         .build()
         .context("cannot start the runtime")
-        .and_then(|runtime| runtime.block_on(run::<O>(&flags)));
+        .and_then(|runtime| runtime.block_on(boxed::<O>(&flags)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Exit::of_errors(&[format!("{error:#}")]).print(),
     }
+}
+
+/// The operator's future on the heap. What passes it on would have a copy of it in its frame, and a page of the stack that
+/// was used once stays resident.
+#[inline(never)]
+fn boxed<'a, O: Operator + 'a>(flags: &'a Flags<O::Flags>) -> LocalBoxFuture<'a, anyhow::Result<()>> {
+    run::<O>(flags).boxed_local()
 }
 
 async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {

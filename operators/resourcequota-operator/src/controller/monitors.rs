@@ -26,6 +26,8 @@ use plan::{Found, find, targets};
 
 /// Upstream's: how often it is asked what is served, where that matters.
 const PERIOD: Duration = Duration::from_secs(30);
+/// How far apart all quotas are read for what they count: they come by the hundred.
+const REST: Duration = Duration::from_millis(50);
 
 /// All monitors.
 pub(super) struct Monitors {
@@ -57,6 +59,7 @@ impl Monitors {
             self.follow(self.caches.quotas.wanted(&self.caches.feeds.device_classes())).await;
             self.ready.send_if_modified(|progress| !std::mem::replace(&mut progress.synced, true));
             let is_needed = self.caches.feeds.is_needed();
+            sleep(REST).await;
             tokio::select! {
                 () = self.changed.notified() => {}
                 () = sleep(PERIOD), if is_needed => {}

@@ -9,16 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, Response, StatusCode};
-use hyper::body::Incoming;
+use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
-use tower::util::BoxCloneService;
+use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
 use crate::runtime::api_error::chain;
@@ -30,9 +31,16 @@ const PLUGIN_PERIOD: Duration = Duration::from_secs(10);
 /// So long a process may be refused before it is of no more use.
 const REFUSED_MAX: Duration = Duration::from_secs(180);
 
-/// Sends requests with credentials that do not change.
-pub(super) type Connection = BoxCloneService<Request<Body>, Response<Incoming>, BoxError>;
-/// Makes such a connection, anew at each call.
+/// What was sent or answered has not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct Interrupted(pub(super) BoxError);
+
+/// The body of an answer, as it comes.
+pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Interrupted>;
+/// Sends requests; cheap to clone.
+pub(crate) type Connection = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, Interrupted>;
+/// Makes a connection with credentials that do not change, anew at each call.
 type Connect = fn(&kube::Config) -> Result<Connection, kube::Error>;
 
 /// Sends requests with the credentials of the moment.
@@ -89,12 +97,14 @@ impl Renewing {
     }
 
     async fn current(&self) -> (Connection, Option<HeaderValue>) {
-        if self.state.lock().await.is_due() {
+        let mut state = self.state.lock().await;
+        if state.is_due() {
+            drop(state);
             // A request that gives up must not lose what a plugin answers: the plugin may not run again soon.
             let this = self.clone();
             let _ = tokio::spawn(async move { this.look().await }).await;
+            state = self.state.lock().await;
         }
-        let state = self.state.lock().await;
         (state.connection.clone(), state.token.clone())
     }
 
@@ -136,11 +146,11 @@ impl Renewing {
 }
 
 impl Service<Request<Body>> for Renewing {
-    type Response = Response<Incoming>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+    type Response = Response<AnswerBody>;
+    type Error = Interrupted;
+    type Future = BoxFuture<'static, Result<Self::Response, Interrupted>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Interrupted>> {
         Poll::Ready(Ok(()))
     }
 

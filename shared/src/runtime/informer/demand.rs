@@ -197,7 +197,7 @@ impl<T: Object> Follower<T> {
     fn adjust(&self, tasks: &mut JoinSet<()>) -> Option<Instant> {
         let mut parts = self.demand.parts();
         let (wanted, now) = (self.demand.wanted(&parts), Instant::now());
-        for stopped in parts.stop_idle(&wanted, now) {
+        for stopped in parts.stop_idle(&wanted, self.cached.cache.len(), now) {
             self.cached.cache.forget_part(stopped);
         }
         for namespace in &wanted {
@@ -208,7 +208,7 @@ impl<T: Object> Follower<T> {
             let task = tasks.spawn(reflector::run(source, store, self.client.clone()));
             parts.start(namespace.clone(), number, collection, task, now);
         }
-        parts.next_stop()
+        parts.next_look(now)
     }
 
     fn part(&self, number: Part, source: &Source) -> (PartStore<T>, Follow) {

@@ -14,6 +14,10 @@ use crate::runtime::informer::Collection;
 /// first list costs the apiserver more than a watch.
 const LINGER_FIRST: Duration = Duration::from_mins(5);
 const LINGER_MAX: Duration = Duration::from_mins(80);
+/// How many events more than there are objects to list it may send in that time. More have cost what they were to save.
+const EVENTS_SPARE: u64 = 500;
+/// How often these are counted in that time.
+const LOOKS: u32 = 30;
 /// From how many namespaces on one watch of all is cheaper, and below how many it is not any more.
 const NAMESPACES_MAX: usize = 16;
 const NAMESPACES_AGAIN: usize = 8;
@@ -30,7 +34,14 @@ struct Running {
     collection: Collection,
     task: AbortHandle,
     linger: Duration,
-    idle_since: Option<Instant>,
+    idle: Option<Idle>,
+}
+
+/// Since when nobody needs a part, and how many events it had sent by then.
+#[derive(Clone, Copy)]
+struct Idle {
+    since: Instant,
+    events: u64,
 }
 
 struct Stopped {
@@ -43,8 +54,21 @@ impl Running {
         self.collection.is_listed()
     }
 
-    fn stops_at(&self) -> Option<Instant> {
-        Some(self.idle_since? + self.linger)
+    fn events(&self) -> u64 {
+        self.collection.follow.health.events()
+    }
+
+    /// Whether it has been followed in vain for long enough, in a cache of so many objects.
+    fn is_due(&self, objects: usize, now: Instant) -> bool {
+        let Some(Idle { since, events }) = self.idle else { return false };
+        let listed = u64::try_from(objects).unwrap_or(u64::MAX);
+        let times = self.linger.as_secs() / LINGER_FIRST.as_secs();
+        let allowed = listed.saturating_add(EVENTS_SPARE).saturating_mul(times);
+        now >= since + self.linger || self.events().saturating_sub(events) > allowed
+    }
+
+    fn next_look(&self, now: Instant) -> Option<Instant> {
+        Some((self.idle?.since + self.linger).min(now + self.linger / LOOKS))
     }
 }
 
@@ -76,15 +100,17 @@ impl Parts {
         needed.len() + lingering.count() > if is_one { NAMESPACES_AGAIN } else { NAMESPACES_MAX }
     }
 
-    /// Stops what was not needed for long, and what is seen by a watch of all. Gives what they were in the cache.
-    pub(super) fn stop_idle(&mut self, wanted: &BTreeSet<Text>, now: Instant) -> Vec<Part> {
+    /// Stops what was not needed for long, and what is seen by a watch of all. Gives what they were in the cache, which
+    /// has so many objects.
+    pub(super) fn stop_idle(&mut self, wanted: &BTreeSet<Text>, objects: usize, now: Instant) -> Vec<Part> {
         let is_one = wanted.contains(&Text::default()) && self.have_listed(&Text::default());
         self.stopped.retain(|_, stopped| now < stopped.at + stopped.linger);
         let mut numbers = Vec::new();
         self.running.retain(|namespace, part| {
-            part.idle_since = if wanted.contains(namespace) { None } else { part.idle_since.or(Some(now)) };
+            let idle = part.idle.unwrap_or_else(|| Idle { since: now, events: part.events() });
+            part.idle = (!wanted.contains(namespace)).then_some(idle);
             let is_superseded = is_one && !wanted.contains(namespace);
-            let is_due = part.stops_at().is_some_and(|at| at <= now);
+            let is_due = part.is_due(objects, now);
             if is_due {
                 self.stopped.insert(namespace.clone(), Stopped { at: now, linger: part.linger });
             }
@@ -113,12 +139,12 @@ impl Parts {
     ) {
         let again = self.stopped.remove(&namespace).filter(|stopped| now < stopped.at + stopped.linger);
         let linger = again.map_or(LINGER_FIRST, |stopped| (stopped.linger * 2).min(LINGER_MAX));
-        self.running.insert(namespace, Running { number, collection, task, linger, idle_since: None });
+        self.running.insert(namespace, Running { number, collection, task, linger, idle: None });
     }
 
-    /// When the next part is to be stopped, should nobody need it again.
-    pub(super) fn next_stop(&self) -> Option<Instant> {
-        self.running.values().filter_map(Running::stops_at).min()
+    /// When to look again whether a part is to be stopped, should nobody need it meanwhile.
+    pub(super) fn next_look(&self, now: Instant) -> Option<Instant> {
+        self.running.values().filter_map(|part| part.next_look(now)).min()
     }
 
     /// Stops what is not listed yet, to be started again.

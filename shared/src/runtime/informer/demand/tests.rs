@@ -354,6 +354,34 @@ fn a_need_that_comes_back_soon_is_kept_for_longer() {
 }
 
 #[test]
+fn what_nobody_needs_is_let_go_once_its_events_are_more_than_a_list_would_be() {
+    test(async {
+        let scene = Scene::new(Extent::Cluster);
+        let churn = async |events: usize| {
+            for n in 0..events {
+                scene
+                    .server
+                    .change("pods", "a/1", |pod| pod["metadata"]["labels"] = serde_json::json!({ "n": n.to_string() }));
+            }
+            sleep(LINGER / 20).await;
+        };
+        // Twice as many after the need has come back.
+        for (few, more) in [(500, 4), (1000, 7)] {
+            let need = scene.need.hold("a");
+            scene.ready("a").await;
+            churn(2000).await;
+            assert_eq!(scene.demand.collections().len(), 1, "it is needed");
+            drop(need);
+            sleep(Duration::from_millis(10)).await;
+            churn(few).await;
+            assert_eq!(scene.demand.collections().len(), 1, "{few} events");
+            churn(more).await;
+            assert_eq!(scene.demand.collections().len(), 0, "{more} events more");
+        }
+    });
+}
+
+#[test]
 fn a_first_list_that_began_before_a_moment_is_begun_anew() {
     test(async {
         let (scene, mut asked) = (Scene::new(Extent::Cluster), 0);
