@@ -14,8 +14,10 @@ use crate::runtime::informer::Collection;
 /// first list costs the apiserver more than a watch.
 const LINGER_FIRST: Duration = Duration::from_mins(5);
 const LINGER_MAX: Duration = Duration::from_mins(80);
-/// How many events more than there are objects to list it may send in that time. More have cost what they were to save.
+/// How many events it may send in that time, beside one for so many objects that would have to be listed again. More have
+/// cost what they were to save: an event costs the apiserver and us more than four objects of a list do.
 const EVENTS_SPARE: u64 = 500;
+const OBJECTS_PER_EVENT: u64 = 4;
 /// How often these are counted in that time.
 const LOOKS: u32 = 30;
 /// From how many namespaces on one watch of all is cheaper, and below how many it is not any more.
@@ -63,7 +65,7 @@ impl Running {
         let Some(Idle { since, events }) = self.idle else { return false };
         let listed = u64::try_from(objects).unwrap_or(u64::MAX);
         let times = self.linger.as_secs() / LINGER_FIRST.as_secs();
-        let allowed = listed.saturating_add(EVENTS_SPARE).saturating_mul(times);
+        let allowed = EVENTS_SPARE.saturating_add(listed / OBJECTS_PER_EVENT).saturating_mul(times);
         now >= since + self.linger || self.events().saturating_sub(events) > allowed
     }
 
