@@ -67,7 +67,8 @@ pub struct Recorder {
 }
 
 struct Queue {
-    sender: mpsc::Sender<Occurrence>,
+    /// A channel has room for 32 from its start.
+    sender: mpsc::Sender<Box<Occurrence>>,
     is_full: AtomicBool,
     /// Whether this process works.
     is_working: AtomicBool,
@@ -106,7 +107,7 @@ impl Recorder {
             message,
             at: queue.clock.now(),
         };
-        let is_full = queue.sender.try_send(occurrence).is_err();
+        let is_full = queue.sender.try_send(Box::new(occurrence)).is_err();
         let was_full = queue.is_full.swap(is_full, Ordering::Relaxed);
         if is_full {
             queue.metrics.dropped.inc();

@@ -58,7 +58,7 @@ impl Poster {
     }
 
     /// Posts until it is stopped, and then what is left in the queue.
-    pub(super) async fn run(mut self, mut occurrences: mpsc::Receiver<Occurrence>) {
+    pub(super) async fn run(mut self, mut occurrences: mpsc::Receiver<Box<Occurrence>>) {
         let stop = self.stop.clone();
         loop {
             let next = tokio::select! {

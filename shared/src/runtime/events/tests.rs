@@ -150,7 +150,7 @@ async fn what_the_server_refuses_is_not_tried_again() {
 }
 
 /// The only one that there will be.
-fn one_occurrence() -> mpsc::Receiver<Occurrence> {
+fn one_occurrence() -> mpsc::Receiver<Box<Occurrence>> {
     let (sender, occurrences) = mpsc::channel(1);
     let occurrence = Occurrence {
         component: "x",
@@ -160,7 +160,7 @@ fn one_occurrence() -> mpsc::Receiver<Occurrence> {
         message: "m".to_owned(),
         at: Timestamp::UNIX_EPOCH,
     };
-    sender.try_send(occurrence).unwrap();
+    sender.try_send(Box::new(occurrence)).unwrap();
     occurrences
 }
 
