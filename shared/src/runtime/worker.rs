@@ -131,7 +131,9 @@ impl<C: Controller> Work<C> {
         let attempt = queue.failures(key) + 1;
         let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
         decisions.begin(clock.now(), key, queue.trigger(key));
-        let outcome = AssertUnwindSafe(controller.sync(key)).catch_unwind().instrument(span).await;
+        // On the heap for as long as it takes: every worker that waits would hold the room of a sync otherwise.
+        let syncing = Box::pin(controller.sync(key));
+        let outcome = AssertUnwindSafe(syncing).catch_unwind().instrument(span).await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
                 decisions.finish(key, Ok(()));
