@@ -180,7 +180,7 @@ fn of_many_ended_pods_those_that_were_evicted_go_first_and_then_the_oldest() {
         running.pass(Duration::from_secs(60)).await;
         let deleted = server.writes().into_iter().filter(|write| write.starts_with("delete"));
         // A pod whose phase is not final is marked before it goes; of a pod that has succeeded the metadata is enough.
-        let names = ["pod-0200", "pod-0700", "pod-1198", "pod-0000", "pod-0001", "odd"];
+        let names = ["pod-0200", "pod-0700", "pod-1198", "odd", "pod-0000", "pod-0001"];
         assert_eq!(deleted.collect::<Vec<_>>(), names.map(|name| format!("delete pods default/{name}")));
         assert_eq!(server.count("patch pods"), 1);
         // The ended pods are followed, which is one answer. The unsuccessful ones are listed once, in two pages; each
