@@ -15,13 +15,12 @@ use shared::runtime::clock::left_of;
 
 use crate::objects::BudgetStatus;
 
-/// How long numbers have to stand where all budgets together change once a second. It grows with the square: few changes
-/// are hardly kept waiting, and at 35 a second upstream's one worker comes to a budget no sooner.
-const AT_ONE_A_SECOND: Duration = Duration::from_millis(25);
+/// How long numbers have to stand for each change a second of any budget.
+const PER_RATE: Duration = Duration::from_millis(100);
 /// The longest that numbers have to stand.
-const LONGEST_STAND: Duration = Duration::from_secs(30);
-/// Numbers that never stand, and never come back to those that are written, are written after this time.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const LONGEST_STAND: Duration = Duration::from_secs(5);
+/// Numbers that never stand are written after this time.
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// The time in which the changes count for their rate.
 const WINDOW: Duration = Duration::from_secs(10);
 
@@ -62,7 +61,7 @@ impl Rises {
         let mut state = self.state();
         let waits = state.standing.get(key).and_then(|known| known.waits).unwrap_or(now);
         let since = state.decided(key, status, Some(waits), now);
-        let stand = AT_ONE_A_SECOND.mul_f64(state.changes.a_second().powi(2)).min(LONGEST_STAND);
+        let stand = PER_RATE.mul_f64(state.changes.a_second()).min(LONGEST_STAND);
         Some(left_of(stand, since, now)?.min(left_of(LONGEST_WAIT, waits, now)?))
     }
 
@@ -132,8 +131,8 @@ mod tests {
     #[test]
     fn alone_a_rise_hardly_waits() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
-        assert_eq!(rises.wait(&key, &healthy(2), NOW), Some(Duration::from_micros(250)));
-        assert_eq!(rises.wait(&key, &healthy(2), later(1)), None);
+        assert_eq!(rises.wait(&key, &healthy(2), NOW), Some(Duration::from_millis(10)));
+        assert_eq!(rises.wait(&key, &healthy(2), later(10)), None);
     }
 
     #[test]
@@ -141,12 +140,12 @@ mod tests {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
         assert_eq!(rises.wait(&key, &healthy(2), NOW), Some(LONGEST_STAND));
-        assert_eq!(rises.wait(&key, &healthy(2), later(3000)), Some(Duration::from_secs(27)), "they stand");
+        assert_eq!(rises.wait(&key, &healthy(2), later(3000)), Some(Duration::from_secs(2)), "they stand");
         busy(&rises, later(4000));
         assert_eq!(rises.wait(&key, &healthy(3), later(4000)), Some(LONGEST_STAND), "others");
-        busy(&rises, later(59_000));
-        assert_eq!(rises.wait(&key, &healthy(2), later(59_000)), Some(Duration::from_secs(1)), "the longest wait");
-        assert_eq!(rises.wait(&key, &healthy(3), later(60_000)), None);
+        busy(&rises, later(14_000));
+        assert_eq!(rises.wait(&key, &healthy(2), later(14_000)), Some(Duration::from_secs(1)), "the longest wait");
+        assert_eq!(rises.wait(&key, &healthy(3), later(15_000)), None);
     }
 
     #[test]
@@ -154,12 +153,12 @@ mod tests {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
         rises.wait(&key, &healthy(2), NOW);
-        rises.note(&key, &healthy(2), later(30_000));
-        busy(&rises, later(30_001));
-        assert_eq!(rises.wait(&key, &healthy(2), later(30_001)), None);
-        rises.note(&key, &healthy(1), later(31_000));
-        busy(&rises, later(32_000));
-        assert_eq!(rises.wait(&key, &healthy(2), later(32_000)), Some(LONGEST_STAND), "they begin anew after others");
+        rises.note(&key, &healthy(2), later(5000));
+        busy(&rises, later(5001));
+        assert_eq!(rises.wait(&key, &healthy(2), later(5001)), None);
+        rises.note(&key, &healthy(1), later(6000));
+        busy(&rises, later(7000));
+        assert_eq!(rises.wait(&key, &healthy(2), later(7000)), Some(LONGEST_STAND), "they begin anew after others");
         rises.forget(&key);
         assert!(!rises.state().standing.contains_key(&key));
     }
@@ -169,7 +168,7 @@ mod tests {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
         let wait = rises.wait(&key, &healthy(2), later(100_000)).map(|wait| wait.as_millis());
-        assert_eq!(wait, Some(0));
+        assert_eq!(wait, Some(10));
     }
 
     #[test]
