@@ -67,7 +67,7 @@ pub struct Recorder {
 }
 
 struct Queue {
-    /// A channel has room for 32 from its start.
+    /// Boxed, for a channel allocates the room for 32 values when it is made.
     sender: mpsc::Sender<Box<Occurrence>>,
     is_full: AtomicBool,
     /// Whether this process works.

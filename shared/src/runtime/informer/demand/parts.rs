@@ -14,8 +14,8 @@ use crate::runtime::informer::Collection;
 /// first list costs the apiserver more than a watch.
 const LINGER_FIRST: Duration = Duration::from_mins(5);
 const LINGER_MAX: Duration = Duration::from_mins(80);
-/// How many events it may send in that time, beside one for so many objects that would have to be listed again. More have
-/// cost what they were to save: an event costs the apiserver and us more than four objects of a list do.
+/// How many events it may send in that time, and one more for every four objects that would have to be listed again. By
+/// then it has cost what it was to save: an event costs the apiserver and us more than four objects of a list do.
 const EVENTS_SPARE: u64 = 500;
 const OBJECTS_PER_EVENT: u64 = 4;
 /// How often these are counted in that time.
