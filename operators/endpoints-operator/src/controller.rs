@@ -69,7 +69,7 @@ fn follow(flags: &Flags, setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>,
     endpoints.on_change(effects.of(caches, Caches::endpoints_changed));
     let need = services.need(|service| service.selects().is_some());
     setup.watch(services);
-    setup.watch_while(pods, &need);
+    setup.watch_beside(pods, &need);
     // Those of a Service that has lost its selector are left alone.
     setup.watch_while(endpoints, &need);
 }

@@ -197,7 +197,7 @@ fn pods_are_followed_only_while_a_service_selects_some() {
         let server = Server::new();
         server.add(&object("v1", "Service", "kubernetes").set(&["spec"], json!({ "clusterIP": "10.0.0.1" })));
         let remove = |server: &Server| server.delete("services", SERVICE);
-        is_followed_only_while_needed::<EndpointsOperator>(&server, "pods", add_service, remove).await;
+        is_followed_only_while_needed::<EndpointsOperator>(&server, "pods default/", add_service, remove).await;
     });
 }
 

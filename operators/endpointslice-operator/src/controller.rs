@@ -106,7 +106,7 @@ fn follow(flags: &Flags, setup: &mut Setup, queues: (&Queue, &Queue), caches: &A
     });
     let need = services.need(|service| service.selects().is_some());
     setup.watch(services);
-    setup.watch_while(pods, &need);
+    setup.watch_beside(pods, &need);
     // Whole, though hints alone need more than metadata. In a second cache a node could come later than in the first: an
     // endpoint would lack the zone that its hint is worked out from, and nothing would wake its Service again.
     setup.watch_while(nodes, &need);

@@ -114,11 +114,11 @@ fn add_left_slice(server: &Server, service: &str) {
     server.add(&slice.label("kubernetes.io/service-name", service).label(manager.0, manager.1));
 }
 
-/// The resources that were listed or watched since `before`, each once.
+/// What was listed or watched since `before`, each once: a resource, or that of one namespace.
 fn followed_since(server: &Server, before: usize) -> BTreeSet<String> {
-    let reads = server.requests().split_off(before).into_iter();
-    let reads = reads.filter(|line| line.starts_with("list ") || line.starts_with("watch "));
-    reads.map(|line| line.split(' ').nth(1).unwrap_or_default().to_owned()).collect()
+    let requests = server.requests().split_off(before);
+    let targets = requests.iter().filter_map(|line| line.strip_prefix("list ").or(line.strip_prefix("watch ")));
+    targets.map(str::to_owned).collect()
 }
 
 const ON_DEMAND: [&str; 3] = ["endpointslices", "nodes", "pods"];
@@ -139,7 +139,8 @@ fn nothing_but_services_is_followed_until_one_selects_pods() {
             add_service(&server);
             add_pod(&server, 1);
             running.pass(SECONDS).await;
-            assert_eq!(followed_since(&server, before), ON_DEMAND.map(str::to_owned).into());
+            let needed = ["endpointslices", "nodes", "pods default/"].map(str::to_owned);
+            assert_eq!(followed_since(&server, before), needed.into());
             assert_eq!(endpoints(&server), 1);
             server.delete("services", SERVICE);
             server.delete("nodes", "node");
