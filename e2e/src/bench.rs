@@ -12,7 +12,7 @@ mod steps;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::operator::OperatorSpec;
@@ -150,6 +150,7 @@ pub async fn run(options: &BenchOptions) -> Result<()> {
             measured.extend(run_steps(options, &about, contestant, round).await?);
         }
     }
+    ensure!(!measured.is_empty(), "no step of this set has a name with any of {:?} in it", options.steps);
     report::write(options, &about, &measured)
 }
 

@@ -98,6 +98,9 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     if bench.wants(&SERVICE_STEPS) {
         run_services(bench).await?;
     }
+    // What comes next is no Service's.
+    bench.delete_all::<Service>().await?;
+    bench.wait_none::<Endpoints>().await?;
     if bench.wants(&usage::STEPS) {
         usage::run(bench).await?;
     }
@@ -133,10 +136,7 @@ async fn run_services(bench: &mut Bench<'_>) -> Result<()> {
         bench.wait_all_listed().await
     };
     bench.measure(roll_step, roll).await?;
-    bench.delete_deployments().await?;
-    // What comes next is no Service's.
-    bench.delete_all::<Service>().await?;
-    bench.wait_none::<Endpoints>().await
+    bench.delete_deployments().await
 }
 
 impl Bench<'_> {
