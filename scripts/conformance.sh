@@ -18,7 +18,7 @@ program=${E2E_TEST:-$(make --silent --no-print-directory upstream TOOL="e2e.test
 
 # tests NAME FOCUS SKIP: all tests of that focus, one after the other.
 tests() {
-  "$program" --kubeconfig "$KUBECONFIG" --provider skeleton --ginkgo.no-color --ginkgo.v --ginkgo.timeout 60m \
+  "$program" --kubeconfig "$KUBECONFIG" --provider skeleton --ginkgo.no-color --ginkgo.v --ginkgo.timeout 90m \
     --ginkgo.focus "$2" --ginkgo.skip "$others|$3" >"$logs/$1.log" 2>&1
 }
 

@@ -22,8 +22,12 @@ program_image() {
   image "$1" '["/program"]' '[]'
 }
 
+# The numbers of all nodes but the first.
+further() { seq 2 "${NODES:-1}"; }
+
 # load FILE: onto every node.
 load() {
+  local number
   "${realnode:?}" load "$1" >/dev/null
-  [ "${NODES:-1}" = 1 ] || scripts/realnode-second-node.sh load "$1"
+  for number in $(further); do scripts/realnode-further-node.sh "$number" load "$1"; done
 }

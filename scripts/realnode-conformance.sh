@@ -4,7 +4,7 @@
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
 #   ONE_IMAGE=1 for the image that has all operators, after make image OPERATOR=operators
 #   FOCUS=... for the tests with names that match this regular expression; those of several lines run beside each other
-#   NODES=2 for a second node, as realnode-second-node.sh starts it
+#   NODES=3 for two more nodes, as realnode-further-node.sh starts them
 #   GATES=A=true,B=true for features that are off by default, and all beta APIs
 #   METRICS_SERVER=path/to/metrics-server, built already; otherwise it is found or built, if horizontal-pod-autoscaler-operator
 #   is there
@@ -26,7 +26,7 @@ for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter ipta
   command -v "$program" >/dev/null || fail "missing: $program"
 done
 
-case ${NODES:=1} in 1 | 2) ;; *) fail "there can be 1 or 2 nodes, not $NODES" ;; esac
+case ${NODES:=1} in [1-9]) ;; *) fail "there can be 1 to 9 nodes, not $NODES" ;; esac
 registry=registry.k8s.io
 tests=$registry/e2e-test-images
 
@@ -99,20 +99,23 @@ refuse_services() {
   done
 }
 leave() {
+  local number
   [ -z "${follower:-}" ] || kill "$follower" || true
   refuse_services --delete || true
-  [ "$NODES" = 1 ] || scripts/realnode-second-node.sh down || true
+  for number in $(further); do scripts/realnode-further-node.sh "$number" down || true; done
   finish "$1"
 }
 
 # Operators go where there is room for them, so their images are there too.
-add_node() {
-  local archive
-  scripts/realnode-second-node.sh up
-  for archive in dist/images/*.tar; do
-    scripts/realnode-second-node.sh load "$archive"
+add_nodes() {
+  local archive number
+  for number in $(further); do
+    scripts/realnode-further-node.sh "$number" up
+    for archive in dist/images/*.tar; do
+      scripts/realnode-further-node.sh "$number" load "$archive"
+    done
+    step "node $number is up"
   done
-  step "a second node is up"
 }
 
 # give OPERATOR [FILE...] -- FLAG...: these files of the cluster, in /keys, and these flags.
@@ -224,7 +227,7 @@ tolerate_tests
 services=$(kubectl get servicecidr kubernetes --output 'jsonpath={.spec.cidrs[0]}')
 trap 'leave $?' EXIT
 refuse_services --insert
-[ "$NODES" = 1 ] || add_node
+add_nodes
 load_images
 step "the tests have their images"
 [ -z "$metrics_program" ] || add_metrics_server

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A second node on the machine of the real one, for tests that ask for two: containerd, kubelet and kube-proxy of the same
-# programs in a network namespace of their own, as node-real-2 at 10.244.1.1, where the range of its pods begins.
-#   realnode-second-node.sh up|down     as root, with the $KUBECONFIG of the first one, which node.sh starts
-#   realnode-second-node.sh load FILE   imports an image
+# One more node on the machine of the real one, for tests that ask for several: containerd, kubelet and kube-proxy of the
+# same programs in a network namespace of their own. The second one is node-real-2 at 10.244.1.1, where the range of its
+# pods begins, the third one node-real-3 at 10.244.2.1.
+#   realnode-further-node.sh NUMBER up|down     as root, with the $KUBECONFIG of the first one, which node.sh starts
+#   realnode-further-node.sh NUMBER load FILE   imports an image
 # Of the first one it needs the folder of its kubeconfig, with pki/ca.crt and pki/ca.key, and bin and images beside that;
 # and openssl, jq. Cgroups and the logs of pods are apart too: two kubelets of one machine would clear away each other's.
 set -euo pipefail
@@ -13,10 +14,12 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/containerd.sh
 . scripts/containerd.sh
 
-name=node-real-2
-first=10.244.0.1 address=10.244.1.1 pods=10.244.1.0/24
+case ${1:-} in [2-9]) number=$1 ;; *) fail "which node, 2 to 9?" ;; esac
+name=node-real-$number link=real-$number range=pods-$number
+network=10.244.$((number - 1))
+first=10.244.0.1 address=$network.1 pods=$network.0/24
 parts=$(cd "$(dirname "${KUBECONFIG:?names the cluster}")" && pwd)
-home=$parts/second
+home=$parts/$name
 export PATH=$parts/../bin:$PATH
 
 # Not by ip netns exec, which gives each program mounts of its own: the kubelet's volumes are to be seen by containerd.
@@ -47,15 +50,15 @@ cgroups() {
   fi
 }
 
-network() {
+connect() {
   ip netns add "$name"
-  ip link add real-2 type veth peer name eth0 netns "$name"
-  ip link set real-2 up
+  ip link add "$link" type veth peer name eth0 netns "$name"
+  ip link set "$link" up
   inside ip link set lo up
   inside ip address add "$address/32" dev eth0
   inside ip link set eth0 up
   inside ip route add default via "$first" dev eth0 onlink
-  ip route add "$pods" via "$address" dev real-2 onlink src "$first"
+  ip route add "$pods" via "$address" dev "$link" onlink src "$first"
   sysctl --quiet --write net.ipv4.ip_forward=1
   inside sysctl --quiet --write net.ipv4.ip_forward=1
 }
@@ -74,7 +77,7 @@ identity() {
 }
 
 start_containerd() {
-  containerd_files "$home" pods-2 "$pods" 'disabled_plugins = ["io.containerd.nri.v1.nri"]' \
+  containerd_files "$home" "$range" "$pods" 'disabled_plugins = ["io.containerd.nri.v1.nri"]' \
     "debug.address = \"$home/ctd/debug.sock\""
   begin containerd containerd --config ctd/config.toml
   within 60 answers
@@ -148,32 +151,32 @@ down() {
   done
   awk -v home="$home/" 'index($2, home) == 1 { print $2 }' /proc/mounts | sort --reverse | xargs --no-run-if-empty --max-args 1 umount --lazy
   # Nobody took the pods' networks down, so their addresses and namespaces are still taken.
-  for result in /var/lib/cni/results/pods-2-*; do
+  for result in /var/lib/cni/results/"$range"-*; do
     [ -e "$result" ] || continue
     ip netns delete "$(basename "$(jq --raw-output .netns "$result")")" 2>/dev/null || true
     rm "$result"
   done
-  rm -rf /var/lib/cni/networks/pods-2
+  rm -rf "/var/lib/cni/networks/$range"
   ip netns delete "$name" 2>/dev/null || true
-  ip link delete real-2 2>/dev/null || true
+  ip link delete "$link" 2>/dev/null || true
   cgroups | while read -r group; do
     if [ -d "$group" ]; then find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
   done
 }
 
-case ${1:-} in
+case ${2:-} in
 up)
   down
   rm -rf "$home"
   mkdir -p "$home/ctd" "$home/cni"
-  network
+  connect
   identity
   start_containerd
   start_kubelet
   start_proxy
   within 120 takes_pods
   ;;
-load) containers images import "$2" >/dev/null ;;
+load) containers images import "$3" >/dev/null ;;
 down) down ;;
 *) fail "up, load FILE or down?" ;;
 esac
