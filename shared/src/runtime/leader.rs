@@ -9,7 +9,8 @@
 //! - A leader that slept through its Lease sends no write before it has renewed it ([`Term`]).
 //! - A falling version of the Lease shows that etcd was restored ([`Elector::restores`]).
 //! - The same error is logged once.
-//! - The leader renews every 5 s and not every retry period: see docs/decisions/0010-lease-renewals.md.
+//! - The leader renews every 5 s and not every retry period, when the wall clock shows full 5 s: see
+//!   docs/decisions/0010-lease-renewals.md.
 //!
 //! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders
 //! are possible for as long as a process is stopped between looking at its watch and writing.
@@ -23,6 +24,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::watch::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -78,13 +80,23 @@ impl Election {
         })
     }
 
-    /// How long after a renewal the next one is due.
+    /// How long after a renewal the next one is due at the latest.
     fn renew_period(&self) -> Duration {
         (self.renew_deadline / 2).min(RENEW_PERIOD_MAX).max(self.retry_period)
     }
 
-    /// How long all tries of one renewal may take. Upstream's leader begins to try a retry period after the last
-    /// renewal and gives up at the renew deadline; this one gives up at the same moment.
+    /// When the renewal after that of `since` begins: once the wall clock, which shows `time` now, has a multiple of the
+    /// renew period. So all leaders of a cluster renew together, which costs the apiserver far less than one by one.
+    fn next_renewal(&self, since: Instant, now: Instant, time: Timestamp) -> Instant {
+        let (period, latest) = (self.renew_period(), since + self.renew_period());
+        let Some(left) = latest.checked_duration_since(now) else { return latest };
+        let shown = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH)).unwrap_or_default() + left;
+        let beyond = shown.as_nanos().checked_rem(period.as_nanos()).unwrap_or_default();
+        latest - Duration::from_nanos(u64::try_from(beyond).unwrap_or_default())
+    }
+
+    /// How long after a renewal was due at the latest it may be tried. Upstream's leader begins to try a retry period
+    /// after the last renewal and gives up at the renew deadline; this one gives up at the same moment.
     fn renew_limit(&self) -> Duration {
         (self.retry_period + self.renew_deadline).min(self.lease_duration).saturating_sub(self.renew_period())
     }
@@ -279,9 +291,10 @@ impl Elector {
     /// [`Self::release`] is due.
     pub async fn renew(&mut self) -> Lost {
         let lost = loop {
-            let since = self.watchdog.renewed().unwrap_or_else(Instant::now);
-            sleep_until(since + self.election.renew_period()).await;
-            let end = Instant::now() + self.election.renew_limit();
+            let now = Instant::now();
+            let since = self.watchdog.renewed().unwrap_or(now);
+            sleep_until(self.election.next_renewal(since, now, self.clock.now())).await;
+            let end = (since + self.election.renew_period()).max(Instant::now()) + self.election.renew_limit();
             let renewed = tokio::select! {
                 biased;
                 // It is looked at first: a try that began now would renew the Lease of a leader that has given up.

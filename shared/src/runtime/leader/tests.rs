@@ -407,13 +407,19 @@ struct Times {
     written: Vec<u128>,
 }
 
-/// Runs a leader that acquires at once, and applies the fault to the apiserver from one millisecond to another.
-/// Gives the leader's requests and, if it loses the lead within a minute, the time and the reason.
+/// Runs a leader that acquires at a full minute of the wall clock: see [`lead_from`].
 async fn lead_through(fault: Fault, from: u64, to: u64) -> (Times, Option<(u128, String)>) {
+    lead_from(0, fault, from, to).await
+}
+
+/// Runs a leader that acquires at a millisecond, and applies the fault to the apiserver from one millisecond to another.
+/// Gives the leader's requests and, if it loses the lead within a minute, the time and the reason.
+async fn lead_from(acquired: u64, fault: Fault, from: u64, to: u64) -> (Times, Option<(u128, String)>) {
     let room = Room::new();
     let mut leader = room.elector_of(upstreams_times());
-    leader.acquire().await;
     let at = |millis| room.started + Duration::from_millis(millis);
+    sleep_until(at(acquired)).await;
+    leader.acquire().await;
     let trouble = async {
         sleep_until(at(from)).await;
         room.store().fault = Some(fault);
@@ -439,13 +445,25 @@ async fn a_leader_whose_renewals_succeed_writes_every_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn leaders_renew_together_whenever_they_have_acquired_their_leases() {
+    for acquired in [1, 1700, 4999] {
+        let (times, lost) = lead_from(acquired, Fault::Away, 100_000, 100_000).await;
+        assert_eq!(times.written[..4], [u128::from(acquired), 5000, 10_000, 15_000]);
+        assert_eq!(lost, None);
+    }
+    let (times, lost) = lead_from(4000, Fault::Away, 4100, 60_000).await;
+    assert_eq!(times.written, [4000]);
+    assert_eq!(lost.map(|(at, _)| at), Some(16_000), "as late as one that acquired at full seconds");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_survives_what_is_over_at_its_last_try() {
     let (times, lost) = lead_through(Fault::Away, 4900, 10_900).await;
-    assert_eq!(times.written[..3], [0, 11_000, 16_000]);
+    assert_eq!(times.written[..3], [0, 11_000, 15_000]);
     assert_eq!(lost, None);
     // The answers to the first try do not come, and those to the second do.
     let (times, lost) = lead_through(Fault::Stalls, 4900, 8400).await;
-    assert_eq!(times.written[..3], [0, 8500, 13_500]);
+    assert_eq!(times.written[..3], [0, 8500, 10_000]);
     assert_eq!(lost, None);
 }
 
