@@ -184,7 +184,7 @@ async fn conflict(scene: &Scene, victim: &Behind) -> Result<()> {
 
 /// Pods come and go while the operator does not see pods, and answers about what it writes are lost.
 async fn unseen_pods(scene: &Scene, victim: &Behind) -> Result<()> {
-    victim.proxy.freeze_watches("/api/v1/pods");
+    victim.proxy.freeze_watches("**/pods");
     scene.apply(&pod("d", "web")).await?;
     scene.kubectl("delete pod/c").await?;
     victim
