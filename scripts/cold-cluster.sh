@@ -220,28 +220,12 @@ for archive in "$home"/images/*.tar dist/images/operators.tar; do
   ctr --address "$run/ctd/c.sock" --namespace k8s.io images import "$archive" >/dev/null
 done
 
-cat >"$run/kubelet.yaml" <<YAML
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-failCgroupV1: false
-cgroupDriver: cgroupfs
-failSwapOn: false
-containerRuntimeEndpoint: unix://$run/ctd/c.sock
-authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $run/pki/trust.crt}}
-authorization: {mode: Webhook}
-enforceNodeAllocatable: []
-imageGCHighThresholdPercent: 100
-evictionHard: {memory.available: 100Mi}
-maxPods: 250
-nodeStatusUpdateFrequency: 5s
-syncFrequency: 5s
-resolvConf: ""
-podLogsDir: $run/pods
-volumePluginDir: $run/kubelet/plugins
-staticPodPath: $run/static
-rotateCertificates: true
-serverTLSBootstrap: true
-YAML
+kubelet_file "$run" "authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $run/pki/trust.crt}}" \
+  'authorization: {mode: Webhook}' \
+  "podLogsDir: $run/pods" \
+  "staticPodPath: $run/static" \
+  'rotateCertificates: true' \
+  'serverTLSBootstrap: true'
 kubeconfig bootstrap --token "$token_id.$token_secret"
 kubelet() {
   begin kubelet kubelet --config kubelet.yaml --bootstrap-kubeconfig bootstrap.kubeconfig --kubeconfig kubelet.kubeconfig \

@@ -1,4 +1,4 @@
-# Sourced by scripts that start a containerd of their own: its files, in a folder with cni/ and ctd/.
+# Sourced by scripts that start a containerd and a kubelet of their own: their files, in a folder with cni/ and ctd/.
 # shellcheck shell=bash
 
 # containerd_files FOLDER NETWORK RANGE [LINE...]: its pods have addresses of this range, in a network of this name; each
@@ -26,4 +26,27 @@ $(printf '%s\n' "$@")
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
 TOML
+}
+
+# kubelet_file FOLDER [LINE...]: for a kubelet of that containerd; each line is one more of its settings.
+kubelet_file() {
+  local folder=$1
+  shift
+  cat >"$folder/kubelet.yaml" <<YAML
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+cgroupDriver: cgroupfs
+failSwapOn: false
+containerRuntimeEndpoint: unix://$folder/ctd/c.sock
+enforceNodeAllocatable: []
+imageGCHighThresholdPercent: 100
+evictionHard: {memory.available: 100Mi}
+maxPods: 250
+nodeStatusUpdateFrequency: 5s
+syncFrequency: 5s
+resolvConf: ""
+volumePluginDir: $folder/kubelet/plugins
+$(printf '%s\n' "$@")
+YAML
 }

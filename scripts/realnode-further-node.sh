@@ -89,30 +89,14 @@ answers() { [ -S "$home/ctd/c.sock" ] && containers images list >/dev/null 2>&1;
 
 start_kubelet() {
   cgroups | xargs mkdir --parents
-  cat >"$home/kubelet.yaml" <<YAML
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-failCgroupV1: false
-cgroupDriver: cgroupfs
-cgroupRoot: /$name
-failSwapOn: false
-containerRuntimeEndpoint: unix://$home/ctd/c.sock
-authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $parts/pki/ca.crt}}
-authorization: {mode: AlwaysAllow}
-clusterDomain: cluster.local
-clusterDNS: ["$first"]
-enforceNodeAllocatable: []
-imageGCHighThresholdPercent: 100
-evictionHard: {memory.available: 100Mi}
-maxPods: 250
-nodeStatusUpdateFrequency: 5s
-syncFrequency: 5s
-resolvConf: ""
-podLogsDir: $home/logs
-tlsCertFile: $home/kubelet.crt
-tlsPrivateKeyFile: $home/kubelet.key
-volumePluginDir: $home/kubelet/plugins
-YAML
+  kubelet_file "$home" "cgroupRoot: /$name" \
+    "authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $parts/pki/ca.crt}}" \
+    'authorization: {mode: AlwaysAllow}' \
+    'clusterDomain: cluster.local' \
+    "clusterDNS: [\"$first\"]" \
+    "podLogsDir: $home/logs" \
+    "tlsCertFile: $home/kubelet.crt" \
+    "tlsPrivateKeyFile: $home/kubelet.key"
   begin kubelet kubelet --config kubelet.yaml --kubeconfig kubelet.kubeconfig --hostname-override "$name" \
     --root-dir "$home/kubelet" --node-ip "$address" ${GATES:+"--feature-gates=$GATES"}
 }
