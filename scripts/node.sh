@@ -1,7 +1,8 @@
 # Sourced by who shows the operators on a real node: starts one without the operators' controllers in its
 # kube-controller-manager, and installs the operators there.
-# $REALNODE is a program that runs such a node on this machine: `up [flags of kube-controller-manager]` prints an export of
-# KUBECONFIG, `load FILE` imports an image, `down` stops everything; it has images nginx:1.7.9, nginx:1.9.1, nginx:1.16.1.
+# $REALNODE is a program that runs such a node, node-real, on this machine: `up [flags of kube-controller-manager]` prints an
+# export of KUBECONFIG, `load FILE` imports an image, `down` stops everything; it has images nginx:1.7.9, nginx:1.9.1,
+# nginx:1.16.1.
 # $APISERVER_EXTRA has more flags of the apiserver for it.
 # shellcheck shell=bash
 
@@ -64,7 +65,10 @@ up() {
   shift
   operators=("$@")
   trap 'finish $?' EXIT
-  eval "$("$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
+  # On a host of the node's name, as pods in the host's network say that.
+  # shellcheck disable=SC2016
+  eval "$(unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' node-real \
+    "$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
   step "a node is up, its kube-controller-manager runs --controllers=$controllers"
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One more node on the machine of the real one, for tests that ask for several: containerd, kubelet and kube-proxy of the
-# same programs in a network namespace of their own. The second one is node-real-2 at 10.244.1.1, where the range of its
-# pods begins, the third one node-real-3 at 10.244.2.1.
+# same programs in a network namespace of their own, on a host of the node's name. The second one is node-real-2 at
+# 10.244.1.1, where the range of its pods begins, the third one node-real-3 at 10.244.2.1.
 #   realnode-further-node.sh NUMBER up|down     as root, with the $KUBECONFIG of the first one, which node.sh starts
 #   realnode-further-node.sh NUMBER load FILE   imports an image
 # Of the first one it needs the folder of its kubeconfig, with pki/ca.crt and pki/ca.key, and bin and images beside that;
@@ -27,7 +27,9 @@ inside() { nsenter --net="/run/netns/$name" "$@"; }
 begin() {
   local part=$1
   shift
-  (cd "$home" && exec setsid nsenter --net="/run/netns/$name" "$@" >"$home/$part.log" 2>&1) &
+  # shellcheck disable=SC2016
+  (cd "$home" && exec setsid nsenter --net="/run/netns/$name" unshare --uts \
+    sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' "$name" "$@" >"$home/$part.log" 2>&1) &
   echo $! >"$home/$part.pid"
 }
 end() {
