@@ -93,7 +93,7 @@ start_kubelet() {
   cgroups | xargs mkdir --parents
   kubelet_file "$home" "cgroupRoot: /$name" \
     "authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $parts/pki/ca.crt}}" \
-    'authorization: {mode: AlwaysAllow}' \
+    'authorization: {mode: Webhook}' \
     'clusterDomain: cluster.local' \
     "clusterDNS: [\"$first\"]" \
     "podLogsDir: $home/logs" \
