@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # One more node on the machine of the real one, for tests that ask for several: containerd, kubelet and kube-proxy of the
 # same programs in a network namespace of their own, on a host of the node's name. The second one is node-real-2 at
-# 10.244.1.1, where the range of its pods begins, the third one node-real-3 at 10.244.2.1.
+# 10.245.0.2 with pods in 10.244.1.0/24, the third one node-real-3 at 10.245.0.3 with pods in 10.244.2.0/24. The addresses of
+# nodes are apart, because the first one's kube-proxy takes whoever comes from 10.244.0.0/16 for a pod.
 #   realnode-further-node.sh NUMBER up|down     as root, with the $KUBECONFIG of the first one, which node.sh starts
 #   realnode-further-node.sh NUMBER load FILE   imports an image
 # Of the first one it needs the folder of its kubeconfig, with pki/ca.crt and pki/ca.key, and bin and images beside that;
@@ -16,8 +17,7 @@ cd "$(dirname "$0")/.."
 
 case ${1:-} in [2-9]) number=$1 ;; *) fail "which node, 2 to 9?" ;; esac
 name=node-real-$number link=real-$number range=pods-$number
-network=10.244.$((number - 1))
-first=10.244.0.1 address=$network.1 pods=$network.0/24
+first=10.244.0.1 address=10.245.0.$number pods=10.244.$((number - 1)).0/24
 parts=$(cd "$(dirname "${KUBECONFIG:?names the cluster}")" && pwd)
 home=$parts/$name
 export PATH=$parts/../bin:$PATH
@@ -60,6 +60,7 @@ connect() {
   inside ip address add "$address/32" dev eth0
   inside ip link set eth0 up
   inside ip route add default via "$first" dev eth0 onlink
+  ip route add "$address" dev "$link" src "$first"
   ip route add "$pods" via "$address" dev "$link" onlink src "$first"
   sysctl --quiet --write net.ipv4.ip_forward=1
   inside sysctl --quiet --write net.ipv4.ip_forward=1
@@ -103,12 +104,14 @@ start_kubelet() {
     --root-dir "$home/kubelet" --node-ip "$address" ${GATES:+"--feature-gates=$GATES"}
 }
 
+# It knows its pods by their interfaces, because the first node's address is one of 10.244.0.0/16 too.
 start_proxy() {
   cat >"$home/proxy.yaml" <<YAML
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 clientConnection: {kubeconfig: $KUBECONFIG}
-clusterCIDR: 10.244.0.0/16
+detectLocalMode: InterfaceNamePrefix
+detectLocal: {interfaceNamePrefix: veth}
 mode: iptables
 hostnameOverride: $name
 healthzBindAddress: 127.0.0.1:10256
