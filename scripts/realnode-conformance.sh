@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# conformance.sh on a real node of this machine, which pulls no images: what the tests run in their pods is built here, of
-# upstream's agnhost, of busybox and of this machine's own programs.
+# conformance.sh on a real node of this machine, which has no registry in reach: what the tests run in their pods is built
+# here, of upstream's agnhost, of busybox and of this machine's own programs. Pods that always pull have agnhost from a
+# registry that is agnhost itself, on each node.
 #   REALNODE=path/to/realnode realnode-conformance.sh OPERATOR...    as root, after make images; node.sh says what $REALNODE is
 #   ONE_IMAGE=1 for the image that has all operators, after make image OPERATOR=operators
 #   FOCUS=... for the tests with names that match this regular expression; those of several lines run beside each other
@@ -27,8 +28,9 @@ for program in go kubectl buildah busybox bash nc.openbsd curl wget nsenter ipta
 done
 
 case ${NODES:=1} in [1-9]) ;; *) fail "there can be 1 to 9 nodes, not $NODES" ;; esac
-registry=registry.k8s.io
-tests=$registry/e2e-test-images
+# From localhost containerd pulls without TLS.
+tests=localhost:5000
+agnhost=agnhost:2.63.0
 
 # own PROGRAM NAME: a program of this machine, with the libraries it loads, under this name.
 own() {
@@ -44,6 +46,23 @@ own() {
 upstream() {
   CGO_ENABLED=0 go build -C e2e/tools/kubernetes -buildvcs=false -ldflags '-s -w' -o "$work/files/$2" \
     "k8s.io/kubernetes/test/images/$1"
+}
+
+# publish NAME:TAG: this image of the tests, as files that agnhost serves: each has its digest in its path, and the tag tells
+# the manifest's.
+publish() {
+  local digest file folder pushed=$work/pushed
+  folder=$published/${1%:*}
+  buildah push --quiet --format v2s2 "$tests/$1" "dir:$pushed"
+  digest=$(sha256sum "$pushed/manifest.json" | head --bytes 64)
+  install -D "$pushed/manifest.json" "$folder/manifests/sha256/${digest:0:2}/$digest/data"
+  echo "sha256:$digest" >"$folder/manifests/${1#*:}"
+  rm "$pushed/manifest.json" "$pushed/version"
+  for file in "$pushed"/*; do
+    digest=$(basename "$file")
+    install -D "$file" "$folder/blobs/sha256/${digest:0:2}/$digest/data"
+  done
+  rm -r "$pushed"
 }
 
 # In a shell of its own, which takes its files away however it ends.
@@ -80,15 +99,44 @@ load_images() (
   # Of the files of upstream's image those that tests serve, and take away.
   cp "$(go list -C e2e/tools/kubernetes -m -f '{{.Dir}}' k8s.io/kubernetes)"/test/images/agnhost/porter/localhost.* \
     "$work/files"
-  for tag in 2.55 2.63.0; do
-    image "$tests/agnhost:$tag" '["/agnhost"]' '["pause"]'
+  for name in agnhost:2.55 "$agnhost"; do
+    image "$tests/$name" '["/agnhost"]' '["pause"]'
   done
+  publish "$agnhost"
   for tag in 1.15-4 1.27-0; do
     image "$tests/nginx:$tag" '["/agnhost"]' '["netexec", "--http-port=80"]'
   done
-  image "$registry/pause:3.10.2" '["/agnhost"]' '["pause"]'
+  image registry.k8s.io/pause:3.10.2 '["/agnhost"]' '["pause"]'
   [ -z "$metrics_program" ] || program_image "$metrics_server" "$metrics_program"
 )
+
+# On every node, as each pulls from its own localhost, and whatever taints tests give it.
+serve_images() {
+  mkdir -p dist
+  echo "promoterE2eRegistry: $tests" >dist/registries.yaml
+  export KUBE_TEST_REPO_LIST=$PWD/dist/registries.yaml
+  kubectl apply --filename - >/dev/null <<YAML
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: registry, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: registry}}
+  template:
+    metadata: {labels: {app: registry}}
+    spec:
+      hostNetwork: true
+      tolerations: [{operator: Exists}]
+      containers:
+      - name: registry
+        image: $tests/$agnhost
+        args: [fake-registry-server]
+        volumeMounts: [{name: images, mountPath: /var/registry, readOnly: true}]
+      volumes:
+      - name: images
+        hostPath: {path: $published, type: Directory}
+YAML
+  system rollout status daemonset/registry --timeout 120s >/dev/null
+}
 
 # A gateway of this machine may answer for any address, and a Service that is gone would seem to be there. What kube-proxy
 # sends nowhere is refused: its rules come before these.
@@ -223,11 +271,13 @@ kubelet_command+=(--authorization-mode=Webhook ${GATES:+"--feature-gates=$GATES"
 begin_kubelet
 equip
 tolerate_tests
+published=$(dirname "$KUBECONFIG")/registry
 services=$(kubectl get servicecidr kubernetes --output 'jsonpath={.spec.cidrs[0]}')
 trap 'leave $?' EXIT
 refuse_services --insert
 add_nodes
 load_images
+serve_images
 step "the tests have their images"
 [ -z "$metrics_program" ] || add_metrics_server
 if [ -n "${SHADOWS:-}" ]; then
