@@ -183,6 +183,7 @@ pub struct Client {
     paged: Arc<Paged>,
     term: Option<Term>,
     refuses_writes: bool,
+    goes_ahead: bool,
 }
 
 impl Client {
@@ -214,6 +215,7 @@ impl Client {
             paged: Arc::default(),
             term: None,
             refuses_writes: false,
+            goes_ahead: false,
         })
     }
 
@@ -236,6 +238,13 @@ impl Client {
             limiter: limit.map(|limit| Arc::new(Limiter::new(limit.qps, limit.burst))),
             ..self.clone()
         })
+    }
+
+    /// The same client for the requests of one task, one at a time, and for one watch: they wait for no other, neither for the
+    /// limit nor for a place in a connection.
+    #[must_use]
+    pub fn ahead(&self) -> Self {
+        Self { limiter: None, goes_ahead: true, ..self.clone() }
     }
 
     /// The same client for writes of this term only: none is sent once the term is over, however long it had to wait.
@@ -307,6 +316,7 @@ impl Client {
             paged: Arc::default(),
             term: None,
             refuses_writes: false,
+            goes_ahead: false,
         }
     }
 
@@ -424,8 +434,7 @@ impl Client {
             if let Some(limiter) = &self.limiter {
                 limiter.acquire().await;
             }
-            let place = self.connections.place(purpose, &*self.connect).await;
-            let (connection, place) = place.map_err(|cause| call.broken(&cause))?;
+            let (connection, place) = self.place(purpose).await.map_err(|cause| call.broken(&cause))?;
             self.check_term(call)?;
             let deadline = Instant::now() + left;
             let response = timeout_at(deadline, self.send(connection, call)).await;
@@ -453,6 +462,13 @@ impl Client {
             };
             return Err(ApiError::Status(Box::new(Status::from_body(code, &body))));
         }
+    }
+
+    async fn place(&self, purpose: Purpose) -> Result<(Connection, Place), kube::Error> {
+        if self.goes_ahead {
+            return Ok(self.connections.place_ahead());
+        }
+        self.connections.place(purpose, &*self.connect).await
     }
 
     /// Refuses a write that another replica may be doing, too. To be asked after every wait.

@@ -88,7 +88,8 @@ impl Election {
     /// When the renewal after that of `since` begins: once the wall clock, which shows `time` now, has a multiple of the
     /// renew period. So all leaders of a cluster renew together, which costs the apiserver far less than one by one.
     fn next_renewal(&self, since: Instant, now: Instant, time: Timestamp) -> Instant {
-        let (period, latest) = (self.renew_period(), since + self.renew_period());
+        let period = self.renew_period();
+        let latest = since + period;
         let Some(left) = latest.checked_duration_since(now) else { return latest };
         let shown = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH)).unwrap_or_default() + left;
         let beyond = shown.as_nanos().checked_rem(period.as_nanos()).unwrap_or_default();
@@ -212,7 +213,7 @@ enum Attempt {
 }
 
 impl Elector {
-    /// A candidate that has sent no request yet. Its client should share no limiter: see [`Client::beside`].
+    /// A candidate that has sent no request yet. Its client should wait for no other request: see [`Client::ahead`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
         let watchdog = Watchdog {
             lease: election.lease.clone(),

@@ -24,7 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::api::explain::{SHADOW_PATH, STATUS_PATH};
 use crate::api::json;
 use crate::runtime::cache::Progress;
-use crate::runtime::client::{self, Client, ClientOptions, RETURN_SPREAD};
+use crate::runtime::client::{self, Client, ClientOptions, ConfigError, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::explain::Explainer;
@@ -41,6 +41,8 @@ use restore::StartOver;
 pub use setup::Setup;
 use setup::Starter;
 
+/// How many sockets are looked at before tasks go on. Few are open, and there is room for the answers from the start.
+const IO_EVENTS_AT_ONCE: usize = 64;
 /// How long the last events and traces may take to leave.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
@@ -72,26 +74,51 @@ pub fn main<O: Operator>() -> ExitCode {
         Ok(flags) => flags,
         Err(exit) => return exit.print(),
     };
-    // One thread: see docs/decisions/0001-one-thread.md.
-    let outcome = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")
-        .and_then(|runtime| runtime.block_on(boxed::<O>(&flags)));
-    match outcome {
+    match in_runtime::<O>(&flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Exit::of_errors(&[format!("{error:#}")]).print(),
     }
 }
 
-/// The operator's future on the heap. What passes it on would have a copy of it in its frame, and a page of the stack that
-/// was used once stays resident.
-#[inline(never)]
-fn boxed<'a, O: Operator + 'a>(flags: &'a Flags<O::Flags>) -> LocalBoxFuture<'a, anyhow::Result<()>> {
-    run::<O>(flags).boxed_local()
+/// Connects, prepares and works, one after the other: a page of the stack that was used once stays resident, and none of these
+/// needs the frames of the others below its own.
+fn in_runtime<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
+    // One thread: see docs/decisions/0001-one-thread.md.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_io_events_per_tick(IO_EVENTS_AT_ONCE)
+        .build()
+        .context("cannot start the runtime")?;
+    let config = runtime.block_on(loading(&flags.shared))?;
+    let process = runtime.block_on(preparing::<O>(flags, config))?;
+    runtime.block_on(process.running())
 }
 
-async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
+// Futures and what they end with are on the heap, for whoever passes one on has a copy of it in its frame.
+
+#[inline(never)]
+fn loading(flags: &SharedFlags) -> LocalBoxFuture<'_, Result<Box<kube::Config>, ConfigError>> {
+    async { client::load_config(flags.kubeconfig(), flags.master()).await.map(Box::new) }.boxed_local()
+}
+
+#[inline(never)]
+fn preparing<'a, O: Operator + 'a>(
+    flags: &'a Flags<O::Flags>,
+    config: Box<kube::Config>,
+) -> LocalBoxFuture<'a, anyhow::Result<Box<Process>>> {
+    async move { prepare::<O>(flags, &config).await.map(Box::new) }.boxed_local()
+}
+
+/// Everything that a process has before it follows and leads.
+struct Process {
+    setup: Setup,
+    elector: Option<Elector>,
+    server: Option<Server>,
+    events: Events,
+    telemetry: Telemetry,
+}
+
+async fn prepare<O: Operator>(flags: &Flags<O::Flags>, config: &kube::Config) -> anyhow::Result<Process> {
     let Flags { own, shared } = flags;
     let clock = Clock::system();
     let telemetry = telemetry::start(&telemetry::Options {
@@ -103,7 +130,7 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     })?;
     tracing::info!(operator = O::NAMES.operator, version = VERSION, kubernetes = KUBERNETES_VERSION, "starting");
     let metrics = Metrics::new(O::NAMES.operator);
-    let client = connect::<O>(shared, &metrics).await?;
+    let client = connect::<O>(shared, config, &metrics)?;
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
     let mut setup = Setup::new::<O>(shared, client, clock, metrics, &events);
     let client = setup.client.clone();
@@ -113,15 +140,27 @@ async fn run<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     setup.term = elector.as_ref().map(Elector::term);
     setup.set_up::<O>(own);
     let identity = elector.as_ref().map(|elector| elector.identity().to_owned()).unwrap_or_default();
-    let _server = serve::<O>(shared, &mut setup, identity, &telemetry).await?;
-    let outcome = work(setup, elector, shared.controller_shutdown_timeout.0).await;
-    events.stop(FLUSH_MAX).await;
-    telemetry.flush(FLUSH_MAX).await;
-    outcome
+    let server = serve::<O>(shared, &mut setup, identity, &telemetry).await?;
+    Ok(Process { setup, elector, server, events, telemetry })
 }
 
-async fn connect<O: Operator>(shared: &SharedFlags, metrics: &Metrics) -> anyhow::Result<Client> {
-    let config = client::load_config(shared.kubeconfig(), shared.master()).await?;
+impl Process {
+    #[inline(never)]
+    fn running(self: Box<Self>) -> LocalBoxFuture<'static, anyhow::Result<()>> {
+        self.run().boxed_local()
+    }
+
+    /// Works until its end, and sends what is left to be told.
+    async fn run(self) -> anyhow::Result<()> {
+        let Self { setup, elector, server: _server, events, telemetry } = self;
+        let outcome = work(setup, elector).await;
+        events.stop(FLUSH_MAX).await;
+        telemetry.flush(FLUSH_MAX).await;
+        outcome
+    }
+}
+
+fn connect<O: Operator>(shared: &SharedFlags, config: &kube::Config, metrics: &Metrics) -> anyhow::Result<Client> {
     let host = config.cluster_url.authority().map_or("", |authority| authority.as_str());
     let options = ClientOptions {
         user_agent: format!("{}/{VERSION} ({}) kubernetes/{KUBERNETES_VERSION}", O::NAMES.operator, platform()),
@@ -130,7 +169,7 @@ async fn connect<O: Operator>(shared: &SharedFlags, metrics: &Metrics) -> anyhow
         observer: Some(metrics.client(host).observer()),
         ca_file: client::ca_file(shared.kubeconfig(), shared.master())?,
     };
-    Ok(Client::new(&config, options)?)
+    Ok(Client::new(config, options)?)
 }
 
 /// The operating system and the architecture, in Go's words.
@@ -150,7 +189,7 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     }
     let election = Election::new(&shared.leader).context("cannot make an identity for the leader election")?;
     let metrics = setup.metrics.leader(names.operator);
-    let (client, recorder) = (setup.client.beside(None)?, setup.recorder().at_any_time());
+    let (client, recorder) = (setup.client.ahead(), setup.recorder().at_any_time());
     let elector = Elector::new(election, client, setup.clock(), recorder, metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
@@ -193,8 +232,9 @@ fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
 }
 
 /// Follows and leads until a signal comes, another process leads, or a resource cannot be followed any more.
-async fn work(setup: Setup, elector: Option<Elector>, shutdown_limit: Duration) -> anyhow::Result<()> {
-    let Setup { client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
+async fn work(setup: Setup, elector: Option<Elector>) -> anyhow::Result<()> {
+    let Setup { flags, client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
+    let shutdown_limit = flags.controller_shutdown_timeout.0;
     let tried = elector.as_ref().map(Elector::tried);
     let mut following: JoinSet<_> =
         informers.into_iter().map(|informer| after_first_try(tried.clone(), informer)).collect();

@@ -8,15 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Half of what an apiserver allows unless it is told otherwise (`--http2-max-streams-per-connection`), so that requests
-/// have the other half.
-const WATCHES_MAX: usize = 50;
+/// Together two less than what an apiserver allows unless it is told otherwise (`--http2-max-streams-per-connection`):
+/// these are for what goes ahead of everything.
+const WATCHES_MAX: usize = 48;
 const REQUESTS_MAX: usize = 50;
 /// How many requests may be under way on all connections: client-go's burst of the busiest controllers.
 const IN_FLIGHT_MAX: usize = 500;
 
 /// Connections, each of which carries watches and requests.
 pub(super) struct Connections<C> {
+    first: C,
     open: Mutex<Vec<Connection<C>>>,
     in_flight: Arc<Semaphore>,
 }
@@ -30,6 +31,7 @@ struct Connection<C> {
 }
 
 /// A watch's or a request's place in a connection, until it is dropped.
+#[derive(Default)]
 pub(super) struct Place {
     _stream: Arc<()>,
     _permit: Option<OwnedSemaphorePermit>,
@@ -44,8 +46,13 @@ pub(super) enum Purpose {
 
 impl<C: Clone> Connections<C> {
     pub(super) fn new(first: C) -> Self {
-        let first = Connection { client: first, watches: Arc::default(), requests: Arc::default() };
-        Self { open: Mutex::new(vec![first]), in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
+        let open = vec![Connection { client: first.clone(), watches: Arc::default(), requests: Arc::default() }];
+        Self { first, open: Mutex::new(open), in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
+    }
+
+    /// For one watch and one request that wait for no other.
+    pub(super) fn place_ahead(&self) -> (C, Place) {
+        (self.first.clone(), Place::default())
     }
 
     /// The first connection that has a place, or a new one. A request waits where too many are under way already.
@@ -132,6 +139,17 @@ mod tests {
         assert!(request().is_none(), "it waits");
         under_way.truncate(1);
         assert_eq!(request().unwrap().0, 0, "a place that is free again");
+    }
+
+    #[test]
+    fn what_goes_ahead_has_a_place_in_the_first_connection_however_many_are_taken() {
+        let connections = Connections::new(0);
+        let place = |purpose| connections.place(purpose, || Ok::<_, &str>(1)).now_or_never().map(Result::unwrap);
+        let _watches: Vec<_> = (0..WATCHES_MAX).map(|_| place(Purpose::Watch).unwrap()).collect();
+        let _requests: Vec<_> = (0..IN_FLIGHT_MAX).map(|_| place(Purpose::Request).unwrap()).collect();
+        assert!(place(Purpose::Request).is_none());
+        assert_eq!(connections.place_ahead().0, 0);
+        const { assert!(WATCHES_MAX + REQUESTS_MAX + 2 <= 100, "an apiserver allows so many streams") };
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! Left out: expiry dates. The apiserver knows them best, and answers 401.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
@@ -51,6 +53,8 @@ pub(super) struct Renewing {
     ca_file: Option<Arc<Path>>,
     connect: Connect,
     state: Arc<AsyncMutex<State>>,
+    /// Whether the last request was answered, so that the next one finds a connection that is set up.
+    is_answered: Arc<AtomicBool>,
 }
 
 struct State {
@@ -93,7 +97,7 @@ impl Renewing {
             is_refused: false,
         };
         let (config, state) = (Arc::new(config), Arc::new(AsyncMutex::new(state)));
-        Ok(Self { config, token_file, ca_file: ca_file.map(Arc::from), connect, state })
+        Ok(Self { config, token_file, ca_file: ca_file.map(Arc::from), connect, state, is_answered: Arc::default() })
     }
 
     async fn current(&self) -> (Connection, Option<HeaderValue>) {
@@ -161,12 +165,28 @@ impl Service<Request<Body>> for Renewing {
             if let Some(token) = token {
                 request.headers_mut().insert(AUTHORIZATION, token);
             }
-            let answer = connection.oneshot(request).await?;
+            let answering = connection.oneshot(request);
+            let is_set_up = this.is_answered.load(Ordering::Relaxed);
+            let answer = if is_set_up { answering.await } else { apart(answering).await };
+            this.is_answered.store(answer.is_ok(), Ordering::Relaxed);
+            let answer = answer?;
             if answer.status() == StatusCode::UNAUTHORIZED {
                 this.state.lock().await.is_refused = true;
             }
             Ok(answer)
         })
+    }
+}
+
+/// Sends in a task of its own. To set a connection up takes 30 KiB of stack, which would come on top of what the request's
+/// task has used, and a page of the stack that was used once stays resident.
+async fn apart<B>(answering: impl Future<Output = Result<B, Interrupted>> + Send + 'static) -> Result<B, Interrupted>
+where
+    B: Send + 'static,
+{
+    match AbortOnDropHandle::new(tokio::spawn(answering)).await {
+        Ok(answer) => answer,
+        Err(cause) => Err(Interrupted(cause.into())),
     }
 }
 

@@ -652,7 +652,7 @@ async fn a_write_that_had_to_wait_is_not_sent_once_the_term_is_over() {
     assert_eq!(room.store().requests.len(), requests);
     // The leader's requests for its Lease wait for no other.
     limited.get_bytes("/first", Accept::Object).await.unwrap();
-    let beside = limited.beside(None).unwrap();
-    let answer = beside.get_bytes("/second", Accept::Object);
+    let ahead = limited.ahead();
+    let answer = ahead.get_bytes("/second", Accept::Object);
     assert!(timeout(Duration::from_millis(150), answer).await.is_ok());
 }
