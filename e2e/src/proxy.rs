@@ -198,6 +198,8 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, forwarder: Forwarder) {
 
 /// A connection that breaks is nothing to report: breaking them is what the proxy is for.
 async fn serve(stream: TcpStream, tls: TlsAcceptor, forwarder: Forwarder) {
+    // As an apiserver's: otherwise every small answer is late.
+    let _ = stream.set_nodelay(true);
     let Ok(stream) = tls.accept(stream).await else { return };
     let service = service_fn(move |request| {
         let forwarder = forwarder.clone();
