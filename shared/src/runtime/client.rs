@@ -16,6 +16,7 @@ mod limiter;
 pub(crate) mod list;
 pub(crate) mod page;
 mod reach;
+mod transport;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,17 +27,14 @@ use futures::{Stream, TryStreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 // kube leaves it to its user to choose the version of the Kubernetes API; that is all this crate is here for.
 use k8s_openapi as _;
-use kube::client::{Body, ConfigExt};
+use kube::client::Body;
 use kube::config::KubeConfigOptions;
-use rustls::client::Resumption;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
+use tower::ServiceExt;
 
 use crate::api::resource::Resource;
 use crate::runtime::api_error::{ApiError, Status, chain};
@@ -47,23 +45,20 @@ use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 pub use ca::{ca_file, load_ca};
 use connections::{Connections, Place, Purpose};
 pub(crate) use credentials::Connection;
-use credentials::{AnswerBody, Interrupted, Refusals, Renewing};
+use credentials::{AnswerBody, Refusals, Renewing};
 pub use forms::{Accept, PatchType};
 use kubeconfig::unusable;
 use limiter::Limiter;
 use list::Paged;
 use reach::Reach;
 pub use reach::{RETURN_SPREAD, soon_after};
+use transport::connection;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use transport::connection_of;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started. Waiting for a
 /// token or for a place in a connection does not count: nothing was sent, and so no answer is lost.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// client-go's: how long an idle HTTP/2 connection waits before it pings, and how long the answer may take.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// A watch is read as it comes, so small windows suffice and bound what one connection can hold in memory.
-const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// client-go gives up after as many answers 429 to one request.
 const MAX_WAITS: u32 = 10;
 /// While the server cannot be reached, how often it is asked for a sign of life, and how long that may take.
@@ -559,56 +554,6 @@ fn retry_after(answer: &Response<AnswerBody>) -> Option<Duration> {
 
 fn connect(config: &kube::Config, ca_file: Option<&Path>) -> Result<Connection, kube::Error> {
     Ok(Connection::new(Renewing::new(config, ca_file, connection)?))
-}
-
-/// Sends requests to this service.
-pub(crate) fn connection_of<S, B>(service: S) -> Connection
-where
-    S: Service<Request<Body>, Response = Response<B>, Future: Send, Error: Into<BoxError>>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-{
-    let boxed = |body: B| body.map_err(|cause| Interrupted(cause.into())).boxed_unsync();
-    let answering = service.map_response(move |answer: Response<B>| answer.map(boxed));
-    Connection::new(answering.map_err(|cause| Interrupted(cause.into())))
-}
-
-/// A connection with the credentials as they are now.
-fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
-    // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(config.connect_timeout);
-    let mut tls_config = config.rustls_client_config()?;
-    // Connections are few and last for days: room for the sessions of 256 servers is for nothing.
-    tls_config.resumption = Resumption::disabled();
-    let mut tls = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls_config).https_or_http();
-    if let Some(name) = &config.tls_server_name {
-        let name = rustls::pki_types::ServerName::try_from(name.clone())
-            .map_err(|cause| kube::Error::Service(Box::new(cause)))?;
-        tls = tls.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name));
-    }
-    let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .http2_keep_alive_interval(PING_INTERVAL)
-        .http2_keep_alive_timeout(PING_TIMEOUT)
-        .http2_keep_alive_while_idle(true)
-        .build::<_, Body>(tls.enable_all_versions().wrap_connector(tcp));
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
-        .layer(config.extra_headers_layer()?)
-        .map_err(BoxError::from)
-        .service(http);
-    Ok(connection_of(service))
 }
 
 #[cfg(test)]

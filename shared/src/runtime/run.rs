@@ -80,8 +80,8 @@ pub fn main<O: Operator>() -> ExitCode {
     }
 }
 
-/// Connects, prepares and works, one after the other: a page of the stack that was used once stays resident, and none of these
-/// needs the frames of the others below its own.
+/// Reads the configuration, prepares and works, one after the other: a page of the stack that was used once stays resident,
+/// and none of these needs the frames of the others below its own.
 fn in_runtime<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     // One thread: see docs/decisions/0001-one-thread.md.
     let runtime = tokio::runtime::Builder::new_current_thread()
