@@ -65,10 +65,7 @@ up() {
   shift
   operators=("$@")
   trap 'finish $?' EXIT
-  # On a host of the node's name, as pods in the host's network say that.
-  # shellcheck disable=SC2016
-  eval "$(unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' node-real \
-    "$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
+  eval "$("${on_host[@]}" node-real "$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
   step "a node is up, its kube-controller-manager runs --controllers=$controllers"
 }
 

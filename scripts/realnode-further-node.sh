@@ -27,9 +27,7 @@ inside() { nsenter --net="/run/netns/$name" "$@"; }
 begin() {
   local part=$1
   shift
-  # shellcheck disable=SC2016
-  (cd "$home" && exec setsid nsenter --net="/run/netns/$name" unshare --uts \
-    sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' "$name" "$@" >"$home/$part.log" 2>&1) &
+  (cd "$home" && exec setsid nsenter --net="/run/netns/$name" "${on_host[@]}" "$name" "$@" >"$home/$part.log" 2>&1) &
   echo $! >"$home/$part.pid"
 }
 end() {

@@ -338,7 +338,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, visit: Arc<Visit>)
 }
 
 async fn serve(stream: TcpStream, acceptor: TlsAcceptor, visit: Arc<Visit>, slot: &Slot) {
-    // As Go's: an answer would wait 40 ms for the client's word that it has what ended the handshake. Without it all is slower.
+    // As Go's: otherwise the first answer waits 40 ms until the client acknowledges the end of the handshake.
     let _ = stream.set_nodelay(true);
     let Ok(Ok(stream)) = timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await else { return };
     let service = service_fn(move |request| {

@@ -33,7 +33,7 @@ pub(crate) struct Alone {
     pub(crate) work: BoxFuture<'static, anyhow::Error>,
 }
 
-/// The same as [`run`](super::run) without election, serving and telemetry; call it inside the tokio runtime.
+/// The same as [`main`](super::main) without election, serving and telemetry; call it inside the tokio runtime.
 pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock: Clock) -> Alone {
     let metrics = Metrics::new(O::NAMES.operator);
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
