@@ -1,6 +1,7 @@
 //! The same steps under kube-controller-manager and under our operators, side by side, on a fresh local cluster each.
 //!
-//! Figures mean something only as ratios within one run: machines differ, and this one's other load counts for all alike.
+//! Figures mean something only as ratios within one run: machines differ, and one machine's speed changes within minutes.
+//! So the contestants of a round take each step right after each other, while the others' clusters rest.
 //! Left out: verdicts. What is to be reached stands in the report next to what was measured.
 
 mod apiserver;
@@ -9,10 +10,12 @@ mod contestant;
 pub mod memory;
 mod report;
 mod steps;
+mod turns;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::operator::OperatorSpec;
@@ -20,6 +23,7 @@ use crate::progress::Progress;
 pub use contestant::Contestant;
 use contestant::{Programs, Running};
 use steps::{About, Bench, Measured, all, batch, garbage, identity, nodes, quota, services, sets, workloads};
+use turns::Turns;
 
 /// Which steps are measured, and whose work they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -143,19 +147,28 @@ pub async fn run(options: &BenchOptions) -> Result<()> {
     let about = options.set.about(options)?;
     let mut measured = Vec::new();
     for round in 0..options.rounds {
-        for contestant in Contestant::ALL {
-            if contestant == Contestant::Throttled && round >= options.throttled_rounds {
-                continue;
-            }
-            measured.extend(run_steps(options, &about, contestant, round).await?);
-        }
+        let takes_part =
+            |contestant: &Contestant| *contestant != Contestant::Throttled || round < options.throttled_rounds;
+        let contestants: Vec<Contestant> = Contestant::ALL.into_iter().filter(takes_part).collect();
+        let at_a_time = if about.takes_turns() { contestants.len() } else { 1 };
+        let turns = Turns::default();
+        let runs = contestants.iter().map(|contestant| run_steps(options, &about, *contestant, round, &turns));
+        let of_round: Vec<_> = stream::iter(runs).buffered(at_a_time).try_collect().await?;
+        measured.extend(of_round.into_iter().flatten());
     }
     ensure!(!measured.is_empty(), "no step of this set has a name with any of {:?} in it", options.steps);
     report::write(options, &about, &measured)
 }
 
 /// All steps under one contestant, on a cluster of its own.
-async fn run_steps(options: &BenchOptions, about: &About, contestant: Contestant, round: u32) -> Result<Vec<Measured>> {
+async fn run_steps(
+    options: &BenchOptions,
+    about: &About,
+    contestant: Contestant,
+    round: u32,
+    turns: &Turns,
+) -> Result<Vec<Measured>> {
+    let turn = turns.wait().await;
     let mut progress = Progress::default();
     progress.finish(&format!("round {}: {contestant}", round + 1));
     let has_node_lifecycle = about.operators.iter().any(|name| name == "node-lifecycle-operator");
@@ -173,7 +186,7 @@ async fn run_steps(options: &BenchOptions, about: &About, contestant: Contestant
     }
     let others = apiserver::counts(&cluster.client().await?).await?.watches;
     let running = Running::start(contestant, about, options, &cluster).await?;
-    let mut bench = Bench::new(options, about, &cluster, running, others).await?;
+    let mut bench = Bench::new(options, about, &cluster, running, others, turn).await?;
     options.set.run(&mut bench).await.with_context(|| format!("under {contestant}"))?;
     drop(helpers);
     Ok(bench.into_measured())

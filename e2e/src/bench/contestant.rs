@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use futures::future::try_join_all;
 
 use super::BenchOptions;
 use super::steps::{About, Flags};
@@ -175,10 +176,7 @@ impl Running {
         match &mut self.processes {
             Processes::Stopped(_) => bail!("{} does not run", self.contestant),
             Processes::Operators(operators) => {
-                for operator in operators {
-                    operator.wait_ready().await?;
-                }
-                Ok(())
+                try_join_all(operators.iter_mut().map(Operator::wait_ready)).await.map(drop)
             }
             Processes::ControllerManager => cluster.wait_controller_manager().await,
         }

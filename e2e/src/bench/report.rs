@@ -37,7 +37,7 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
     let mut text = format!(
         "# Benchmarks\n\n\
          The same steps under kube-controller-manager v1.36.3 (only {controllers}) and under\n\
-         {}, on a fresh local cluster each, in turn.\n\
+         {}, on a fresh local cluster each{}.\n\
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
          Machine: {}. Date: {}. Command: `{}`.\n\n\
          CPU, memory and requests are the controllers' own. They have acted once before the first step; a restart begins with\n\
@@ -50,6 +50,7 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
          Reaction is {}. {}\n\n\
          Steps: {steps}.\n",
         together(operators),
+        if about.takes_turns() { ", each step in turn" } else { ", one after the other" },
         options.rounds,
         options.throttled_rounds,
         machine(),

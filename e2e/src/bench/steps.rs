@@ -34,6 +34,7 @@ use super::apiserver;
 use super::audit::{self, Request};
 use super::contestant::{Contestant, Running};
 use super::report::{totals, whole};
+use super::turns::Turn;
 use crate::apply::apply;
 use crate::audit_log;
 use crate::cluster::{Cluster, Part};
@@ -49,6 +50,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const PARALLEL: usize = 20;
 /// How long what a step has begun may go on before rest is measured.
 const SETTLE: Duration = Duration::from_secs(10);
+/// More nodes write so many heartbeats that a cluster which waits for its turn slows the other's down.
+const QUIET_NODES_MAX: u32 = 100;
 const LARGE: &str = "large";
 const PROBE: &str = "probe";
 
@@ -73,6 +76,13 @@ pub(super) struct About {
     pub(super) page: &'static str,
     /// The targets, where the page shows them and the costs of each operator.
     pub(super) targets: Option<Targets>,
+}
+
+impl About {
+    /// Whether the contestants take turns, step by step, or come one after the other with all their steps.
+    pub(super) fn takes_turns(&self) -> bool {
+        self.nodes <= QUIET_NODES_MAX
+    }
 }
 
 /// Flags, each with the operator that has it.
@@ -200,6 +210,7 @@ pub(super) struct Bench<'a> {
     running: Running,
     /// How many watches others have open.
     others: f64,
+    turn: Turn<'a>,
     measured: Vec<Measured>,
 }
 
@@ -210,9 +221,10 @@ impl<'a> Bench<'a> {
         cluster: &'a Cluster,
         running: Running,
         others: f64,
+        turn: Turn<'a>,
     ) -> Result<Self> {
         let client = cluster.client().await?;
-        Ok(Self { options, about, cluster, client, running, others, measured: Vec::new() })
+        Ok(Self { options, about, cluster, client, running, others, turn, measured: Vec::new() })
     }
 
     fn contestant(&self) -> Contestant {
@@ -226,7 +238,7 @@ impl<'a> Bench<'a> {
     /// Measures a step: `work` from its beginning until what it waits for.
     async fn measure(&mut self, step: &'static str, work: impl AsyncFnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let figures = self.figures(work).await.context(step)?;
-        self.keep(step, figures);
+        self.keep(step, figures).await;
         Ok(())
     }
 
@@ -238,7 +250,7 @@ impl<'a> Bench<'a> {
         work: impl AsyncFnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         let figures = self.figures(work).await.context(step)?;
-        self.keep(step, Figures { pods: Some(pods), ..figures });
+        self.keep(step, Figures { pods: Some(pods), ..figures }).await;
         Ok(())
     }
 
@@ -302,12 +314,14 @@ impl<'a> Bench<'a> {
         steps.iter().any(|step| self.options.wants(step))
     }
 
-    fn keep(&mut self, step: &'static str, figures: Figures) {
+    async fn keep(&mut self, step: &'static str, figures: Figures) {
         if !self.options.wants(step) {
             return;
         }
-        Progress::default().finish(&format!("  {step}: {figures}"));
-        self.measured.push(Measured { contestant: self.contestant(), step, figures });
+        let contestant = self.contestant();
+        Progress::default().finish(&format!("  {step}: {contestant}: {figures}"));
+        self.measured.push(Measured { contestant, step, figures });
+        self.turn.pass().await;
     }
 
     /// Starts the contestant.
