@@ -75,8 +75,8 @@ fn the_collectors_account_changes_finalizers_and_owners_alone_and_connects_to_no
         patch(&target, &json!({"metadata": {"labels": {"a": "b"}}}), "no other metadata").await?;
         patch(&target, &json!({"metadata": {"annotations": {"a": "b"}}}), "no other metadata").await?;
         patch(&["node/node-0"], &json!({"spec": {"unschedulable": true}}), "nothing outside of metadata").await?;
-        let status = ["pod/pod", "--subresource=status"];
-        patch(&status, &json!({"status": {"message": "x"}}), "no subresource").await?;
+        let status = ["node/node-0", "--subresource=status"];
+        patch(&status, &json!({"status": {"phase": "x"}}), "no subresource").await?;
         let proxy = format!("/api/v1/namespaces/{}/pods/pod/proxy/", scene.namespace);
         refused(scene, &collector, &["get", "--raw", &proxy], "connects to nothing").await?;
         refused(scene, &collector, &["get", "--raw", "/api/v1/nodes/node-0/proxy/pods"], "connects to nothing").await?;

@@ -185,6 +185,10 @@ fn check_manifests(operator: &str) -> Vec<String> {
     complaints
 }
 
+/// What a cluster writes all the time: a policy for these would cost the apiserver more than all else that operators do.
+const HOT: [(&str, &str); 4] =
+    [("UPDATE", "pods/status"), ("UPDATE", "events"), ("UPDATE", "leases"), ("DELETE", "pods")];
+
 /// Who may change or delete every kind there is has a policy, which is for its account and is bound under its name.
 fn check_policy(operator: &str, policy: Option<&str>, rights: &str) -> Vec<String> {
     let path = format!("manifests/{operator}/{POLICY}");
@@ -206,7 +210,24 @@ fn check_policy(operator: &str, policy: Option<&str>, rights: &str) -> Vec<Strin
     let account = format!("request.userInfo.username == 'system:serviceaccount:kube-system:{operator}'");
     let needed = [account, format!("policyName: {operator}"), "failurePolicy: Fail".to_owned()];
     let missing = needed.iter().filter(|text| !policy.contains(*text));
-    missing.map(|text| format!("{path}: does not say {text}")).collect()
+    let mut complaints: Vec<String> = missing.map(|text| format!("{path}: does not say {text}")).collect();
+    let objects: Vec<Value> = serde_yaml::from_multiple(policy).unwrap_or_default();
+    for constraints in objects.iter().map(|object| &object["spec"]["matchConstraints"]) {
+        let has = |rules: &str, resource: &str, operation: &str| {
+            constraints[rules]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|rule| says(rule, "resources", &[resource]) && says(rule, "operations", &[operation]))
+        };
+        let costly = HOT.iter().filter(|(operation, resource)| {
+            has("resourceRules", "*/*", operation) && !has("excludeResourceRules", resource, operation)
+        });
+        complaints.extend(costly.map(|(operation, resource)| {
+            format!("{path}: is evaluated for each {operation} of {resource}, whoever asks")
+        }));
+    }
+    complaints
 }
 
 /// Named so that kustomize makes them the operator's, and without a verb that nobody has named.
@@ -363,6 +384,10 @@ fn who_may_write_every_kind_needs_a_policy() {
     let missing = "manifests/a-operator/policy.yaml: is missing, and its role lets it write every kind";
     assert_eq!(check_policy("a-operator", None, role), [missing]);
     assert_eq!(check_policy("b-operator", Some(policy), role).len(), 2);
+    let rules = "spec: {matchConstraints: {resourceRules: [{resources: ['*/*'], operations: [DELETE]}]}}\n---\n";
+    let policy = format!("{rules}# {}", policy.replace('\n', " "));
+    let costly = "manifests/a-operator/policy.yaml: is evaluated for each DELETE of pods, whoever asks";
+    assert_eq!(check_policy("a-operator", Some(&policy), role), [costly]);
 }
 
 #[test]
