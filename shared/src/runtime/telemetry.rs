@@ -4,6 +4,7 @@
 //! by plain HTTP, to a collector on the node or in the pod; one that wants HTTPS is refused at the start, not ignored.
 
 mod line;
+mod syncs;
 mod traces;
 
 use std::fmt;
@@ -14,13 +15,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
-use tracing::{Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::{Layer, Registry};
 
 use crate::runtime::clock::Clock;
 use line::Lines;
+pub(crate) use syncs::in_sync;
 pub use traces::{Traces, TracesError};
 
 /// `--v` where it isn't given.
@@ -159,9 +162,9 @@ pub fn start(options: &Options) -> Result<Telemetry, TracesError> {
         // If stderr is gone, there is no place left to log to.
         let _ = std::io::stderr().lock().write_all(line);
     };
-    let (subscriber, telemetry) = subscriber(options, stderr)?;
-    // Fails where a subscriber is set already, by a test of the whole process: that one stands.
-    let _ = tracing::subscriber::set_global_default(subscriber);
+    let (dispatch, telemetry) = dispatch(options, stderr)?;
+    // Fails where one is set already, by a test of the whole process: that one stands.
+    let _ = tracing::dispatcher::set_global_default(dispatch);
     std::panic::set_hook(Box::new(|panic| {
         let location = panic.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(location, "panic: {}", panic.payload_as_str().unwrap_or("no message"));
@@ -169,21 +172,46 @@ pub fn start(options: &Options) -> Result<Telemetry, TracesError> {
     Ok(telemetry)
 }
 
-fn subscriber(
+fn dispatch(
     options: &Options,
     write: impl Fn(&[u8]) + Send + Sync + 'static,
-) -> Result<(impl Subscriber + Send + Sync + 'static, Telemetry), TracesError> {
+) -> Result<(Dispatch, Telemetry), TracesError> {
     let verbosity = Verbosity::new(options.verbosity);
-    let (layer, traces) = match &options.otlp_endpoint {
+    let lines = Lines::new(options.format, options.clock.clone(), write);
+    let (dispatch, traces) = match &options.otlp_endpoint {
         Some(endpoint) => {
             let (layer, traces) = traces::layer(options.operator, endpoint)?;
-            (Some(layer), Some(traces))
+            let subscriber = Registry::default().with(verbosity.clone()).with(layer).with(lines);
+            (Dispatch::new(subscriber), Some(traces))
         }
-        None => (None, None),
+        None => (Dispatch::new(Spanless.with(verbosity.clone()).with(lines)), None),
     };
-    let lines = Lines::new(options.format, options.clock.clone(), write);
-    let subscriber = Registry::default().with(verbosity.clone()).with(layer).with(lines);
-    Ok((subscriber, Telemetry { verbosity, traces }))
+    Ok((dispatch, Telemetry { verbosity, traces }))
+}
+
+/// Events without spans: these are traces, and lines know their sync without them. The registry of spans takes 32 KiB
+/// before there is one, in every operator.
+struct Spanless;
+
+impl Subscriber for Spanless {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event()
+    }
+
+    /// Never called, as no span is enabled.
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::task::JoinSet;
-use tracing::Instrument;
 
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
@@ -20,6 +19,7 @@ use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Behind, Consistency};
 use crate::runtime::decisions::Decisions;
 use crate::runtime::queue::{Finish, Queue};
+use crate::runtime::telemetry::in_sync;
 
 /// When a key is synced again after a sync without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,11 +129,10 @@ impl<C: Controller> Work<C> {
     async fn sync(&self, key: &Key) {
         let Self { controller, queue, consistency: _, decisions, clock, panics } = self;
         let attempt = queue.failures(key) + 1;
-        let span = tracing::info_span!("sync", queue = queue.name(), %key, attempt);
         decisions.begin(clock.now(), key, queue.trigger(key));
         // On the heap for as long as it takes: every worker that waits would hold the room of a sync otherwise.
         let syncing = Box::pin(controller.sync(key));
-        let outcome = AssertUnwindSafe(syncing).catch_unwind().instrument(span).await;
+        let outcome = in_sync(queue.name(), key, attempt, AssertUnwindSafe(syncing).catch_unwind()).await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
                 decisions.finish(key, Ok(()));

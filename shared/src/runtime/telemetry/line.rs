@@ -1,17 +1,15 @@
-//! One event as one line: its message, its fields, and the fields of the spans it happened in.
+//! One event as one line: its message, its fields, and the sync it happened in.
 //!
-//! Left out: what spans do (they are traces); colours; a local time zone, which an image from scratch doesn't have.
+//! Left out: spans, which are traces; colours; a local time zone, which an image from scratch doesn't have.
 
 use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
-use tracing_subscriber::registry::LookupSpan;
 
-use super::LogFormat;
+use super::{LogFormat, syncs};
 use crate::runtime::clock::Clock;
 
 /// Writes each event through `write`, whole lines only.
@@ -41,18 +39,31 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn add(&mut self, field: &Field, value: String) {
-        self.fields.values.push((field.name(), value));
+    fn add(&mut self, name: &'static str, value: String) {
+        self.fields.values.push((name, value));
+    }
+
+    /// Adds a field unless the event itself has one of this name.
+    fn add_outer(&mut self, name: &'static str, value: String) {
+        if !self.fields.values.iter().any(|(known, _)| *known == name) {
+            self.add(name, value);
+        }
+    }
+
+    fn quoted(&self, text: &str) -> String {
+        match self.format {
+            LogFormat::Text => format!("{text:?}"),
+            LogFormat::Json => json_text(text),
+        }
     }
 
     fn add_text(&mut self, field: &Field, text: &str) {
         let is_structure = text.starts_with(['{', '[', '"']);
         let value = match self.format {
             LogFormat::Text if is_structure => text.to_owned(),
-            LogFormat::Text => format!("{text:?}"),
-            LogFormat::Json => json_text(text),
+            LogFormat::Text | LogFormat::Json => self.quoted(text),
         };
-        self.add(field, value);
+        self.add(field.name(), value);
     }
 }
 
@@ -75,29 +86,26 @@ impl Visit for Reader<'_> {
             value.clone_into(&mut self.fields.message);
             return;
         }
-        let value = match self.format {
-            LogFormat::Text => format!("{value:?}"),
-            LogFormat::Json => json_text(value),
-        };
-        self.add(field, value);
+        let value = self.quoted(value);
+        self.add(field.name(), value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.add(field, value.to_string());
+        self.add(field.name(), value.to_string());
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.add(field, value.to_string());
+        self.add(field.name(), value.to_string());
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.add(field, value.to_string());
+        self.add(field.name(), value.to_string());
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
         // JSON has no word for NaN and infinity.
         let value = if value.is_finite() { value.to_string() } else { format!("\"{value}\"") };
-        self.add(field, value);
+        self.add(field.name(), value);
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
@@ -107,36 +115,20 @@ impl Visit for Reader<'_> {
 
 impl<S, W> Layer<S> for Lines<W>
 where
-    S: Subscriber + for<'a> LookupSpan<'a>,
+    S: Subscriber,
     W: Fn(&[u8]) + Send + Sync + 'static,
 {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id) else { return };
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut fields = Fields::default();
-        attributes.record(&mut Reader { format: self.format, fields: &mut fields });
-        span.extensions_mut().insert(fields);
-    }
-
-    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
-        let Some(span) = context.span(id) else { return };
-        let mut extensions = span.extensions_mut();
-        if let Some(fields) = extensions.get_mut::<Fields>() {
-            record.record(&mut Reader { format: self.format, fields });
-        }
-    }
-
-    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::default();
-        event.record(&mut Reader { format: self.format, fields: &mut fields });
-        for span in context.event_scope(event).into_iter().flatten() {
-            if let Some(outer) = span.extensions().get::<Fields>() {
-                for (name, value) in &outer.values {
-                    if !fields.values.iter().any(|(known, _)| known == name) {
-                        fields.values.push((*name, value.clone()));
-                    }
-                }
+        let mut reader = Reader { format: self.format, fields: &mut fields };
+        event.record(&mut reader);
+        syncs::running(|sync| {
+            let key = reader.quoted(&sync.key.to_string());
+            let all = [("queue", reader.quoted(sync.queue)), ("key", key), ("attempt", sync.attempt.to_string())];
+            for (name, value) in all {
+                reader.add_outer(name, value);
             }
-        }
+        });
         let mut line = String::with_capacity(256);
         let head = Head { level: *event.metadata().level(), caller: caller(event), pid: self.pid };
         // Writing to a string cannot fail.

@@ -1,9 +1,11 @@
 use std::sync::Mutex;
 
+use futures::FutureExt;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::api::object::Key;
 use crate::runtime::serving::loopback;
 
 type Written = Arc<Mutex<String>>;
@@ -18,8 +20,8 @@ fn lines_of(options: &Options, log: impl FnOnce(&Telemetry)) -> Vec<String> {
     let written = Written::default();
     let sink = Arc::clone(&written);
     let write = move |line: &[u8]| sink.lock().unwrap().push_str(std::str::from_utf8(line).unwrap());
-    let (subscriber, telemetry) = subscriber(options, write).unwrap();
-    tracing::subscriber::with_default(subscriber, || log(&telemetry));
+    let (dispatch, telemetry) = dispatch(options, write).unwrap();
+    tracing::dispatcher::with_default(&dispatch, || log(&telemetry));
     let pid = format!("{:>7}", std::process::id());
     let written = written.lock().unwrap();
     written.lines().map(|line| without_line_number(&line.replacen(&pid, "PID", 1))).collect()
@@ -31,13 +33,12 @@ fn without_line_number(line: &str) -> String {
 }
 
 fn log_everything() {
-    let outer = tracing::info_span!("sync", controller = "replicaset", key = %"ns/a", attempt = tracing::field::Empty);
-    outer.record("attempt", 2);
-    outer.in_scope(|| {
+    let syncing = in_sync("replicaset", &Key::new("ns", "a"), 2, async {
         tracing::info!(pods = 3, done = true, key = "ns/b", share = 0.5, "Said \"hello\"\nand more");
         let error: Box<dyn std::error::Error> = "no \u{1}".into();
         tracing::warn!(list = ?[1, 2], err = &*error, "Odd");
     });
+    syncing.now_or_never().unwrap();
     tracing::error!(nan = f64::NAN, "Bad");
 }
 
@@ -46,8 +47,8 @@ fn text_lines_are_klogs() {
     assert_eq!(
         lines_of(&options(LogFormat::Text, 0), |_| log_everything()),
         [
-            r#"I1121 11:12:13.456789 PID tests.rs:N] "Said \"hello\"\nand more" pods=3 done=true key="ns/b" share=0.5 controller="replicaset" attempt=2"#,
-            r#"W1121 11:12:13.456789 PID tests.rs:N] "Odd" list=[1, 2] err="no \u{1}" controller="replicaset" key="ns/a" attempt=2"#,
+            r#"I1121 11:12:13.456789 PID tests.rs:N] "Said \"hello\"\nand more" pods=3 done=true key="ns/b" share=0.5 queue="replicaset" attempt=2"#,
+            r#"W1121 11:12:13.456789 PID tests.rs:N] "Odd" list=[1, 2] err="no \u{1}" queue="replicaset" key="ns/a" attempt=2"#,
             r#"E1121 11:12:13.456789 PID tests.rs:N] "Bad" nan="NaN""#,
         ]
     );
@@ -59,8 +60,8 @@ fn json_lines_are_upstreams_and_always_json() {
     assert_eq!(
         lines,
         [
-            r#"{"ts":1795259533456.789,"level":"info","caller":"tests.rs:N","msg":"Said \"hello\"\nand more","v":0,"pods":3,"done":true,"key":"ns/b","share":0.5,"controller":"replicaset","attempt":2}"#,
-            r#"{"ts":1795259533456.789,"level":"warn","caller":"tests.rs:N","msg":"Odd","list":"[1, 2]","err":"no \u0001","controller":"replicaset","key":"ns/a","attempt":2}"#,
+            r#"{"ts":1795259533456.789,"level":"info","caller":"tests.rs:N","msg":"Said \"hello\"\nand more","v":0,"pods":3,"done":true,"key":"ns/b","share":0.5,"queue":"replicaset","attempt":2}"#,
+            r#"{"ts":1795259533456.789,"level":"warn","caller":"tests.rs:N","msg":"Odd","list":"[1, 2]","err":"no \u0001","queue":"replicaset","key":"ns/a","attempt":2}"#,
             r#"{"ts":1795259533456.789,"level":"error","caller":"tests.rs:N","msg":"Bad","nan":"NaN"}"#,
         ]
     );
@@ -121,9 +122,10 @@ async fn a_span_reaches_the_collector_over_the_wire() {
     .await;
     let mut options = options(LogFormat::Text, 0);
     options.otlp_endpoint = Some(format!("http://{collector}"));
-    let (subscriber, telemetry) = subscriber(&options, |_| ()).unwrap();
-    tracing::subscriber::with_default(subscriber, || {
-        tracing::info_span!("sync", key = "ns/a").in_scope(|| tracing::info!("Created pods"));
+    let (dispatch, telemetry) = dispatch(&options, |_| ()).unwrap();
+    tracing::dispatcher::with_default(&dispatch, || {
+        let syncing = in_sync("replicaset", &Key::new("ns", "a"), 1, async { tracing::info!("Created pods") });
+        syncing.now_or_never().unwrap();
         tracing::debug_span!("too fine").in_scope(|| ());
     });
 
@@ -145,8 +147,8 @@ async fn a_collector_that_is_away_stops_nobody() {
     let mut options = options(LogFormat::Text, 0);
     // The discard port: nothing listens there.
     options.otlp_endpoint = Some("http://127.0.0.1:9".to_owned());
-    let (subscriber, telemetry) = subscriber(&options, |_| ()).unwrap();
-    tracing::subscriber::with_default(subscriber, || {
+    let (dispatch, telemetry) = dispatch(&options, |_| ()).unwrap();
+    tracing::dispatcher::with_default(&dispatch, || {
         for _ in 0..5_000 {
             tracing::info_span!("sync").in_scope(|| ());
         }
@@ -160,7 +162,7 @@ async fn an_endpoint_that_cannot_be_used_is_an_error_at_the_start() {
     for endpoint in ["https://collector:4318", "collector:4318", "http://bad host"] {
         let mut options = options(LogFormat::Text, 0);
         options.otlp_endpoint = Some(endpoint.to_owned());
-        let error = subscriber(&options, |_| ()).err().unwrap().to_string();
+        let error = dispatch(&options, |_| ()).err().unwrap().to_string();
         assert!(error.contains(endpoint), "{error}");
     }
 }
