@@ -153,7 +153,7 @@ pub async fn run(options: &BenchOptions) -> Result<()> {
         let at_a_time = if about.takes_turns() { contestants.len() } else { 1 };
         let turns = Turns::default();
         let runs = contestants.iter().map(|contestant| run_steps(options, &about, *contestant, round, &turns));
-        let of_round: Vec<_> = stream::iter(runs).buffered(at_a_time).try_collect().await?;
+        let of_round: Vec<_> = stream::iter(runs).buffer_unordered(at_a_time).try_collect().await?;
         measured.extend(of_round.into_iter().flatten());
     }
     ensure!(!measured.is_empty(), "no step of this set has a name with any of {:?} in it", options.steps);

@@ -28,6 +28,6 @@ pub(crate) fn in_sync<F: Future>(
 
 /// Gives the sync that runs at the moment to `look`, if there is one.
 pub(super) fn running(look: impl FnOnce(&Running)) {
-    // Most lines outside of syncs are of the start and of informers.
+    // Outside of a sync there is none to give.
     let _ = SYNC.try_with(look);
 }
