@@ -185,7 +185,7 @@ fn check_manifests(operator: &str) -> Vec<String> {
     complaints
 }
 
-/// What a cluster writes all the time: a policy for these would cost the apiserver more than all else that operators do.
+/// What a cluster writes all the time: the apiserver would evaluate a policy for these with most writes that there are.
 const HOT: [(&str, &str); 4] =
     [("UPDATE", "pods/status"), ("UPDATE", "events"), ("UPDATE", "leases"), ("DELETE", "pods")];
 
