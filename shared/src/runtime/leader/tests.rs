@@ -428,9 +428,11 @@ async fn lead_from(acquired: u64, fault: Fault, from: u64, to: u64) -> (Times, O
         std::future::pending::<()>().await;
     };
     let lost = tokio::select! {
-        lost = leader.renew() => Some((room.millis(Instant::now()), lost.to_string())),
-        () = trouble => None,
+        biased;
+        // It is looked at first: whether a renewal that is due now is still sent would be left to chance.
         () = sleep_until(at(60_000)) => None,
+        () = trouble => None,
+        lost = leader.renew() => Some((room.millis(Instant::now()), lost.to_string())),
     };
     let store = room.store();
     let since = |times: &[Instant]| times.iter().map(|time| room.millis(*time)).collect();
