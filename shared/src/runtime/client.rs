@@ -42,7 +42,8 @@ use crate::runtime::clock::jitter;
 use crate::runtime::leader::Term;
 use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
-pub use ca::{ca_file, load_ca};
+use ca::ca_file;
+pub use ca::load_ca;
 use connections::{Connections, Place, Purpose};
 pub(crate) use credentials::Connection;
 use credentials::{AnswerBody, Refusals, Renewing};
@@ -80,7 +81,7 @@ pub struct ClientOptions {
     pub burst: u32,
     /// Told of every request.
     pub observer: Option<RequestObserver>,
-    /// The file of the CA that verifies the apiserver: see [`ca_file`].
+    /// The file of the CA that verifies the apiserver: see [`Access::ca_file`].
     pub ca_file: Option<PathBuf>,
 }
 
@@ -125,30 +126,47 @@ pub enum ConfigError {
     },
 }
 
+/// The apiserver, and the credentials for it.
+#[derive(Debug)]
+pub struct Access {
+    /// Both, as kube knows them.
+    pub config: kube::Config,
+    /// The file of the CA that verifies the apiserver; none where the kubeconfig itself has the CA.
+    pub ca_file: Option<PathBuf>,
+}
+
 /// Finds the apiserver and the credentials as upstream does: `kubeconfig`, where given; the pod's own ServiceAccount
 /// otherwise; `master` overrides the address of either.
 ///
 /// Upstream: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
-pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<kube::Config, ConfigError> {
-    let mut config = match (kubeconfig, master) {
-        (Some(path), _) => {
-            let read = kubeconfig::read(path)?;
-            if kubeconfig::current_cluster(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
-                return Err(unusable(path, "proxy-url is not supported"));
+pub fn load_config(
+    kubeconfig: Option<&Path>,
+    master: Option<&str>,
+) -> impl Future<Output = Result<Access, ConfigError>> {
+    // Not in the future: the reader of YAML goes deep into the stack, and would begin below a large frame.
+    let read = kubeconfig.map(|path| Ok((path, kubeconfig::read(path)?))).transpose();
+    async move {
+        let read = read?;
+        let ca_file = ca_file(read.as_ref().map(|(_, read)| read), master);
+        let mut config = match (read, master) {
+            (Some((path, read)), _) => {
+                if kubeconfig::current_cluster(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
+                    return Err(unusable(path, "proxy-url is not supported"));
+                }
+                if let Some(provider) = kubeconfig::current_user(&read).and_then(|user| user.auth_provider.as_ref()) {
+                    return Err(unusable(path, &format!("no Auth Provider found for name {:?}", provider.name)));
+                }
+                let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+                config.map_err(|cause| unusable(path, &chain(&cause)))?
             }
-            if let Some(provider) = kubeconfig::current_user(&read).and_then(|user| user.auth_provider.as_ref()) {
-                return Err(unusable(path, &format!("no Auth Provider found for name {:?}", provider.name)));
-            }
-            let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-            config.map_err(|cause| unusable(path, &chain(&cause)))?
+            (None, Some(url)) => kube::Config::new(parse_master(url)?),
+            (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
+        };
+        if let Some(url) = master {
+            config.cluster_url = parse_master(url)?;
         }
-        (None, Some(url)) => kube::Config::new(parse_master(url)?),
-        (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
-    };
-    if let Some(url) = master {
-        config.cluster_url = parse_master(url)?;
+        Ok(Access { config, ca_file })
     }
-    Ok(config)
 }
 
 fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
@@ -328,7 +346,8 @@ impl Client {
 
     /// GET with a choice of the answer's form, as it came.
     pub async fn get_bytes(&self, path: &str, accept: Accept) -> Result<Bytes, ApiError> {
-        self.whole(&Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() }).await
+        let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
+        Box::pin(self.whole(&call)).await
     }
 
     /// GET of one page of a list of such objects, which [`page::Page::read`] takes apart.
@@ -396,7 +415,7 @@ impl Client {
         purpose: Purpose,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
-        let Answer { response, place, .. } = self.answer(&call, purpose).await?;
+        let Answer { response, place, .. } = Box::pin(self.answer(&call, purpose)).await?;
         let (method, path, reach) = (call.method.to_string(), path.to_owned(), Arc::clone(&self.reach));
         Ok(response.into_body().into_data_stream().map_err(move |cause| {
             // It keeps its place for as long as there is this closure.
@@ -408,9 +427,11 @@ impl Client {
     }
 
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
-        let body = self.whole(&call).await?;
+        let body = Box::pin(self.whole(&call)).await?;
         serde_json::from_slice(&body).map_err(ApiError::unread(&call.method, call.path))
     }
+
+    // Callers box these two: a task that asks now and then would otherwise hold the room of a request all the time.
 
     /// One answer of success with all its body.
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {

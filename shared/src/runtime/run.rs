@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use futures::FutureExt;
 use futures::future::{BoxFuture, LocalBoxFuture, join_all};
+use futures::{FutureExt, TryFutureExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
@@ -24,7 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::api::explain::{SHADOW_PATH, STATUS_PATH};
 use crate::api::json;
 use crate::runtime::cache::Progress;
-use crate::runtime::client::{self, Client, ClientOptions, ConfigError, RETURN_SPREAD};
+use crate::runtime::client::{self, Access, Client, ClientOptions, ConfigError, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::explain::Explainer;
@@ -89,36 +89,36 @@ fn in_runtime<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         .max_io_events_per_tick(IO_EVENTS_AT_ONCE)
         .build()
         .context("cannot start the runtime")?;
-    let config = runtime.block_on(loading(&flags.shared))?;
-    let process = runtime.block_on(preparing::<O>(flags, config))?;
+    let access = runtime.block_on(loading(&flags.shared))?;
+    let process = runtime.block_on(preparing::<O>(flags, access))?;
     runtime.block_on(process.running())
 }
 
 // Futures and what they end with are on the heap, for whoever passes one on has a copy of it in its frame.
 
 #[inline(never)]
-fn loading(flags: &SharedFlags) -> LocalBoxFuture<'_, Result<Box<kube::Config>, ConfigError>> {
-    async { client::load_config(flags.kubeconfig(), flags.master()).await.map(Box::new) }.boxed_local()
+fn loading(flags: &SharedFlags) -> LocalBoxFuture<'_, Result<Box<Access>, ConfigError>> {
+    client::load_config(flags.kubeconfig(), flags.master()).map_ok(Box::new).boxed_local()
 }
 
 #[inline(never)]
 fn preparing<'a, O: Operator + 'a>(
     flags: &'a Flags<O::Flags>,
-    config: Box<kube::Config>,
+    access: Box<Access>,
 ) -> LocalBoxFuture<'a, anyhow::Result<Box<Process>>> {
-    async move { prepare::<O>(flags, &config).await.map(Box::new) }.boxed_local()
+    async move { prepare::<O>(flags, &access).await.map(Box::new) }.boxed_local()
 }
 
 /// Everything that a process has before it follows and leads.
 struct Process {
     setup: Setup,
-    elector: Option<Elector>,
+    elector: Option<Box<Elector>>,
     server: Option<Server>,
     events: Events,
     telemetry: Telemetry,
 }
 
-async fn prepare<O: Operator>(flags: &Flags<O::Flags>, config: &kube::Config) -> anyhow::Result<Process> {
+async fn prepare<O: Operator>(flags: &Flags<O::Flags>, access: &Access) -> anyhow::Result<Process> {
     let Flags { own, shared } = flags;
     let clock = Clock::system();
     let telemetry = telemetry::start(&telemetry::Options {
@@ -130,14 +130,14 @@ async fn prepare<O: Operator>(flags: &Flags<O::Flags>, config: &kube::Config) ->
     })?;
     tracing::info!(operator = O::NAMES.operator, version = VERSION, kubernetes = KUBERNETES_VERSION, "starting");
     let metrics = Metrics::new(O::NAMES.operator);
-    let client = connect::<O>(shared, config, &metrics)?;
+    let client = connect::<O>(shared, access, &metrics)?;
     let events = Events::start(client.clone(), clock.clone(), metrics.events());
     let mut setup = Setup::new::<O>(shared, client, clock, metrics, &events);
     let client = setup.client.clone();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
-    setup.term = elector.as_ref().map(Elector::term);
+    setup.term = elector.as_ref().map(|elector| elector.term());
     setup.set_up::<O>(own);
     let identity = elector.as_ref().map(|elector| elector.identity().to_owned()).unwrap_or_default();
     let server = serve::<O>(shared, &mut setup, identity, &telemetry).await?;
@@ -145,29 +145,36 @@ async fn prepare<O: Operator>(flags: &Flags<O::Flags>, config: &kube::Config) ->
 }
 
 impl Process {
+    /// Works until its end, and sends what is left to be told.
     #[inline(never)]
     fn running(self: Box<Self>) -> LocalBoxFuture<'static, anyhow::Result<()>> {
-        self.run().boxed_local()
+        async {
+            let (working, _server, events, telemetry) = self.begin();
+            let outcome = working.await;
+            events.stop(FLUSH_MAX).await;
+            telemetry.flush(FLUSH_MAX).await;
+            outcome
+        }
+        .boxed_local()
     }
 
-    /// Works until its end, and sends what is left to be told.
-    async fn run(self) -> anyhow::Result<()> {
-        let Self { setup, elector, server: _server, events, telemetry } = self;
-        let outcome = work(setup, elector).await;
-        events.stop(FLUSH_MAX).await;
-        telemetry.flush(FLUSH_MAX).await;
-        outcome
+    /// Not async: a future holds the room of what it has passed on, in itself and on the stack.
+    #[inline(never)]
+    fn begin(self: Box<Self>) -> (LocalBoxFuture<'static, anyhow::Result<()>>, Option<Server>, Events, Telemetry) {
+        let Self { setup, elector, server, events, telemetry } = *self;
+        (work(setup, elector), server, events, telemetry)
     }
 }
 
-fn connect<O: Operator>(shared: &SharedFlags, config: &kube::Config, metrics: &Metrics) -> anyhow::Result<Client> {
+fn connect<O: Operator>(shared: &SharedFlags, access: &Access, metrics: &Metrics) -> anyhow::Result<Client> {
+    let Access { config, ca_file } = access;
     let host = config.cluster_url.authority().map_or("", |authority| authority.as_str());
     let options = ClientOptions {
         user_agent: format!("{}/{VERSION} ({}) kubernetes/{KUBERNETES_VERSION}", O::NAMES.operator, platform()),
         qps: Some(shared.kube_api_qps),
         burst: shared.kube_api_burst,
         observer: Some(metrics.client(host).observer()),
-        ca_file: client::ca_file(shared.kubeconfig(), shared.master())?,
+        ca_file: ca_file.clone(),
     };
     Ok(Client::new(config, options)?)
 }
@@ -183,7 +190,7 @@ fn platform() -> String {
 }
 
 /// `None` with `--leader-elect=false`, and for a shadow, which never works.
-fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Elector>> {
+fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Box<Elector>>> {
     if !shared.leader.leader_elect || setup.shadow.is_some() {
         return Ok(None);
     }
@@ -193,7 +200,7 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     let elector = Elector::new(election, client, setup.clock(), recorder, metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
-    Ok(Some(elector))
+    Ok(Some(Box::new(elector)))
 }
 
 async fn serve<O: Operator>(
@@ -231,11 +238,12 @@ fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
     }
 }
 
-/// Follows and leads until a signal comes, another process leads, or a resource cannot be followed any more.
-async fn work(setup: Setup, elector: Option<Elector>) -> anyhow::Result<()> {
+/// Begins to follow, and gives what leads until a signal comes, another process leads, or a resource cannot be followed
+/// any more.
+fn work(setup: Setup, elector: Option<Box<Elector>>) -> LocalBoxFuture<'static, anyhow::Result<()>> {
     let Setup { flags, client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let shutdown_limit = flags.controller_shutdown_timeout.0;
-    let tried = elector.as_ref().map(Elector::tried);
+    let tried = elector.as_ref().map(|elector| elector.tried());
     let mut following: JoinSet<_> =
         informers.into_iter().map(|informer| after_first_try(tried.clone(), informer)).collect();
     following.spawn(client.clone().probe().map(Ok));
@@ -246,10 +254,14 @@ async fn work(setup: Setup, elector: Option<Elector>) -> anyhow::Result<()> {
         None => following.spawn(start_over.without_lease(client.clone()).map(Ok)),
     };
     let caches = Caches { client, progress, followed };
-    tokio::select! {
-        outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
-        error = broken(&mut following) => Err(error),
+    let mut leading = Box::pin(lead(caches, Work { queues, starters, workers }, elector, shutdown_limit));
+    async move {
+        tokio::select! {
+            outcome = &mut leading => outcome,
+            error = broken(&mut following) => Err(error),
+        }
     }
+    .boxed_local()
 }
 
 /// Starts the informers once the first try to acquire has ended. Lists that begin after an acquisition include all
@@ -312,7 +324,7 @@ struct Work {
 async fn lead(
     caches: Caches,
     Work { queues, starters, workers }: Work,
-    mut elector: Option<Elector>,
+    mut elector: Option<Box<Elector>>,
     shutdown_limit: Duration,
 ) -> anyhow::Result<()> {
     let mut stopped = Box::pin(stop_signal()?);
@@ -326,14 +338,14 @@ async fn lead(
     tokio::select! {
         () = caches.ready(acquired) => tracing::info!("caches are synced, workers start"),
         () = &mut stopped => return end(elector).await,
-        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_deref_mut()) => return Err(leadership_lost(lost)),
     }
     Queue::start(&queues, || starters.into_iter().for_each(|starter| starter()));
     let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}
         // Another replica may work already: running syncs are dropped, not finished.
-        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_deref_mut()) => return Err(leadership_lost(lost)),
     }
     tracing::info!("stopping");
     for queue in &queues {
@@ -342,7 +354,7 @@ async fn lead(
     // The Lease is renewed until the last sync has ended.
     tokio::select! {
         () = ended(working, shutdown_limit) => {}
-        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_deref_mut()) => return Err(leadership_lost(lost)),
     }
     end(elector).await
 }
@@ -364,9 +376,9 @@ async fn all_synced(caches: Vec<Receiver<Progress>>) {
     }
 }
 
-async fn end(elector: Option<Elector>) -> anyhow::Result<()> {
+async fn end(elector: Option<Box<Elector>>) -> anyhow::Result<()> {
     if let Some(elector) = elector {
-        elector.release().await;
+        Box::pin(elector.release()).await;
     }
     Ok(())
 }

@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 use prometheus_client::metrics::counter::Counter;
 use shared::api::object::Key;
 use shared::api::resource::{LEASES, NODES, Resource};
@@ -35,6 +37,10 @@ const PERIOD: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_secs(5);
 /// The Leases that are watched: those of kubelets have a namespace of their own.
 const NOT_OF_NODES: &str = "metadata.namespace!=kube-node-lease";
+/// How many new kinds are listed at a time, so that not all answers are in memory at once; and how long the next one waits
+/// for its turn at most, for some may not answer at all.
+const LISTS_AT_ONCE: usize = 4;
+const LIST_WAIT: Duration = Duration::from_millis(100);
 /// A new kind is served about this long after its definition has changed.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -120,11 +126,16 @@ impl Monitors {
             self.running.remove(resource);
             self.caches.monitor_stopped(resource);
         }
+        let mut listing = FuturesUnordered::new();
         for resource in &start {
             tracing::debug!(%resource, version = &*resource.version, "monitor starts");
             let monitor = self.start(resource);
             self.caches.monitor_started(resource, monitor.health());
+            listing.push(monitor.synced());
             self.running.insert(resource.clone(), monitor);
+            if listing.len() >= LISTS_AT_ONCE {
+                let _ = timeout(LIST_WAIT, listing.next()).await;
+            }
         }
         Some(start)
     }

@@ -242,7 +242,7 @@ pub(crate) mod tests {
 
     /// Caches that have seen these objects, and a writer; their apiserver refuses every connection.
     pub(crate) async fn caches(seen: &[(&str, &str, &str)]) -> (Caches, Control) {
-        let config = load_config(None, Some("http://127.0.0.1:1")).await.unwrap();
+        let config = load_config(None, Some("http://127.0.0.1:1")).await.unwrap().config;
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let events = Events::start(client.clone(), Clock::system(), Metrics::new("test").events());
         let queue = || Queue::new("test", Backoff::default(), None);

@@ -32,16 +32,15 @@ pub fn load_ca(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option
 }
 
 /// The file of that CA; none where the kubeconfig itself has it.
-pub fn ca_file(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Option<PathBuf>, ConfigError> {
+pub(super) fn ca_file(kubeconfig: Option<&Kubeconfig>, master: Option<&str>) -> Option<PathBuf> {
     match (kubeconfig, master) {
-        (Some(path), _) => {
-            let read = kubeconfig::read(path)?;
-            let cluster = kubeconfig::current_cluster(&read);
+        (Some(read), _) => {
+            let cluster = kubeconfig::current_cluster(read);
             let named = cluster.filter(|cluster| cluster.certificate_authority_data.is_none());
-            Ok(named.and_then(|cluster| cluster.certificate_authority.as_ref()).map(PathBuf::from))
+            named.and_then(|cluster| cluster.certificate_authority.as_ref()).map(PathBuf::from)
         }
-        (None, Some(_)) => Ok(None),
-        (None, None) => Ok(Some(PathBuf::from(IN_CLUSTER))),
+        (None, Some(_)) => None,
+        (None, None) => Some(PathBuf::from(IN_CLUSTER)),
     }
 }
 
@@ -77,7 +76,7 @@ clusters: [{{name: other, cluster: {{certificate-authority-data: eA==}}}}, {{nam
             Ok(None) => "none".to_owned(),
             Err(_) => "error".to_owned(),
         };
-        let file = ca_file(Some(&path), Some("https://elsewhere")).unwrap();
+        let file = ca_file(Some(&kubeconfig::read(&path).unwrap()), Some("https://elsewhere"));
         (text, file.map(|file| file.strip_prefix(folder.path()).unwrap().display().to_string()))
     }
 
@@ -94,8 +93,8 @@ clusters: [{{name: other, cluster: {{certificate-authority-data: eA==}}}}, {{nam
         assert_eq!(file("{certificate-authority: ca.crt}").as_deref(), Some("ca.crt"));
         assert_eq!(file("{certificate-authority: ca.crt, certificate-authority-data: aW5saW5lCg==}"), None);
         assert_eq!(file("{server: https://a}"), None);
-        assert_eq!(ca_file(None, Some("https://a")).unwrap(), None);
-        assert_eq!(ca_file(None, None).unwrap().as_deref(), Some(Path::new(IN_CLUSTER)));
+        assert_eq!(ca_file(None, Some("https://a")), None);
+        assert_eq!(ca_file(None, None).as_deref(), Some(Path::new(IN_CLUSTER)));
     }
 
     #[test]

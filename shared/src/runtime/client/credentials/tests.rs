@@ -85,7 +85,7 @@ async fn with_plugin(server: &Server, folder: &TempDir) -> Client {
         "users": [{ "name": "a", "user": { "exec": exec } }] });
     let path = folder.path().join("kubeconfig");
     std::fs::write(&path, kubeconfig.to_string()).unwrap();
-    Client::new(&load_config(Some(&path), None).await.unwrap(), ClientOptions::default()).unwrap()
+    Client::new(&load_config(Some(&path), None).await.unwrap().config, ClientOptions::default()).unwrap()
 }
 
 #[tokio::test]
