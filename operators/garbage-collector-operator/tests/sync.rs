@@ -167,6 +167,21 @@ fn what_is_served_is_asked_for_again_within_seconds() {
     });
 }
 
+#[test]
+fn four_kinds_are_listed_at_a_time_and_those_that_do_not_answer_hold_up_the_others_for_a_moment() {
+    test(async {
+        let server = Server::new();
+        let kinds = ["secrets", "nodes", "services", "jobs", "deployments", "endpoints", "cronjobs"];
+        let held = kinds.map(|kind| server.on("list", kind).hold());
+        let asked_for = || held.iter().filter(|rule| rule.count() > 0).count();
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(Duration::from_millis(50)).await;
+        assert_eq!(asked_for(), 4);
+        running.pass(SECONDS).await;
+        assert_eq!(asked_for(), kinds.len());
+    });
+}
+
 /// The decision about an object now, and its reason; the question changes nothing.
 #[track_caller]
 fn now(server: &Server, running: &Running, path: &str) -> (String, Value) {
