@@ -16,8 +16,10 @@ use crate::runtime::api_error::chain;
 ///
 /// Upstream: `LoadFromFile`, `ResolveLocalPaths`, staging/src/k8s.io/client-go/tools/clientcmd/loader.go.
 pub(super) fn read(path: &Path) -> Result<Kubeconfig, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|cause| unusable(path, &chain(&cause)))?;
+    let documents: Vec<Value> = serde_yaml::from_multiple(&text).map_err(|cause| unusable(path, &chain(&cause)))?;
     let mut merged = Kubeconfig::default();
-    for document in documents(path)?.into_iter().filter(|document| !document.is_null()) {
+    for document in documents.into_iter().filter(|document| !document.is_null()) {
         let document = serde_json::from_value(document).map_err(|cause| unusable(path, &chain(&cause)))?;
         merged = merged.merge(document).map_err(|cause| unusable(path, &chain(&cause)))?;
     }
@@ -25,13 +27,6 @@ pub(super) fn read(path: &Path) -> Result<Kubeconfig, ConfigError> {
         resolve(&mut merged, folder);
     }
     Ok(merged)
-}
-
-// Its frame stays small: see `load_config`.
-#[inline(never)]
-fn documents(path: &Path) -> Result<Vec<Value>, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|cause| unusable(path, &chain(&cause)))?;
-    serde_yaml::from_multiple(&text).map_err(|cause| unusable(path, &chain(&cause)))
 }
 
 pub(super) fn unusable(path: &Path, cause: &str) -> ConfigError {

@@ -429,7 +429,7 @@ async fn lead_from(acquired: u64, fault: Fault, from: u64, to: u64) -> (Times, O
     };
     let lost = tokio::select! {
         biased;
-        // It is looked at first: whether a renewal that is due now is still sent would be left to chance.
+        // The end is polled first: otherwise chance would decide whether a renewal that is due with it is still sent.
         () = sleep_until(at(60_000)) => None,
         () = trouble => None,
         lost = leader.renew() => Some((room.millis(Instant::now()), lost.to_string())),
