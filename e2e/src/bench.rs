@@ -185,7 +185,7 @@ async fn run_steps(
         helper.wait_ready().await?;
         helpers.push(helper);
     }
-    let others = apiserver::counts(&cluster.client().await?).await?.watches;
+    let others = apiserver::settled_watches(&cluster.client().await?).await?;
     let running = Running::start(contestant, about, options, &cluster).await?;
     let mut bench = Bench::new(options, about, &cluster, running, others, turn).await?;
     options.set.run(&mut bench).await.with_context(|| format!("under {contestant}"))?;

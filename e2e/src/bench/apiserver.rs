@@ -1,8 +1,15 @@
 //! The apiserver's own counts: the watches that it holds open, and the bytes that it sends to readers.
 //! Left out: answers to writes, whose size it does not count.
 
-use anyhow::{Context, Result};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
 use kube::Client;
+use tokio::time::{Instant, sleep};
+
+/// Once their number has been the same for so long, whoever starts with the apiserver has opened its watches.
+const SETTLED: Duration = Duration::from_secs(3);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How it stands with the apiserver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,6 +24,21 @@ pub(super) struct Counts {
 pub(super) async fn counts(client: &Client) -> Result<Counts> {
     let request = http::Request::get("/metrics").body(Vec::new()).context("ask for metrics")?;
     Ok(read(&client.request_text(request).await.context("ask the apiserver for its metrics")?))
+}
+
+/// How many watches are open when no more are being opened: the apiserver opens its own while it answers already.
+pub(super) async fn settled_watches(client: &Client) -> Result<f64> {
+    let start = Instant::now();
+    let mut last = (f64::NAN, start);
+    while last.1.elapsed() < SETTLED {
+        ensure!(start.elapsed() < DEADLINE, "the apiserver's watches still change, {} now", last.0);
+        let watches = counts(client).await?.watches;
+        if watches.total_cmp(&last.0).is_ne() {
+            last = (watches, Instant::now());
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+    Ok(last.0)
 }
 
 fn read(metrics: &str) -> Counts {

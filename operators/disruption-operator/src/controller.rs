@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::controllers::pace::NEXT_STATUS;
@@ -31,7 +32,7 @@ use crate::observe::{Caches, Informers, Observed, are_pods_behind};
 use crate::plan::{Failure, PlannedEvent, plan, plan_live_read, plan_wait};
 use crate::status::{can_wait, next_status};
 use changes::stale_pod_changed;
-use rises::Rises;
+use rises::{Pace, Rises};
 use search::{FIRST, PURPOSE, SearchController};
 use stale_pods::StalePodController;
 
@@ -160,7 +161,7 @@ impl Controller for DisruptionController {
             return requeue(outcome, None);
         };
         if can_wait(&observed.budget.status, &status)
-            && let Some(later) = self.rises.wait(key, &status, now)
+            && let Some(later) = self.rises.wait(key, &status, self.pace(&observed, now), now)
         {
             return requeue(outcome, Some(later));
         }
@@ -183,6 +184,11 @@ impl Controller for DisruptionController {
 }
 
 impl DisruptionController {
+    fn pace(&self, observed: &Observed, now: Timestamp) -> &'static Pace {
+        let is_asked_for = self.caches.evictions.are_expected(&observed.budget.metadata.key, now);
+        if observed.are_pods_rolling() && !is_asked_for { &Pace::ROLLING } else { &Pace::PROMPT }
+    }
+
     /// Where a status cannot be written, one that allows nothing may be: numbers that are too high let pods be evicted.
     /// A conflict is no reason for that, for it says that the numbers of somebody else are newer.
     ///

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
+use shared::controllers::revisions::REVISION_LABEL;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::consistency::Write;
 use shared::runtime::control::Control;
@@ -42,6 +43,15 @@ impl Observed {
         let is_seen = |name: &str| self.pods.iter().any(|pod| pod.metadata.name() == name);
         let names = self.budget.status.disrupted_pods.keys().map(|name| &**name);
         names.filter(|name| !is_seen(name)).collect()
+    }
+
+    /// Whether the pods that stay are of several revisions: then their owner replaces one by the other, and takes away
+    /// again what is healthy beyond the budget.
+    pub fn are_pods_rolling(&self) -> bool {
+        let staying = self.pods.iter().filter(|pod| !pod.has_ended && !pod.metadata.is_being_deleted());
+        let mut revisions = staying.map(|pod| (&pod.metadata.controller, pod.metadata.labels.get(REVISION_LABEL)));
+        let first = revisions.next();
+        revisions.any(|revision| Some(revision) != first)
     }
 }
 

@@ -15,12 +15,27 @@ use shared::runtime::clock::left_of;
 
 use crate::objects::BudgetStatus;
 
-/// How long numbers have to stand for each change a second of any budget.
-const PER_RATE: Duration = Duration::from_millis(100);
-/// The longest that numbers have to stand.
-const LONGEST_STAND: Duration = Duration::from_secs(5);
-/// Numbers that never stand are written after this time.
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
+/// How long statuses wait.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    /// How long numbers have to stand for each change a second of any budget.
+    per_rate: Duration,
+    /// The longest that numbers have to stand.
+    stand: Duration,
+    /// Numbers that never stand are written after this time.
+    wait: Duration,
+}
+
+impl Pace {
+    /// Where somebody may wait for the numbers.
+    pub(super) const PROMPT: Self =
+        Self { per_rate: Duration::from_millis(100), stand: Duration::from_secs(5), wait: Duration::from_secs(15) };
+    /// Where pods roll and nobody is known to evict any: their owner takes away again what rises, and each such write
+    /// would be followed by one that takes it back.
+    pub(super) const ROLLING: Self =
+        Self { per_rate: Duration::from_secs(2), stand: Duration::from_mins(1), wait: Duration::from_mins(2) };
+}
+
 /// The time in which the changes count for their rate.
 const WINDOW: Duration = Duration::from_secs(10);
 
@@ -57,12 +72,12 @@ struct Changes {
 
 impl Rises {
     /// How long the status that only lets more pods be evicted waits; none if it is due.
-    pub(super) fn wait(&self, key: &Key, status: &BudgetStatus, now: Timestamp) -> Option<Duration> {
+    pub(super) fn wait(&self, key: &Key, status: &BudgetStatus, pace: &Pace, now: Timestamp) -> Option<Duration> {
         let mut state = self.state();
         let waits = state.standing.get(key).and_then(|known| known.waits).unwrap_or(now);
         let since = state.decided(key, status, Some(waits), now);
-        let stand = PER_RATE.mul_f64(state.changes.a_second()).min(LONGEST_STAND);
-        Some(left_of(stand, since, now)?.min(left_of(LONGEST_WAIT, waits, now)?))
+        let stand = pace.per_rate.mul_f64(state.changes.a_second()).min(pace.stand);
+        Some(left_of(stand, since, now)?.min(left_of(pace.wait, waits, now)?))
     }
 
     /// Notes that a status is written now.
@@ -131,34 +146,65 @@ mod tests {
     #[test]
     fn alone_a_rise_hardly_waits() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
-        assert_eq!(rises.wait(&key, &healthy(2), NOW), Some(Duration::from_millis(10)));
-        assert_eq!(rises.wait(&key, &healthy(2), later(10)), None);
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::PROMPT, NOW), Some(Duration::from_millis(10)));
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::PROMPT, later(10)), None);
     }
 
     #[test]
     fn numbers_that_change_begin_to_wait_anew_but_not_for_ever() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
-        assert_eq!(rises.wait(&key, &healthy(2), NOW), Some(LONGEST_STAND));
-        assert_eq!(rises.wait(&key, &healthy(2), later(3000)), Some(Duration::from_secs(2)), "they stand");
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::PROMPT, NOW), Some(Pace::PROMPT.stand));
+        assert_eq!(
+            rises.wait(&key, &healthy(2), &Pace::PROMPT, later(3000)),
+            Some(Duration::from_secs(2)),
+            "they stand"
+        );
         busy(&rises, later(4000));
-        assert_eq!(rises.wait(&key, &healthy(3), later(4000)), Some(LONGEST_STAND), "others");
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(4000)), Some(Pace::PROMPT.stand), "others");
         busy(&rises, later(14_000));
-        assert_eq!(rises.wait(&key, &healthy(2), later(14_000)), Some(Duration::from_secs(1)), "the longest wait");
-        assert_eq!(rises.wait(&key, &healthy(3), later(15_000)), None);
+        assert_eq!(
+            rises.wait(&key, &healthy(2), &Pace::PROMPT, later(14_000)),
+            Some(Duration::from_secs(1)),
+            "the longest wait"
+        );
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(15_000)), None);
+    }
+
+    #[test]
+    fn while_pods_roll_numbers_stand_for_longer_and_the_end_of_the_roll_ends_the_wait() {
+        let (rises, key) = (Rises::default(), Key::new("default", "web"));
+        busy(&rises, NOW);
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, NOW), Some(Pace::ROLLING.stand));
+        busy(&rises, later(20_000));
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::ROLLING, later(20_000)), Some(Pace::ROLLING.stand));
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(20_000)), None, "it waits for 20 s already");
+        busy(&rises, later(110_000));
+        let left = Some(Duration::from_secs(10));
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, later(110_000)), left, "the longest wait");
+    }
+
+    #[test]
+    fn a_roll_alone_is_written_within_seconds() {
+        let (rises, key) = (Rises::default(), Key::new("default", "web"));
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, NOW), Some(Duration::from_millis(200)));
     }
 
     #[test]
     fn what_is_written_waits_no_more_and_is_due_again_where_the_write_was_left_out() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
-        rises.wait(&key, &healthy(2), NOW);
+        rises.wait(&key, &healthy(2), &Pace::PROMPT, NOW);
         rises.note(&key, &healthy(2), later(5000));
         busy(&rises, later(5001));
-        assert_eq!(rises.wait(&key, &healthy(2), later(5001)), None);
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::PROMPT, later(5001)), None);
         rises.note(&key, &healthy(1), later(6000));
         busy(&rises, later(7000));
-        assert_eq!(rises.wait(&key, &healthy(2), later(7000)), Some(LONGEST_STAND), "they begin anew after others");
+        assert_eq!(
+            rises.wait(&key, &healthy(2), &Pace::PROMPT, later(7000)),
+            Some(Pace::PROMPT.stand),
+            "they begin anew after others"
+        );
         rises.forget(&key);
         assert!(!rises.state().standing.contains_key(&key));
     }
@@ -167,7 +213,7 @@ mod tests {
     fn changes_of_long_ago_count_no_more() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
-        let wait = rises.wait(&key, &healthy(2), later(100_000)).map(|wait| wait.as_millis());
+        let wait = rises.wait(&key, &healthy(2), &Pace::PROMPT, later(100_000)).map(|wait| wait.as_millis());
         assert_eq!(wait, Some(10));
     }
 
@@ -175,7 +221,7 @@ mod tests {
     fn a_clock_that_is_set_back_holds_nothing() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
-        rises.wait(&key, &healthy(2), NOW);
-        assert_eq!(rises.wait(&key, &healthy(2), later(-1)), None);
+        rises.wait(&key, &healthy(2), &Pace::PROMPT, NOW);
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::PROMPT, later(-1)), None);
     }
 }

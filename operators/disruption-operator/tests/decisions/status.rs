@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use shared::api::time::Time;
 use shared::testing::{NOW, ObjectBuilder, ago};
 
-use crate::fixtures::{alone, budget, outcome, pod, synced, with_status};
+use crate::fixtures::{alone, budget, of_set, outcome, owned, pod, synced, with_status};
 
 fn conditions(status: &BudgetStatus) -> Value {
     serde_json::to_value(&status.conditions).unwrap()
@@ -57,6 +57,22 @@ fn what_is_written_already_is_not_written_again() {
         let written = with_status(&state, &budget, &status);
         assert_eq!(next_status(&written, &outcome(plan(&written, NOW)), NOW), Some(synced(&state)));
     }
+}
+
+#[test]
+fn pods_roll_while_those_that_stay_are_of_several_revisions() {
+    let is_rolling = |pods: &[ObjectBuilder]| alone(&budget("minAvailable", 1), pods).are_pods_rolling();
+    assert!(!is_rolling(&[]));
+    assert!(!is_rolling(&[pod("a"), pod("b")]));
+    assert!(!is_rolling(&[of_set("a", "one"), of_set("b", "one")]));
+    assert!(is_rolling(&[of_set("a", "one"), of_set("b", "one"), of_set("c", "two")]));
+    assert!(!is_rolling(&[of_set("a", "one").terminating(), of_set("b", "two")]), "the last of the old one goes");
+    assert!(!is_rolling(&[of_set("a", "one").phase("Failed"), of_set("b", "two")]), "it has ended");
+    let of_revision = |name: &str, hash: &str| {
+        owned(pod(name), "apps/v1", "StatefulSet", "web").label("controller-revision-hash", hash)
+    };
+    assert!(!is_rolling(&[of_revision("web-0", "web-1"), of_revision("web-1", "web-1")]));
+    assert!(is_rolling(&[of_revision("web-0", "web-1"), of_revision("web-1", "web-2")]));
 }
 
 #[test]
