@@ -16,7 +16,7 @@ use shared::runtime::clock::left_of;
 use crate::objects::BudgetStatus;
 
 /// How long statuses wait.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     /// How long numbers have to stand for each change a second of any budget.
     per_rate: Duration,
@@ -55,9 +55,17 @@ struct Standing {
     numbers: Numbers,
     /// Since when they are these.
     since: Timestamp,
-    /// Since when any numbers wait; none if these were written. A write that was refused, or that a shadow leaves out,
-    /// is due again at once.
-    waits: Option<Timestamp>,
+    /// None if these were written. A write that was refused, or that a shadow leaves out, is due again at once.
+    waits: Option<Waits>,
+}
+
+/// Since when any numbers of a budget wait.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    since: Timestamp,
+    pace: Pace,
+    /// Since when at this pace: the first numbers after a roll are seldom the last.
+    paced: Timestamp,
 }
 
 /// Allowed, healthy, and expected.
@@ -74,10 +82,15 @@ impl Rises {
     /// How long the status that only lets more pods be evicted waits; none if it is due.
     pub(super) fn wait(&self, key: &Key, status: &BudgetStatus, pace: &Pace, now: Timestamp) -> Option<Duration> {
         let mut state = self.state();
-        let waits = state.standing.get(key).and_then(|known| known.waits).unwrap_or(now);
+        let mut waits = Waits { since: now, pace: *pace, paced: now };
+        if let Some(known) = state.standing.get(key).and_then(|known| known.waits) {
+            let paced = if known.pace == *pace { known.paced } else { now };
+            waits = Waits { since: known.since, paced, ..waits };
+        }
         let since = state.decided(key, status, Some(waits), now);
         let stand = pace.per_rate.mul_f64(state.changes.a_second()).min(pace.stand);
-        Some(left_of(stand, since, now)?.min(left_of(pace.wait, waits, now)?))
+        let at_pace = left_of(stand, since, now)?.min(left_of(pace.wait, waits.paced, now)?);
+        Some(at_pace.min(left_of(Pace::ROLLING.wait, waits.since, now)?))
     }
 
     /// Notes that a status is written now.
@@ -97,7 +110,7 @@ impl Rises {
 
 impl State {
     /// Notes what was decided, and returns since when it is this.
-    fn decided(&mut self, key: &Key, status: &BudgetStatus, waits: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    fn decided(&mut self, key: &Key, status: &BudgetStatus, waits: Option<Waits>, now: Timestamp) -> Timestamp {
         let numbers = [status.disruptions_allowed, status.current_healthy, status.expected_pods];
         let known = self.standing.get(key).filter(|known| known.numbers == numbers);
         let since = known.map_or(now, |known| known.since);
@@ -172,16 +185,30 @@ mod tests {
     }
 
     #[test]
-    fn while_pods_roll_numbers_stand_for_longer_and_the_end_of_the_roll_ends_the_wait() {
+    fn while_pods_roll_numbers_stand_for_longer() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         busy(&rises, NOW);
         assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, NOW), Some(Pace::ROLLING.stand));
         busy(&rises, later(20_000));
         assert_eq!(rises.wait(&key, &healthy(3), &Pace::ROLLING, later(20_000)), Some(Pace::ROLLING.stand));
-        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(20_000)), None, "it waits for 20 s already");
         busy(&rises, later(110_000));
         let left = Some(Duration::from_secs(10));
         assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, later(110_000)), left, "the longest wait");
+        let left = Some(Duration::from_secs(5));
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(110_000)), left, "the roll is over");
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(115_000)), None);
+    }
+
+    #[test]
+    fn rolls_that_come_and_go_hold_nothing_for_ever() {
+        let (rises, key) = (Rises::default(), Key::new("default", "web"));
+        let paces = [Pace::ROLLING, Pace::PROMPT].into_iter().cycle();
+        for (second, pace) in (0..120).step_by(2).zip(paces) {
+            busy(&rises, later(second * 1000));
+            let number = i32::try_from(second).unwrap();
+            assert!(rises.wait(&key, &healthy(number), &pace, later(second * 1000)).is_some(), "{second}");
+        }
+        assert_eq!(rises.wait(&key, &healthy(1), &Pace::ROLLING, later(120_000)), None);
     }
 
     #[test]
