@@ -119,14 +119,10 @@ impl Forwarder {
         if !seen.is_watch() || !response.status().is_success() {
             return Ok(response.map(|body| body.map_err(io::Error::other).boxed_unsync()));
         }
-        let is_json = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .is_some_and(|content_type| content_type.as_bytes().starts_with(b"application/json"));
         let commands = self.state.watches.open(&seen.path);
         Ok(response.map(|body| {
             let bytes = body.into_data_stream().map_err(io::Error::other);
-            watches::pass_on(bytes, commands, is_json)
+            watches::pass_on(bytes, commands)
         }))
     }
 

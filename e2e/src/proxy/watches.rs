@@ -78,7 +78,6 @@ struct Watch {
     upstream: BoxStream<'static, io::Result<Bytes>>,
     ended: bool,
     commands: UnboundedReceiver<Command>,
-    lines: bool,
     /// The beginning of an event whose end has not come yet.
     partial: BytesMut,
     /// Events on hold, each with the time at which it may leave.
@@ -87,13 +86,12 @@ struct Watch {
     delay: Duration,
 }
 
-/// The body the client reads in place of the apiserver's. Where events are JSON they are lines, which stay whole.
+/// The body the client reads in place of the apiserver's. Events stay whole, lines of JSON and frames of protobuf.
 pub(super) fn pass_on(
     upstream: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     commands: UnboundedReceiver<Command>,
-    lines: bool,
 ) -> Body {
-    let watch = Watch::new(upstream.boxed(), commands, lines);
+    let watch = Watch::new(upstream.boxed(), commands);
     let frames = stream::unfold(watch, |mut watch| async move {
         let next = watch.next().await?;
         Some((next.map(Frame::data), watch))
@@ -102,12 +100,11 @@ pub(super) fn pass_on(
 }
 
 impl Watch {
-    fn new(upstream: BoxStream<'static, io::Result<Bytes>>, commands: UnboundedReceiver<Command>, lines: bool) -> Self {
+    fn new(upstream: BoxStream<'static, io::Result<Bytes>>, commands: UnboundedReceiver<Command>) -> Self {
         Self {
             upstream,
             ended: false,
             commands,
-            lines,
             partial: BytesMut::new(),
             held: VecDeque::new(),
             frozen: false,
@@ -165,15 +162,28 @@ impl Watch {
 
     fn receive(&mut self, bytes: &Bytes) {
         let leaves = Instant::now() + self.delay;
-        if !self.lines {
-            self.held.push_back((leaves, bytes.clone()));
-            return;
-        }
         self.partial.extend_from_slice(bytes);
-        if let Some(last) = self.partial.iter().rposition(|byte| *byte == b'\n') {
-            self.held.push_back((leaves, self.partial.split_to(last + 1).freeze()));
+        let mut whole = 0;
+        while let Some(length) = first_event(&self.partial[whole..]) {
+            whole += length;
+        }
+        if whole > 0 {
+            self.held.push_back((leaves, self.partial.split_to(whole).freeze()));
         }
     }
+}
+
+/// The length of the first event, once all of it is there. No JSON begins with a byte as low as that of a frame, whose
+/// first four bytes say how many follow.
+fn first_event(bytes: &[u8]) -> Option<usize> {
+    let length = match *bytes {
+        [0..=8, ..] => {
+            let [a, b, c, d] = *bytes.first_chunk()?;
+            4 + usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?
+        }
+        _ => 1 + bytes.iter().position(|byte| *byte == b'\n')?,
+    };
+    (length <= bytes.len()).then_some(length)
 }
 
 #[cfg(test)]
@@ -186,7 +196,7 @@ mod tests {
     fn open(watches: &Watches) -> (Watch, UnboundedSender<io::Result<Bytes>>) {
         let (apiserver, bytes) = mpsc::unbounded_channel();
         let bytes = stream::unfold(bytes, |mut bytes| async { Some((bytes.recv().await?, bytes)) });
-        (Watch::new(bytes.boxed(), watches.open("/pods"), true), apiserver)
+        (Watch::new(bytes.boxed(), watches.open("/pods")), apiserver)
     }
 
     fn write(apiserver: &UnboundedSender<io::Result<Bytes>>, text: &'static str) {
@@ -212,6 +222,12 @@ mod tests {
         assert_eq!(read(&mut watch).await, "{\n");
         write(&apiserver, "o\n");
         assert_eq!(read(&mut watch).await, "two\n");
+        write(&apiserver, "\0\0\0\x02\n3\0\0");
+        assert_eq!(read(&mut watch).await, "\0\0\0\x02\n3");
+        watches.command(&Pattern::new("/pods"), &Command::Inject(Bytes::from_static(b"{")));
+        assert_eq!(read(&mut watch).await, "{\n");
+        write(&apiserver, "\0\x01f");
+        assert_eq!(read(&mut watch).await, "\0\0\0\x01f");
         drop(apiserver);
         assert!(watch.next().await.is_none());
     }

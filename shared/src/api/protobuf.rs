@@ -1,10 +1,11 @@
-//! Lists as protobuf: a serde `Deserializer` that reads the views as they are, by tables of field numbers.
+//! Lists and events as protobuf: a serde `Deserializer` that reads the views as they are, by tables of field numbers.
 //!
 //! Nothing recurses deeper than the tables go, and every length is checked before it is used. Left out: writing, and
 //! fields that no view reads: a view that asks for one is refused, for it would take it for absent.
 //!
 //! Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
 
+mod events;
 mod fields;
 mod parts;
 mod read;
@@ -14,10 +15,11 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Error;
 
+pub use self::events::{Frame, event, frame, object};
 use self::fields::{Fields, Wire};
 pub(crate) use self::parts::{Part, Parts};
 pub use self::read::Value;
-pub(crate) use self::tables::has_lists_of;
+pub(crate) use self::tables::has_table_of;
 use self::tables::{LIST_META, STATUS, TYPE_META, Table, items_of};
 
 /// The first bytes of each such answer. No JSON begins with them.

@@ -398,7 +398,21 @@ impl Client {
         self.streamed(path, accept, Purpose::Watch).await
     }
 
-    /// The same of a whole list of such objects, in the form in which it costs least.
+    /// A watch of such objects, in the form in which an event costs least.
+    pub(crate) async fn watch(
+        &self,
+        path: &str,
+        accept: Accept,
+        resource: &Resource,
+    ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
+        let form = accept.of_watch(resource);
+        match (self.stream(path, form).await, form.as_json()) {
+            (Err(error), Some(json)) if error.code() == Some(406) => self.stream(path, json).await,
+            (answer, _) => answer,
+        }
+    }
+
+    /// The same of a whole list of such objects.
     async fn streamed_list(
         &self,
         path: &str,

@@ -445,9 +445,9 @@ impl Server {
         let received = state.watches.open(call);
         state.send();
         let seconds = call.query.get("timeoutSeconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(300);
-        let lines = stream::unfold(received, async |mut received| Some((received.recv().await?, received)));
-        let lines = lines.take_until(Box::pin(tokio::time::sleep(Duration::from_secs(seconds))));
-        Response::new(StreamBody::new(lines.map(|line| Ok(Frame::data(line)))).boxed_unsync())
+        let events = stream::unfold(received, async |mut received| Some((received.recv().await?, received)));
+        let events = events.take_until(Box::pin(tokio::time::sleep(Duration::from_secs(seconds))));
+        Response::new(StreamBody::new(events.map(|event| Ok(Frame::data(event)))).boxed_unsync())
     }
 }
 

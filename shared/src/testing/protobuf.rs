@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::protobuf::tables::{ABSENT, Kind, LIST_META, POD, Row, STATUS, TYPE_META, Table, items_of};
+use crate::api::protobuf::tables::{ABSENT, Kind, LIST_META, POD, Row, STATUS, TYPE_META, Table, items_of, object_of};
 use crate::api::protobuf::{self, MAGIC};
 use crate::api::time::Time;
 
@@ -25,6 +25,17 @@ pub fn list(list: &Value) -> Option<Bytes> {
 /// A `Status`.
 pub fn status(status: &Value) -> Bytes {
     envelope("v1", "Status", &message(&STATUS, status))
+}
+
+/// An event of a watch, in its frame; none of an object of a kind without a table.
+pub fn event(kind: &str, (api_version, object_kind): (&str, &str), object: &Value) -> Option<Bytes> {
+    let table = object_of(api_version, object_kind)?;
+    let (mut raw, mut event) = (Vec::new(), Vec::new());
+    put(&mut raw, 1, &envelope(api_version, object_kind, &message(table, object)));
+    put(&mut event, 1, kind.as_bytes());
+    put(&mut event, 2, &raw);
+    let length = u32::try_from(event.len()).ok()?;
+    Some([&length.to_be_bytes()[..], &event].concat().into())
 }
 
 /// Reads a pod's JSON as if it had come as protobuf.

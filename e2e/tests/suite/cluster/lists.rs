@@ -1,8 +1,8 @@
-//! Lists as protobuf say what they say as JSON: of pods in every shape, and of the metadata of any kind.
+//! Lists and watches as protobuf say what they say as JSON: of pods in every shape, and of the metadata of any kind.
 //!
 //! Left out: fields that nobody reads, and the views, whose own tests read each of their pods in both forms.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 use e2e::cluster::ClusterOptions;
@@ -13,7 +13,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::api::protobuf;
+use shared::api::protobuf::{self, Frame};
 use shared::controllers::replicas::pod::Pod as ReplicaPod;
 
 use super::tree::{HOLD, define};
@@ -66,7 +66,7 @@ const POD_FIELDS: &[&str] = &[
     "status.initContainerStatuses.restartCount",
 ];
 
-/// A list in one of its forms.
+/// A list, or a watch that ends soon, in one of its forms.
 async fn fetch(scene: &Scene, path: &str, accept: &str) -> Result<Vec<u8>> {
     let request = Request::get(path).header(ACCEPT, accept).body(Body::empty())?;
     let answer = scene.client.send(request).await.with_context(|| format!("list {path}"))?;
@@ -221,14 +221,59 @@ async fn make_pods(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
+/// Compares the forms of a watch from the beginning: the events of the same objects.
+async fn compare_watches(scene: &Scene, path: &str, as_kind: &str) -> Result<()> {
+    let path = format!("{path}?watch=1&resourceVersion=0&timeoutSeconds=1");
+    let what = format!("{path} says the same in both forms");
+    let compared = async || {
+        let json = fetch(scene, &path, &format!("application/json{as_kind}")).await?;
+        let json = json.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let json: BTreeMap<String, Value> = json
+            .map(|line| {
+                let event: Value = serde_json::from_slice(line)?;
+                Ok((about(&event["type"], &event["object"]), event["object"].clone()))
+            })
+            .collect::<Result<_>>()?;
+        let body = fetch(scene, &path, &format!("application/vnd.kubernetes.protobuf{as_kind}")).await?;
+        let read = read_events(&body)?;
+        ensure!(!read.is_empty() && read.len() == json.len(), "{} events as protobuf, {json:?} as JSON", read.len());
+        for (about, object) in read {
+            let mut fields = BTreeSet::new();
+            note_fields(&object, "", &mut fields);
+            let json = only(json.get(&about).with_context(|| format!("no {about} as JSON"))?, "", &fields);
+            ensure!(object == json, "{object} as protobuf, {json} as JSON");
+        }
+        Ok(())
+    };
+    scene.wait_until(&what, DEADLINE, compared).await
+}
+
+fn about(kind: &Value, object: &Value) -> String {
+    format!("{kind} {} {}", object["metadata"]["namespace"], object["metadata"]["name"])
+}
+
+fn read_events(mut body: &[u8]) -> Result<Vec<(String, Value)>> {
+    let mut events = Vec::new();
+    while let Frame::Of(length) = protobuf::frame(body) {
+        let (frame, rest) = body.split_at_checked(Frame::whole(length)).context("half an event")?;
+        let (kind, object) = protobuf::event(Frame::content(frame))?;
+        let object = Value::deserialize(protobuf::object(object)?)?;
+        events.push((about(&kind.into(), &object), object));
+        body = rest;
+    }
+    ensure!(body.is_empty(), "{} bytes are no event", body.len());
+    Ok(events)
+}
+
 #[test]
-fn lists_as_protobuf_say_what_they_say_as_json() -> Result<()> {
+fn lists_and_watches_as_protobuf_say_what_they_say_as_json() -> Result<()> {
     with_cluster(ClusterOptions { nodes: 1, ..ClusterOptions::default() }, async |scene| {
         make_pods(scene).await?;
         let pods = format!("/api/v1/namespaces/{}/pods", scene.namespace);
         let (objects, fields) = compare(scene, &pods, "").await?;
         let missing: Vec<&&str> = POD_FIELDS.iter().filter(|field| !fields.contains(**field)).collect();
         ensure!(missing.is_empty(), "no pod has {missing:?}: {objects:?}");
+        compare_watches(scene, &pods, "").await?;
 
         let kind = define(scene, "Gadget").await?;
         let gadget = json!({
@@ -244,6 +289,7 @@ fn lists_as_protobuf_say_what_they_say_as_json() -> Result<()> {
             let metadata_only = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
             let (objects, _) = compare(scene, path, metadata_only).await?;
             ensure!(!objects.is_empty(), "nothing in {path}");
+            compare_watches(scene, path, ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1").await?;
         }
         Ok(())
     })

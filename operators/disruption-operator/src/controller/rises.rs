@@ -33,7 +33,7 @@ impl Pace {
     /// Where pods roll and nobody is known to evict any: their owner takes away again what rises, and each such write
     /// would be followed by one that takes it back.
     pub(super) const ROLLING: Self =
-        Self { per_rate: Duration::from_secs(2), stand: Duration::from_mins(1), wait: Duration::from_mins(2) };
+        Self { per_rate: Duration::from_secs(2), stand: Duration::from_mins(1), wait: Duration::from_mins(3) };
 }
 
 /// The time in which the changes count for their rate.
@@ -191,24 +191,24 @@ mod tests {
         assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, NOW), Some(Pace::ROLLING.stand));
         busy(&rises, later(20_000));
         assert_eq!(rises.wait(&key, &healthy(3), &Pace::ROLLING, later(20_000)), Some(Pace::ROLLING.stand));
-        busy(&rises, later(110_000));
+        busy(&rises, later(170_000));
         let left = Some(Duration::from_secs(10));
-        assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, later(110_000)), left, "the longest wait");
+        assert_eq!(rises.wait(&key, &healthy(2), &Pace::ROLLING, later(170_000)), left, "the longest wait");
         let left = Some(Duration::from_secs(5));
-        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(110_000)), left, "the roll is over");
-        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(115_000)), None);
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(170_000)), left, "the roll is over");
+        assert_eq!(rises.wait(&key, &healthy(3), &Pace::PROMPT, later(175_000)), None);
     }
 
     #[test]
     fn rolls_that_come_and_go_hold_nothing_for_ever() {
         let (rises, key) = (Rises::default(), Key::new("default", "web"));
         let paces = [Pace::ROLLING, Pace::PROMPT].into_iter().cycle();
-        for (second, pace) in (0..120).step_by(2).zip(paces) {
+        for (second, pace) in (0..180).step_by(2).zip(paces) {
             busy(&rises, later(second * 1000));
             let number = i32::try_from(second).unwrap();
             assert!(rises.wait(&key, &healthy(number), &pace, later(second * 1000)).is_some(), "{second}");
         }
-        assert_eq!(rises.wait(&key, &healthy(1), &Pace::ROLLING, later(120_000)), None);
+        assert_eq!(rises.wait(&key, &healthy(1), &Pace::ROLLING, later(180_000)), None);
     }
 
     #[test]

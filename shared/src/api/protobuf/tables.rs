@@ -68,18 +68,24 @@ const fn table(name: &'static str, rows: &'static [Row]) -> Table {
     Table { name, rows }
 }
 
-/// Whether lists of whole objects of this resource can be read. Lists of metadata can, whatever the resource.
-pub(crate) fn has_lists_of(resource: &Resource) -> bool {
+/// Whether whole objects of this resource can be read. Their metadata can, whatever the resource.
+pub(crate) fn has_table_of(resource: &Resource) -> bool {
     *resource == PODS
+}
+
+/// The table of an object of this kind.
+pub(crate) fn object_of(api_version: &str, kind: &str) -> Option<&'static Table> {
+    match (api_version, kind) {
+        ("v1", "Pod") => Some(&POD),
+        ("v1", "Status") => Some(&STATUS),
+        ("meta.k8s.io/v1", "PartialObjectMetadata") => Some(&PARTIAL_OBJECT_METADATA),
+        _ => None,
+    }
 }
 
 /// The table of the objects in a list of this kind.
 pub(crate) fn items_of(api_version: &str, kind: &str) -> Option<&'static Table> {
-    match (api_version, kind) {
-        ("v1", "PodList") => Some(&POD),
-        ("meta.k8s.io/v1", "PartialObjectMetadataList") => Some(&PARTIAL_OBJECT_METADATA),
-        _ => None,
-    }
+    object_of(api_version, kind.strip_suffix("List")?)
 }
 
 pub(crate) static TYPE_META: Table = table("TypeMeta", &[field(1, "apiVersion", Text), field(2, "kind", Text)]);

@@ -44,9 +44,11 @@ pub enum Accept {
     /// The metadata only, of a list. The server takes the first form it knows and then refuses an object that does not
     /// fit it, so that one header cannot ask for both.
     MetadataList,
-    /// The objects of a list as protobuf, or as JSON from a server that has no other form of them.
-    ProtobufList,
-    /// The same of their metadata.
+    /// The objects of a list or a watch as protobuf, or as JSON from a server that has no other form of them.
+    Protobuf,
+    /// The same of the metadata of one object, or of the objects of a watch.
+    ProtobufMetadata,
+    /// The same of the metadata of a list.
     ProtobufMetadataList,
     /// Of `/api` and `/apis`: all groups, versions and resources in one document.
     Discovery,
@@ -55,13 +57,19 @@ pub enum Accept {
 impl Accept {
     /// How a list of such objects is asked for: as protobuf, where this build can read it.
     pub(crate) fn of_list(self, resource: &Resource) -> Self {
+        if self == Self::Metadata { Self::ProtobufMetadataList } else { self.of_watch(resource) }
+    }
+
+    /// How a watch of such objects is asked for, likewise.
+    pub(crate) fn of_watch(self, resource: &Resource) -> Self {
         match self {
-            Self::Metadata => Self::ProtobufMetadataList,
-            Self::Object if protobuf::has_lists_of(resource) => Self::ProtobufList,
+            Self::Metadata => Self::ProtobufMetadata,
+            Self::Object if protobuf::has_table_of(resource) => Self::Protobuf,
             Self::Object
             | Self::Json
             | Self::MetadataList
-            | Self::ProtobufList
+            | Self::Protobuf
+            | Self::ProtobufMetadata
             | Self::ProtobufMetadataList
             | Self::Discovery => self,
         }
@@ -70,7 +78,8 @@ impl Accept {
     /// The same form as JSON; none if it is that already.
     pub(super) fn as_json(self) -> Option<Self> {
         match self {
-            Self::ProtobufList => Some(Self::Object),
+            Self::Protobuf => Some(Self::Object),
+            Self::ProtobufMetadata => Some(Self::Metadata),
             Self::ProtobufMetadataList => Some(Self::MetadataList),
             Self::Object | Self::Json | Self::Metadata | Self::MetadataList | Self::Discovery => None,
         }
@@ -86,7 +95,11 @@ impl Accept {
             Self::Object | Self::Json => "application/json",
             Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
             Self::MetadataList => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-            Self::ProtobufList => "application/vnd.kubernetes.protobuf,application/json",
+            Self::Protobuf => "application/vnd.kubernetes.protobuf,application/json",
+            Self::ProtobufMetadata => {
+                "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
+                 application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+            }
             Self::ProtobufMetadataList => {
                 "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
                  application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -103,10 +116,18 @@ mod tests {
 
     #[test]
     fn a_list_comes_as_protobuf_where_there_is_a_table_unless_json_is_asked_for() {
-        assert_eq!(Accept::Object.of_list(&PODS), Accept::ProtobufList);
+        assert_eq!(Accept::Object.of_list(&PODS), Accept::Protobuf);
         assert_eq!(Accept::Object.of_list(&NODES), Accept::Object);
         assert_eq!(Accept::Metadata.of_list(&NODES), Accept::ProtobufMetadataList);
         assert_eq!(Accept::Json.of_list(&PODS), Accept::Json);
         assert!(!Accept::Json.has_protobuf_lists(&PODS));
+    }
+
+    #[test]
+    fn a_watch_does_too() {
+        assert_eq!(Accept::Object.of_watch(&PODS), Accept::Protobuf);
+        assert_eq!(Accept::Object.of_watch(&NODES), Accept::Object);
+        assert_eq!(Accept::Metadata.of_watch(&NODES), Accept::ProtobufMetadata);
+        assert_eq!(Accept::Json.of_watch(&PODS), Accept::Json);
     }
 }

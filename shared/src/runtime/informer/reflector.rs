@@ -15,14 +15,14 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, Stream, StreamExt};
 use memchr::memchr;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity};
 use super::{Health, Source, Store};
 use crate::api::object::{Key, ResourceVersion, Versioned};
-use crate::runtime::api_error::{ApiError, Status};
+use crate::api::protobuf::{self, Frame};
+use crate::runtime::api_error::ApiError;
 use crate::runtime::client::list::{LIST_MAX, LIST_PATIENCE};
 use crate::runtime::client::page::Item;
 use crate::runtime::client::{Client, soon_after};
@@ -36,7 +36,7 @@ const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
 /// An apiserver takes no object of more than 3 MB; an aggregated one may have larger ones.
-const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner, and without a word, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
@@ -166,7 +166,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         let path = if initial { self.source.path(&query) } else { self.source.watch_path(&query) };
         self.source.health.begins_watch();
         let stream = tokio::select! {
-            stream = self.client.stream(&path, self.source.accept) => stream,
+            stream = self.client.watch(&path, self.source.accept, &self.source.resource) => stream,
             // Nothing may come for long where the server has not reached our version.
             () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
         };
@@ -174,13 +174,13 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
         })?;
-        self.lines(Lines { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
+        self.events(Events { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
     }
 
     /// Takes what a watch tells until it ends, at the latest after `limit`.
-    async fn lines<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
+    async fn events<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
         &mut self,
-        mut lines: Lines<L>,
+        mut events: Events<L>,
         initial: bool,
         limit: Duration,
         backoff: &mut Duration,
@@ -194,17 +194,17 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
                 None => Instant::now() + limit + WATCH_GRACE,
             };
-            let line = tokio::select! {
-                line = timeout_at(deadline, lines.next()) => line,
+            let event = tokio::select! {
+                event = timeout_at(deadline, events.next()) => event,
                 // Not in the middle of a list: repeated requests would never let one end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
-            let line = line.map_err(|_| match &listing {
+            let event = event.map_err(|_| match &listing {
                 // The connection lives, or its pings would have ended it: this server does not mark the end of a list.
                 Some(_) => Stop::NoStreamingList,
                 None => Stop::Failed("the watch is silent".to_owned()),
             })??;
-            let Some(line) = line else {
+            let Some(event) = event else {
                 if started.elapsed() + SHORT_WATCH < limit {
                     self.client.note_early_end();
                 }
@@ -217,7 +217,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 });
             };
             let is_listed = listing.is_none();
-            self.event(&line, &mut listing)?;
+            self.event(&event, &mut listing)?;
             // Bookmarks, and events of what is listed already, bring no list closer to its end.
             if let Some(live) = listing.as_ref().filter(|live| live.len() > listed) {
                 (grown, listed) = (Instant::now(), live.len());
@@ -231,10 +231,10 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         }
     }
 
-    /// Takes one line of a watch. While the initial events come they are collected in `listing`.
-    fn event(&mut self, line: &[u8], listing: &mut Option<Listed<T>>) -> Result<(), Stop> {
+    /// Takes one event of a watch. While the initial events come they are collected in `listing`.
+    fn event(&mut self, bytes: &[u8], listing: &mut Option<Listed<T>>) -> Result<(), Stop> {
         self.source.health.hears();
-        let event = match Event::<T>::read(line) {
+        let event = match Event::<T>::read(bytes) {
             Ok(event) => event,
             Err(error) => return Err(Stop::Failed(format!("the watch sent what is no event: {error}"))),
         };
@@ -243,12 +243,9 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                 let object = self.read(object);
                 self.changed(kind, object, listing);
             }
-            Event::Other { kind: "BOOKMARK", raw } => self.bookmark(raw, listing),
-            Event::Other { kind: "ERROR", raw } => {
-                let status = Status::from_body(500, raw.get().as_bytes());
-                return Err(ApiError::Status(Box::new(status)).into());
-            }
-            Event::Other { kind, raw } => match self.decode(Item::Json(raw)) {
+            Event::Error(status) => return Err(ApiError::Status(Box::new(status)).into()),
+            Event::Other { kind: "BOOKMARK", item } => self.bookmark(item, listing),
+            Event::Other { kind, item } => match self.decode(item) {
                 Ok(object) => self.changed(kind, object, listing),
                 Err(key) => self.changed_unread(kind, &key, listing),
             },
@@ -256,8 +253,8 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         Ok(())
     }
 
-    fn bookmark(&mut self, raw: &RawValue, listing: &mut Option<Listed<T>>) {
-        let Ok(Bookmark { metadata }) = serde_json::from_str(raw.get()) else { return };
+    fn bookmark(&mut self, item: Item<'_>, listing: &mut Option<Listed<T>>) {
+        let Ok(Bookmark { metadata }) = item.read() else { return };
         match listing.take() {
             Some(live) if metadata.annotations.initial_events_end.is_some() => {
                 self.reset(live.into_values().collect(), metadata.resource_version);
@@ -340,27 +337,38 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     }
 }
 
-/// Splits a body into lines; a line is handed out without copying where it came in one piece.
-struct Lines<S> {
+/// Splits a body into events: lines, or frames.
+struct Events<S> {
     stream: S,
     buffer: BytesMut,
 }
 
-impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Lines<S> {
+impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Events<S> {
     async fn next(&mut self) -> Result<Option<BytesMut>, Stop> {
         let mut searched = 0;
         loop {
-            if let Some(end) = memchr(b'\n', &self.buffer[searched..]) {
-                let line = self.buffer.split_to(searched + end + 1);
+            let (end, least) = match protobuf::frame(&self.buffer) {
+                Frame::None => {
+                    let end = memchr(b'\n', &self.buffer[searched..]).map(|end| searched + end + 1);
+                    (end, self.buffer.len())
+                }
+                Frame::Of(length) => {
+                    let whole = Frame::whole(length);
+                    (Some(whole).filter(|whole| *whole <= self.buffer.len()), whole)
+                }
+                Frame::Unknown => (None, 0),
+            };
+            if let Some(end) = end {
+                let event = self.buffer.split_to(end);
                 if self.buffer.is_empty() {
                     // Gives the memory of a large burst back.
                     self.buffer = BytesMut::new();
                 }
-                return Ok(Some(line));
+                return Ok(Some(event));
             }
             searched = self.buffer.len();
-            if searched > LINE_BYTES_MAX {
-                return Err(Stop::Failed(format!("the watch sent an event of more than {LINE_BYTES_MAX} bytes")));
+            if least > EVENT_BYTES_MAX {
+                return Err(Stop::Failed(format!("the watch sent an event of more than {EVENT_BYTES_MAX} bytes")));
             }
             match self.stream.next().await {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk?),

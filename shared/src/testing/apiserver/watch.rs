@@ -1,4 +1,5 @@
-//! Watches: the history from where each of them stands, as lines of JSON, at once or when a test lets them go on.
+//! Watches: the history from where each of them stands, as lines of JSON or as frames of protobuf, at once or when a test
+//! lets them go on.
 //!
 //! A bookmark follows whatever a watch does not see, at once; a real apiserver lets some time pass.
 
@@ -11,6 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::request::{Call, Filter, metadata_only};
 use super::store::{Change, Store};
 use crate::api::resource::Resource;
+use crate::testing::protobuf;
 
 /// All watches that are open.
 #[derive(Default)]
@@ -25,23 +27,25 @@ struct Watch {
     resource: Resource,
     filter: Filter,
     metadata_only: bool,
+    is_for_protobuf: bool,
     /// None before the initial events.
     sent: Option<u64>,
-    lines: UnboundedSender<Bytes>,
+    events: UnboundedSender<Bytes>,
 }
 
 impl Watches {
-    /// Opens a watch; what it gives are its lines.
+    /// Opens a watch; what it gives are its events.
     pub(super) fn open(&mut self, call: &Call) -> UnboundedReceiver<Bytes> {
-        let (lines, received) = unbounded_channel();
+        let (events, received) = unbounded_channel();
         let version = call.query.get("resourceVersion").and_then(|version| version.parse().ok());
         let sent = version.filter(|_| !call.query.contains_key("sendInitialEvents"));
         let watch = Watch {
             resource: call.resource.clone(),
             filter: call.filter.clone(),
             metadata_only: call.metadata_only,
+            is_for_protobuf: call.is_for_protobuf,
             sent,
-            lines,
+            events,
         };
         let forgotten = self.forgotten.get(&*call.resource.plural).copied().unwrap_or_default();
         if sent.is_some_and(|version| version < forgotten) {
@@ -92,16 +96,16 @@ impl Watch {
         let Some(sent) = self.sent else {
             let mut is_heard = true;
             for object in store.list(&self.resource, &self.filter) {
-                is_heard &= self.line("ADDED", object);
+                is_heard &= self.event("ADDED", object);
             }
             self.sent = Some(store.version);
             return is_heard && self.bookmark(store.version, true);
         };
         let from = store.history.partition_point(|change| change.version <= sent);
-        let mut is_heard = !self.lines.is_closed();
+        let mut is_heard = !self.events.is_closed();
         for change in store.history.iter().skip(from).filter(|change| change.id.resource == self.resource) {
             is_heard &= match self.kind(change) {
-                Some(kind) => self.line(kind, &shown(change, kind)),
+                Some(kind) => self.event(kind, &shown(change, kind)),
                 None => self.bookmark(change.version, false),
             };
         }
@@ -122,21 +126,28 @@ impl Watch {
         }
     }
 
-    fn line(&self, kind: &str, object: &Value) -> bool {
+    fn event(&self, kind: &str, object: &Value) -> bool {
         let object = if self.metadata_only && kind != "ERROR" { metadata_only(object) } else { object.clone() };
-        self.lines.send(format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n").into()).is_ok()
+        let of = match kind {
+            "ERROR" => ("v1", "Status"),
+            _ if self.metadata_only => ("meta.k8s.io/v1", "PartialObjectMetadata"),
+            _ => (&*self.resource.version, &*self.resource.kind),
+        };
+        let frame = if self.is_for_protobuf { protobuf::event(kind, of, &object) } else { None };
+        let line = || format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n").into();
+        self.events.send(frame.unwrap_or_else(line)).is_ok()
     }
 
     fn bookmark(&self, version: u64, ends_list: bool) -> bool {
         let annotations = if ends_list { json!({ "k8s.io/initial-events-end": "true" }) } else { json!({}) };
         let metadata = json!({ "resourceVersion": version.to_string(), "annotations": annotations });
-        self.line("BOOKMARK", &json!({ "metadata": metadata }))
+        self.event("BOOKMARK", &json!({ "metadata": metadata }))
     }
 
     fn expire(&self) {
         let status =
             json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version" });
-        self.line("ERROR", &status);
+        self.event("ERROR", &status);
     }
 }
 

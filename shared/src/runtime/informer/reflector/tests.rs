@@ -214,9 +214,9 @@ async fn a_list_whose_end_is_never_marked_is_asked_for_in_pages() {
     for lines in [0, 2] {
         let mut scene = Scene::new();
         let stream = listed().take(lines).map(Ok).chain(stream::pending());
-        let lines = Lines { stream: Box::pin(stream), buffer: BytesMut::new() };
+        let events = Events { stream: Box::pin(stream), buffer: BytesMut::new() };
         let limit = Duration::from_secs(WATCH_SECONDS);
-        let Err(stop) = scene.reflector.lines(lines, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        let Err(stop) = scene.reflector.events(events, true, limit, &mut BACKOFF_FIRST.clone()).await;
         assert!(matches!(stop, Stop::NoStreamingList));
         assert_eq!(scene.reflector.failure(stop), None);
         assert!(!scene.reflector.streaming);
@@ -241,9 +241,9 @@ async fn a_list_that_never_ends_is_asked_for_in_pages() {
             sleep(Duration::from_secs(5)).await;
             Ok(Bytes::from(line(at) + "\n"))
         });
-        let lines = Lines { stream: Box::pin(stream), buffer: BytesMut::new() };
+        let events = Events { stream: Box::pin(stream), buffer: BytesMut::new() };
         let (limit, started) = (Duration::from_secs(WATCH_SECONDS), Instant::now());
-        let Err(stop) = scene.reflector.lines(lines, true, limit, &mut BACKOFF_FIRST.clone()).await;
+        let Err(stop) = scene.reflector.events(events, true, limit, &mut BACKOFF_FIRST.clone()).await;
         assert!(matches!(stop, Stop::NoStreamingList));
         assert!(started.elapsed() <= longest + Duration::from_secs(5), "{:?}", started.elapsed());
         scene.check(&[], 0);
@@ -252,9 +252,13 @@ async fn a_list_that_never_ends_is_asked_for_in_pages() {
 
 #[tokio::test]
 async fn an_event_without_end_is_a_failure() {
-    let piece = Bytes::from(vec![b' '; LINE_BYTES_MAX / 4]);
-    let mut lines = Lines { stream: stream::repeat_with(|| Ok(piece.clone())), buffer: BytesMut::new() };
-    let Err(Stop::Failed(error)) = lines.next().await else { panic!("it has no end") };
+    let piece = Bytes::from(vec![b' '; EVENT_BYTES_MAX / 4]);
+    let mut events = Events { stream: stream::repeat_with(|| Ok(piece.clone())), buffer: BytesMut::new() };
+    let Err(Stop::Failed(error)) = events.next().await else { panic!("it has no end") };
+    assert!(error.starts_with("the watch sent an event of more than"), "{error}");
+    let head = u32::try_from(EVENT_BYTES_MAX).unwrap().to_be_bytes().to_vec();
+    let mut events = Events { stream: stream::iter([Ok(Bytes::from(head))]), buffer: BytesMut::new() };
+    let Err(Stop::Failed(error)) = events.next().await else { panic!("it is too long") };
     assert!(error.starts_with("the watch sent an event of more than"), "{error}");
 }
 
@@ -350,17 +354,18 @@ async fn paths_carry_selectors_in_the_form_of_a_query() {
 }
 
 #[tokio::test]
-async fn lines_come_whole_however_the_body_is_cut() {
-    let body = "first\nsecond line\n\nlast";
+async fn lines_and_frames_come_whole_however_the_body_is_cut() {
+    let body = b"first\nsecond line\n\0\0\0\x02a\n\n\0\0\0\0\0\x01last";
     for size in 1..body.len() {
         let pieces: Vec<Result<Bytes, ApiError>> =
-            body.as_bytes().chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-        let mut lines = Lines { stream: stream::iter(pieces), buffer: BytesMut::new() };
+            body.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let mut events = Events { stream: stream::iter(pieces), buffer: BytesMut::new() };
         let mut read = Vec::new();
-        while let Ok(Some(line)) = lines.next().await {
-            read.push(String::from_utf8(line.to_vec()).unwrap());
+        while let Ok(Some(event)) = events.next().await {
+            read.push(event.to_vec());
         }
-        assert_eq!(read, ["first\n", "second line\n", "\n"], "in pieces of {size}");
+        let expected: [&[u8]; 5] = [b"first\n", b"second line\n", b"\0\0\0\x02a\n", b"\n", b"\0\0\0\0"];
+        assert_eq!(read, expected, "in pieces of {size}");
     }
 }
 
@@ -470,6 +475,48 @@ async fn a_server_without_protobuf_is_listed_as_json() {
         assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
         assert_eq!(names(&reflector), ["ns/a"], "refuses: {refuses}");
     }
+}
+
+#[tokio::test]
+async fn a_server_without_protobuf_is_watched_as_json() {
+    let status = json!({ "code": 406, "reason": "NotAcceptable", "message": "only JSON" });
+    for refuses in [true, false] {
+        let status = protobuf::status(&status);
+        let event = json!({ "type": "ADDED", "object": phased("a", Some("Running")) }).to_string() + "\n";
+        let mut reflector = listing(move |accept, _| match accept {
+            PROTOBUF if refuses => loopback::answer(406, status.clone()),
+            _ => loopback::answer(200, event.clone()),
+        })
+        .await;
+        reflector.version = Some(ResourceVersion(1));
+        assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Ended));
+        assert_eq!(names(&reflector), ["ns/a"], "refuses: {refuses}");
+    }
+}
+
+#[tokio::test]
+async fn pods_are_watched_as_protobuf_and_one_that_cannot_be_read_stops_nobody() {
+    let event = |kind, name, phase| protobuf::event(kind, ("v1", "Pod"), &phased(name, phase)).unwrap();
+    let gone = json!({ "code": 410, "reason": "Expired", "message": "too old" });
+    let body = [
+        event("ADDED", "a", Some("Running")),
+        event("ADDED", "b", Some("Running")),
+        event("MODIFIED", "b", None),
+        event("ADDED", "c", Some("Running")),
+        event("DELETED", "a", Some("Running")),
+        protobuf::event("ERROR", ("v1", "Status"), &gone).unwrap(),
+    ]
+    .concat();
+    let mut reflector = listing(move |accept, _| match accept {
+        PROTOBUF => loopback::answer(200, Bytes::from(body.clone())),
+        _ => loopback::answer(400, "no such watch"),
+    })
+    .await;
+    reflector.version = Some(ResourceVersion(1));
+    assert!(matches!(reflector.step(&mut BACKOFF_FIRST.clone()).await, Stop::Expired));
+    assert_eq!(names(&reflector), ["ns/b", "ns/c"], "the last state that was read stays");
+    let unreadable = reflector.source.health.unreadable();
+    assert!(unreadable[&Key::new("ns", "b")].contains("missing field `phase`"), "{unreadable:?}");
 }
 
 #[tokio::test]
