@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
 use http_body_util::{BodyExt, StreamBody};
-use hyper::body::Frame;
+use shared::api::protobuf::{self, Frame};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
@@ -94,7 +94,7 @@ pub(super) fn pass_on(
     let watch = Watch::new(upstream.boxed(), commands);
     let frames = stream::unfold(watch, |mut watch| async move {
         let next = watch.next().await?;
-        Some((next.map(Frame::data), watch))
+        Some((next.map(hyper::body::Frame::data), watch))
     });
     StreamBody::new(frames).boxed_unsync()
 }
@@ -173,15 +173,12 @@ impl Watch {
     }
 }
 
-/// The length of the first event, once all of it is there. No JSON begins with a byte as low as that of a frame, whose
-/// first four bytes say how many follow.
+/// The length of the first event, once all of it is there.
 fn first_event(bytes: &[u8]) -> Option<usize> {
-    let length = match *bytes {
-        [0..=8, ..] => {
-            let [a, b, c, d] = *bytes.first_chunk()?;
-            4 + usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?
-        }
-        _ => 1 + bytes.iter().position(|byte| *byte == b'\n')?,
+    let length = match protobuf::frame(bytes) {
+        Frame::Of(length) => Frame::whole(length),
+        Frame::Unknown => return None,
+        Frame::None => 1 + bytes.iter().position(|byte| *byte == b'\n')?,
     };
     (length <= bytes.len()).then_some(length)
 }

@@ -15,12 +15,12 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Error;
 
-pub use self::events::{Frame, event, frame, object};
+pub use self::events::{Frame, event, frame};
 use self::fields::{Fields, Wire};
 pub(crate) use self::parts::{Part, Parts};
 pub use self::read::Value;
 pub(crate) use self::tables::has_table_of;
-use self::tables::{LIST_META, STATUS, TYPE_META, Table, items_of};
+use self::tables::{LIST_META, TYPE_META, Table, items_of, object_of};
 
 /// The first bytes of each such answer. No JSON begins with them.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
@@ -40,7 +40,7 @@ pub(crate) fn is_protobuf(body: &[u8]) -> bool {
 /// A list in its parts: its metadata, and each of its objects.
 pub fn list(body: &[u8]) -> Result<(Value<'_>, Vec<Value<'_>>), Error> {
     let (kind, mut list) = open(body)?;
-    let table = table_of(&kind)?;
+    let table = table_of(&kind, items_of)?;
     let (mut metadata, mut items) = (Value::message(&LIST_META, &[]), Vec::new());
     while let Some(field) = list.next()? {
         match field {
@@ -52,18 +52,21 @@ pub fn list(body: &[u8]) -> Result<(Value<'_>, Vec<Value<'_>>), Error> {
     Ok((metadata, items))
 }
 
-/// The table of the objects in a list of this kind.
-fn table_of(TypeMeta { api_version, kind }: &TypeMeta) -> Result<&'static Table, Error> {
-    let table = items_of(api_version, kind);
-    table.ok_or_else(|| Error::custom(format_args!("there is no table for {api_version} {kind}")))
+/// The table that is found for this kind.
+fn table_of(
+    TypeMeta { api_version, kind }: &TypeMeta,
+    find: fn(&str, &str) -> Option<&'static Table>,
+) -> Result<&'static Table, Error> {
+    find(api_version, kind).ok_or_else(|| Error::custom(format_args!("there is no table for {api_version} {kind}")))
 }
 
-/// The `Status` with which the apiserver answers a failed request.
-pub(crate) fn status(body: &[u8]) -> Result<Value<'_>, Error> {
-    match open(body)? {
-        (TypeMeta { kind, .. }, status) if kind == "Status" => Ok(Value::message(&STATUS, status.rest())),
-        (TypeMeta { kind, .. }, _) => Err(Error::custom(format_args!("{kind} is no Status"))),
-    }
+/// An object by itself, such as the `Status` with which the apiserver answers a failed request.
+///
+/// # Errors
+/// When there is no table for its kind.
+pub fn object(body: &[u8]) -> Result<Value<'_>, Error> {
+    let (kind, raw) = open(body)?;
+    Ok(Value::message(table_of(&kind, object_of)?, raw.rest()))
 }
 
 /// Takes the envelope off, `runtime.Unknown`.

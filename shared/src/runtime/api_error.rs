@@ -105,7 +105,7 @@ impl Status {
     /// Reads the body of an unsuccessful answer, which comes in a form that was asked for; a body that is no `Status` becomes the message.
     pub fn from_body(code: u16, body: &[u8]) -> Self {
         let (status, text) = if protobuf::is_protobuf(body) {
-            (protobuf::status(body).and_then(Self::deserialize), Cow::Borrowed(""))
+            (protobuf::object(body).and_then(Self::deserialize), Cow::Borrowed(""))
         } else {
             (serde_json::from_slice(body), String::from_utf8_lossy(body))
         };

@@ -353,10 +353,10 @@ impl Client {
     /// GET of one page of a list of such objects, which [`page::Page::read`] takes apart.
     pub(crate) async fn page(&self, path: &str, accept: Accept, resource: &Resource) -> Result<Bytes, ApiError> {
         let form = accept.of_list(resource);
-        match (self.get_bytes(path, form).await, form.as_json()) {
-            // A server that does not go on to the next form that it was offered.
-            (Err(error), Some(json)) if error.code() == Some(406) => self.get_bytes(path, json).await,
-            (answer, _) => answer,
+        let answer = self.get_bytes(path, form).await;
+        match instead_of(form, &answer) {
+            Some(json) => self.get_bytes(path, json).await,
+            None => answer,
         }
     }
 
@@ -406,9 +406,10 @@ impl Client {
         resource: &Resource,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let form = accept.of_watch(resource);
-        match (self.stream(path, form).await, form.as_json()) {
-            (Err(error), Some(json)) if error.code() == Some(406) => self.stream(path, json).await,
-            (answer, _) => answer,
+        let answer = self.stream(path, form).await;
+        match instead_of(form, &answer) {
+            Some(json) => self.stream(path, json).await,
+            None => answer,
         }
     }
 
@@ -543,6 +544,12 @@ impl Client {
         self.refusals.note(answer.status());
         Ok(answer)
     }
+}
+
+/// JSON in this form's place, where a server does not go on to the next form that it was offered.
+fn instead_of<A>(form: Accept, answer: &Result<A, ApiError>) -> Option<Accept> {
+    let is_refused = answer.as_ref().is_err_and(|error| error.code() == Some(406));
+    form.as_json().filter(|_| is_refused)
 }
 
 /// An answer whose body is still to come.

@@ -7,12 +7,10 @@ use serde::de::Error as _;
 use serde_json::Error;
 
 use super::fields::{Fields, Wire};
-use super::tables::object_of;
-use super::{TypeMeta, Value, open};
 
 /// The bytes of a frame's length, the highest one first.
 const LENGTH_BYTES: usize = 4;
-/// Frames of this length and more are refused, so that the first byte of one is below any that JSON may begin with.
+/// Every frame is shorter, so that its first byte is below any that JSON may begin with.
 const FRAME_BYTES_END: usize = 9 << 24;
 
 /// What some bytes of a watch begin with.
@@ -47,7 +45,7 @@ impl Frame {
     }
 }
 
-/// The type of an event, and the object that came with it, for [`object`].
+/// The type of an event, and the object that came with it, for [`object`](super::object).
 ///
 /// # Errors
 /// When it has not both.
@@ -65,15 +63,4 @@ pub fn event(content: &[u8]) -> Result<(&str, &[u8]), Error> {
         (Some(kind), Some((1, Wire::Bytes(object)))) => Ok((kind, object)),
         _ => Err(Error::custom("an event has a type and an object")),
     }
-}
-
-/// An object by itself, in its envelope.
-///
-/// # Errors
-/// When there is no table for its kind.
-pub fn object(body: &[u8]) -> Result<Value<'_>, Error> {
-    let (TypeMeta { api_version, kind }, raw) = open(body)?;
-    let table = object_of(&api_version, &kind);
-    let table = table.ok_or_else(|| Error::custom(format_args!("there is no table for {api_version} {kind}")))?;
-    Ok(Value::message(table, raw.rest()))
 }

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde_json::Error;
 
 use super::fields::Fields;
-use super::tables::{LIST_META, TYPE_META, Table};
+use super::tables::{LIST_META, TYPE_META, Table, items_of};
 use super::{MAGIC, TypeMeta, Value, table_of};
 
 /// An apiserver takes no object of more than 3 MB; an aggregated one may have larger ones.
@@ -107,7 +107,7 @@ impl Parts {
                     let Some((number, bytes, _)) = self.field(usize::MAX)? else { return Ok(None) };
                     if number == 1 {
                         let kind = TypeMeta::deserialize(Value::message(&TYPE_META, &bytes))?;
-                        self.table = Some(table_of(&kind)?);
+                        self.table = Some(table_of(&kind, items_of)?);
                     }
                 }
             }

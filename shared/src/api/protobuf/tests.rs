@@ -109,7 +109,7 @@ proptest! {
         body.splice(at..(at + 1).min(body.len()), bytes.iter().copied().take(3));
         let enveloped = [MAGIC, &bytes].concat();
         for body in [&bytes, &body, &enveloped] {
-            prop_assert!(status(body).is_err());
+            prop_assert!(object(body).is_err());
             if let Ok((parts, true)) = in_pieces(body, 7) {
                 prop_assert!(parts.iter().all(Json::is_object));
             }
