@@ -1,4 +1,4 @@
-//! The apiserver's own counts: the watches that it holds open, and the bytes that it sends to readers.
+//! The apiserver's own counts: the watches that it holds open, and the bytes that it sends to readers and allocates.
 //! Left out: answers to writes, whose size it does not count.
 
 use std::time::Duration;
@@ -19,6 +19,8 @@ pub(super) struct Counts {
     /// The bytes sent to readers since its start. Lists of one namespace are not counted: these are the benchmark's own
     /// looks at how far a step has come.
     pub(super) sent_bytes: f64,
+    /// The bytes allocated since its start, those freed again included.
+    pub(super) allocated_bytes: f64,
 }
 
 pub(super) async fn counts(client: &Client) -> Result<Counts> {
@@ -49,6 +51,7 @@ fn read(metrics: &str) -> Counts {
         let value: f64 = value.parse().unwrap_or_default();
         match name {
             "apiserver_longrunning_requests" if has(r#"verb="WATCH""#) => counts.watches += value,
+            "go_memstats_alloc_bytes_total" => counts.allocated_bytes += value,
             "apiserver_watch_events_sizes_sum" => counts.sent_bytes += value,
             "apiserver_response_sizes_sum" if has(r#"scope="cluster""#) || has(r#"scope="resource""#) => {
                 counts.sent_bytes += value;
@@ -75,7 +78,8 @@ apiserver_watch_events_sizes_count{resource=\"pods\"} 1000
 apiserver_response_sizes_sum{resource=\"pods\",scope=\"cluster\",verb=\"LIST\"} 400
 apiserver_response_sizes_sum{resource=\"pods\",scope=\"namespace\",verb=\"LIST\"} 90000
 apiserver_response_sizes_sum{resource=\"pods\",scope=\"resource\",verb=\"GET\"} 100
+go_memstats_alloc_bytes_total 7e+06
 ";
-        assert_eq!(read(metrics), Counts { watches: 5.0, sent_bytes: 1_500_500.0 });
+        assert_eq!(read(metrics), Counts { watches: 5.0, sent_bytes: 1_500_500.0, allocated_bytes: 7_000_000.0 });
     }
 }

@@ -45,7 +45,8 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
          resident since their start, summed over the processes. Resident and anonymous are of the end of the step: resident\n\
          is kube-controller-manager's memory, and the operators' with what several share in proportion (PSS); anonymous is\n\
          what of it belonged to no file. Watches are those open at the end. Sent is what the apiserver sent to whoever\n\
-         read, as events of watches, as lists of the whole cluster and as single objects. Reads include those that\n\
+         read, as events of watches, as lists of the whole cluster and as single objects; allocated is what it allocated,\n\
+         which follows its work as its CPU does, but not the machine's speed. Reads include those that\n\
          kube-controller-manager makes for all its controllers together; a watch counts there when it ends.\n\
          Reaction is {}. {}\n\n\
          Steps: {steps}.\n",
@@ -141,8 +142,8 @@ fn table(text: &mut String, step: &str, measured: &[Measured]) {
     let rows = medians(step, measured);
     let (first, rest) = step.split_at(1);
     let _ = writeln!(text, "\n## {}{rest}\n", first.to_uppercase());
-    text.push_str("| | seconds | CPU s | apiserver CPU s | peak MiB | resident MiB | anonymous MiB | watches | sent MiB | reaction p50/p99 ms | writes | events | reads |\n");
-    text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    text.push_str("| | seconds | CPU s | apiserver CPU s | peak MiB | resident MiB | anonymous MiB | watches | sent MiB | allocated MiB | reaction p50/p99 ms | writes | events | reads |\n");
+    text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (contestant, figures) in &rows {
         let _ = writeln!(text, "| {contestant} | {} |", cells(figures).join(" | "));
     }
@@ -175,6 +176,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         mib(whole(figures.anonymous_bytes)),
         figures.watches.to_string(),
         mib(figures.sent_bytes),
+        mib(figures.allocated_bytes),
         format!("{}/{}", percentile(50), percentile(99)),
         writes.to_string(),
         events.to_string(),
@@ -195,6 +197,7 @@ fn ratios(us: &Figures, other: &Figures) -> Vec<String> {
         bytes(us.anonymous_bytes, other.anonymous_bytes),
         ratio(us.watches, other.watches),
         ratio(us.sent_bytes, other.sent_bytes),
+        ratio(us.allocated_bytes, other.allocated_bytes),
         String::new(),
         bytes(our_writes, writes),
         bytes(our_events, events),
@@ -226,6 +229,7 @@ fn median(all: &[&Figures]) -> Option<Figures> {
         anonymous_bytes: middle(all.iter().map(|one| one.anonymous_bytes))?,
         watches: middle(all.iter().map(|one| one.watches))?,
         sent_bytes: middle(all.iter().map(|one| one.sent_bytes))?,
+        allocated_bytes: middle(all.iter().map(|one| one.allocated_bytes))?,
         each: shown.each.keys().filter_map(|name| Some((name.clone(), median_of(name, all)?))).collect(),
         requests: shown.requests.clone(),
         reactions: shown.reactions.clone(),
@@ -292,6 +296,7 @@ mod tests {
             anonymous_bytes: 1 << 20,
             watches: 12.0,
             sent_bytes: 524_288.0,
+            allocated_bytes: 1_572_864.0,
             each: BTreeMap::from([("job-operator".to_owned(), Usage { cpu: took, pss: 2 << 20, ..Usage::default() })]),
             requests,
             reactions: vec![took],
@@ -327,7 +332,7 @@ mod tests {
         per_pod(&mut text, "roll it", &measured);
         assert!(
             text.contains(
-                "| operators | 2.00 | 2.00 | 6.00 | 3.0 | 2.0 | 1.0 | 12 | 0.5 | 2000.0/2000.0 | 5 | 7 | 2 |"
+                "| operators | 2.00 | 2.00 | 6.00 | 3.0 | 2.0 | 1.0 | 12 | 0.5 | 1.5 | 2000.0/2000.0 | 5 | 7 | 2 |"
             ),
             "{text}"
         );

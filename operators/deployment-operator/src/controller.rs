@@ -9,6 +9,7 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
 use shared::api::resource::Resource;
+use shared::controllers::pace::{NEXT_STATUS, Pace};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, first_stage, stage};
 use shared::runtime::queue::Backoff;
@@ -48,8 +49,8 @@ impl Operator for DeploymentOperator {
         setup.watch_while(replica_sets, &need);
 
         let writer = Writer { control: setup.control(&queue), recorder: setup.recorder() };
-        let (clock, decisions) = (setup.clock(), setup.decisions(&queue));
-        let controller = Arc::new(DeploymentController { caches, writer, clock, decisions });
+        let (pace, clock, decisions) = (Pace::default(), setup.clock(), setup.decisions(&queue));
+        let controller = Arc::new(DeploymentController { caches, writer, pace, clock, decisions });
         setup.work(controller, &queue, flags.concurrent_deployment_syncs);
     }
 }
@@ -58,6 +59,7 @@ impl Operator for DeploymentOperator {
 pub struct DeploymentController {
     caches: Arc<Caches>,
     writer: Writer,
+    pace: Pace,
     clock: Clock,
     decisions: Decisions,
 }
@@ -67,6 +69,7 @@ impl Controller for DeploymentController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else {
             self.writer.control.forget(key, None);
+            self.pace.forget(key);
             return Ok(Requeue::Done);
         };
         let observed = self.claim(observed).await?;
@@ -76,8 +79,14 @@ impl Controller for DeploymentController {
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
-        let written = match &status {
-            Some(status) => self.writer.write_status(&observed, status).await,
+        let pods = observed.pods();
+        let wait = |_| self.pace.wait(key, pods, now);
+        let later = status.as_ref().filter(|status| status.is_in_between()).and_then(wait);
+        let written = match status.as_ref().filter(|_| later.is_none()) {
+            Some(status) => {
+                self.pace.note(key, pods, now);
+                self.writer.write_status(&observed, status).await
+            }
             None => Ok(()),
         };
         if let Some(Failure { error, before_status: _ }) = outcome.failure {
@@ -92,7 +101,8 @@ impl Controller for DeploymentController {
         let check = is_settled.then(|| progress::next_check(&observed, &observed.deployment.status, now)).flatten();
         let live_read = recreate::next_live_read(&observed, now);
         let check = check.map(|delay| (delay, "its progress deadline"));
-        Ok(Requeue::earliest([check, live_read.map(|delay| (delay, "the end of its old pods"))]))
+        let live_read = live_read.map(|delay| (delay, "the end of its old pods"));
+        Ok(Requeue::earliest([check, live_read, later.map(|delay| (delay, NEXT_STATUS))]))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

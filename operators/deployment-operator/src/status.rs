@@ -112,11 +112,27 @@ fn replica_failure(sets: &ReplicaSets<'_>) -> Option<Condition> {
     Some(failure)
 }
 
+/// Whether a status tells of nothing but counts in between, and when they last changed: neither that all pods are of this
+/// template and available, nor of another spec or condition.
+fn is_in_between(replicas: i32, before: &DeploymentStatus, next: &DeploymentStatus) -> bool {
+    let told = |status: &DeploymentStatus| (status.observed_generation, status.collision_count);
+    let is_same = |(before, next): (&Condition, &Condition)| {
+        let times = (next.last_update_time, next.last_transition_time);
+        Condition { last_update_time: times.0, last_transition_time: times.1, ..before.clone() } == *next
+    };
+    told(before) == told(next)
+        && before.conditions.len() == next.conditions.len()
+        && before.conditions.iter().zip(&next.conditions).all(is_same)
+        && [next.replicas, next.updated_replicas, next.available_replicas] != [replicas; 3]
+}
+
 /// A merge patch of the status: only what changes, refused by the server if the Deployment changed meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusPatch {
     #[serde(skip)]
     preconditions: Preconditions,
+    #[serde(skip)]
+    is_in_between: bool,
     metadata: PatchMetadata,
     status: BTreeMap<&'static str, Value>,
 }
@@ -134,12 +150,19 @@ impl StatusPatch {
     pub fn new(observed: &Observed, next: DeploymentStatus, version: ResourceVersion) -> Option<Self> {
         let annotations: BTreeMap<&'static str, Text> =
             observed.decided_revision().map(|revision| (annotations::REVISION, revision.clone())).into_iter().collect();
-        let status = changes(&observed.deployment.status, next);
+        let before = &observed.deployment.status;
+        let is_in_between = annotations.is_empty() && is_in_between(observed.spec().replicas, before, &next);
+        let status = changes(before, next);
         if annotations.is_empty() && status.is_empty() {
             return None;
         }
         let preconditions = Preconditions { uid: observed.deployment.metadata.uid, resource_version: Some(version) };
-        Some(Self { preconditions, metadata: PatchMetadata { annotations }, status })
+        Some(Self { preconditions, is_in_between, metadata: PatchMetadata { annotations }, status })
+    }
+
+    /// Whether it may wait: it has nothing but other counts.
+    pub fn is_in_between(&self) -> bool {
+        self.is_in_between
     }
 
     /// The state of the Deployment that it was decided on.

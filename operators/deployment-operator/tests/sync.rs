@@ -143,6 +143,36 @@ fn survives_a_kill_before_any_write() {
 }
 
 #[test]
+fn while_many_pods_come_statuses_are_apart_and_the_last_one_comes_at_once() {
+    test(async {
+        let server = Server::new();
+        add(&server);
+        server.change("deployments", KEY, |deployment| deployment["spec"]["replicas"] = 300.into());
+        let running = start(&server);
+        running.at_rest().await;
+        let become_available = |available: i32| {
+            server.change("replicasets", &server.keys("replicasets")[0], |set| {
+                let generation = set["metadata"]["generation"].clone();
+                set["status"] = json!({ "replicas": 300, "readyReplicas": available, "availableReplicas": available,
+                    "fullyLabeledReplicas": 300, "observedGeneration": generation });
+            });
+        };
+        become_available(0);
+        running.at_rest().await;
+        let before = server.count("patch deployments/status");
+        // Enough for the condition Available with the last one alone.
+        for available in 1..=300 {
+            become_available(available);
+            running.pass(Duration::from_millis(4)).await;
+        }
+        assert_eq!(server.get("deployments", KEY).unwrap()["status"]["availableReplicas"], 300);
+        // 1200 ms, of which each 120 bring one.
+        let written = server.count("patch deployments/status") - before;
+        assert!((8..=12).contains(&written), "{written} statuses");
+    });
+}
+
+#[test]
 fn a_creation_whose_answer_is_lost_makes_no_second_replica_set() {
     test(async {
         let server = Server::new();

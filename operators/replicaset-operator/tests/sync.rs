@@ -8,7 +8,7 @@ use shared::api::explain::{Decision, KeyState, Outcome, Role, Stage, Standing};
 use shared::testing::apiserver::Server;
 use shared::testing::replicas::ReplicaKind;
 use shared::testing::running::Step::{Do, Pass};
-use shared::testing::running::{survives_kills, test};
+use shared::testing::running::{Running, survives_kills, test};
 use shared::testing::{ObjectBuilder, object};
 
 const KEY: &str = "default/web";
@@ -85,6 +85,53 @@ fn a_watch_that_stands_still_makes_no_second_pod() {
 #[test]
 fn a_status_that_meets_a_newer_version_is_written_all_the_same() {
     test(KIND.a_status_that_meets_a_newer_version::<ReplicaSetOperator>());
+}
+
+/// Each pod that gets ready would be a status.
+#[test]
+fn while_many_pods_are_to_come_statuses_are_apart_and_those_of_the_last_ones_are_not() {
+    test(async {
+        let server = Server::new();
+        KIND.add(&server, 300);
+        let running = Running::start::<ReplicaSetOperator>(&server, &[]);
+        running.at_rest().await;
+        let mut pods = server.keys("pods").into_iter();
+        let mut written_while = async |number: usize| {
+            let before = server.count("patch replicasets/status");
+            for key in pods.by_ref().take(number) {
+                server.change("pods", &key, |pod| {
+                    pod["status"] =
+                        json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] });
+                });
+                running.pass(Duration::from_millis(4)).await;
+            }
+            server.count("patch replicasets/status") - before
+        };
+        // 800 ms, of which first each 120 and then each 40 bring one.
+        let written = written_while(200).await;
+        assert!((7..=20).contains(&written), "{written} statuses");
+        assert_eq!(written_while(100).await, 100);
+        assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["availableReplicas"], 300);
+    });
+}
+
+/// Who goes by them might take more pods away.
+#[test]
+fn counts_of_a_large_set_that_fall_are_told_at_once() {
+    test(async {
+        let server = Server::new();
+        KIND.add(&server, 200);
+        let running = Running::start::<ReplicaSetOperator>(&server, &[]);
+        running.at_rest().await;
+        server.run_pods();
+        running.at_rest().await;
+        for (ended, key) in server.keys("pods").into_iter().take(5).enumerate() {
+            server.change("pods", &key, |pod| pod["status"]["conditions"] = json!([]));
+            running.pass(Duration::from_millis(4)).await;
+            let status = server.get("replicasets", KEY).unwrap()["status"].clone();
+            assert_eq!(status["availableReplicas"], 199 - ended, "{status}");
+        }
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod read;
 pub(crate) mod tables;
 
 use serde::Deserialize;
-use serde::de::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Error;
 
 pub use self::events::{Frame, event, frame};
@@ -35,6 +35,14 @@ struct TypeMeta {
 /// Whether an answer is protobuf at all.
 pub(crate) fn is_protobuf(body: &[u8]) -> bool {
     body.starts_with(MAGIC)
+}
+
+/// Reads an object by itself in the form in which it came.
+///
+/// # Errors
+/// When it is neither JSON nor protobuf, when there is no table for its kind, or when the view cannot read it.
+pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    if is_protobuf(body) { T::deserialize(object(body)?) } else { serde_json::from_slice(body) }
 }
 
 /// A list in its parts: its metadata, and each of its objects.

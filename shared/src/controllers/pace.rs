@@ -1,11 +1,13 @@
 //! The pace of statuses: while the pods of a large set come by the hundred, each makes another status, and every watcher
 //! of the set is sent all of them.
 //!
-//! Where a sync has nothing to write but counts in between, these wait for a moment that grows with the number of pods.
+//! Where a sync has nothing to write but counts in between, these wait for a moment that grows with the number of pods:
+//! all of them, or where others act by the counts those that are still to come.
 //! Upstream has no such wait, but its sync of a large set takes about as long; where it does not, a count in between comes
 //! later here by that moment.
 //! Left out: the counts that are in between, which each controller knows. A status that says that something is done, or
-//! that tells of another template, never waits. A kill forgets all of it, and then one status comes sooner.
+//! that tells of another template, never waits; nor do counts that fall, where another controller goes by them. A kill
+//! forgets all of it, and then one status comes sooner.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -104,12 +104,9 @@ pub struct StatusCause {
 impl Status {
     /// Reads the body of an unsuccessful answer, which comes in a form that was asked for; a body that is no `Status` becomes the message.
     pub fn from_body(code: u16, body: &[u8]) -> Self {
-        let (status, text) = if protobuf::is_protobuf(body) {
-            (protobuf::object(body).and_then(Self::deserialize), Cow::Borrowed(""))
-        } else {
-            (serde_json::from_slice(body), String::from_utf8_lossy(body))
-        };
-        status.ok().filter(|status| status.code != 0).unwrap_or_else(|| {
+        let status = protobuf::read_object(body).ok().filter(|status: &Self| status.code != 0);
+        status.unwrap_or_else(|| {
+            let text = if protobuf::is_protobuf(body) { Cow::Borrowed("") } else { String::from_utf8_lossy(body) };
             let text = text.trim();
             let message = if text.is_empty() { format!("the server answered {code}") } else { text.to_owned() };
             Self { code, reason: String::new(), message, details: None }

@@ -8,6 +8,7 @@
 
 mod bounded;
 mod ca;
+mod call;
 mod connections;
 mod credentials;
 mod forms;
@@ -36,6 +37,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tower::ServiceExt;
 
+use crate::api::protobuf;
 use crate::api::resource::Resource;
 use crate::runtime::api_error::{ApiError, Status, chain};
 use crate::runtime::clock::jitter;
@@ -44,6 +46,7 @@ use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 use ca::ca_file;
 pub use ca::load_ca;
+use call::{Call, JSON};
 use connections::{Connections, Place, Purpose};
 pub(crate) use credentials::Connection;
 use credentials::{AnswerBody, Refusals, Renewing};
@@ -340,13 +343,17 @@ impl Client {
 
     /// GET, decoded. A read without resourceVersion is upstream's "live" read: the newest state there is.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        self.typed(Call { method: Method::GET, path, content_type: None, accept: Accept::Object, body: Bytes::new() })
-            .await
+        self.get_as(path, Accept::Object).await
+    }
+
+    /// The same with a choice of the answer's form.
+    pub async fn get_as<T: DeserializeOwned>(&self, path: &str, accept: Accept) -> Result<T, ApiError> {
+        self.typed(Call::get(path, accept)).await
     }
 
     /// GET with a choice of the answer's form, as it came.
     pub async fn get_bytes(&self, path: &str, accept: Accept) -> Result<Bytes, ApiError> {
-        let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
+        let call = Call::get(path, accept);
         Box::pin(self.whole(&call)).await
     }
 
@@ -429,7 +436,7 @@ impl Client {
         accept: Accept,
         purpose: Purpose,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
-        let call = Call { method: Method::GET, path, content_type: None, accept, body: Bytes::new() };
+        let call = Call::get(path, accept);
         let Answer { response, place, .. } = Box::pin(self.answer(&call, purpose)).await?;
         let (method, path, reach) = (call.method.to_string(), path.to_owned(), Arc::clone(&self.reach));
         Ok(response.into_body().into_data_stream().map_err(move |cause| {
@@ -441,9 +448,11 @@ impl Client {
         }))
     }
 
+    /// One answer, decoded.
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
+        let call = Call { accept: call.accept.of_object(), ..call };
         let body = Box::pin(self.whole(&call)).await?;
-        serde_json::from_slice(&body).map_err(ApiError::unread(&call.method, call.path))
+        protobuf::read_object(&body).map_err(ApiError::unread(&call.method, call.path))
     }
 
     // Callers box these two: a task that asks now and then would otherwise hold the room of a request all the time.
@@ -559,30 +568,6 @@ struct Answer {
     place: Place,
     /// When the time of the whole request is over.
     deadline: Instant,
-}
-
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-struct Call<'a> {
-    method: Method,
-    path: &'a str,
-    content_type: Option<HeaderValue>,
-    accept: Accept,
-    body: Bytes,
-}
-
-impl Call<'_> {
-    fn broken(&self, cause: &(dyn std::error::Error + 'static)) -> ApiError {
-        ApiError::Transport { method: self.method.to_string(), path: self.path.to_owned(), cause: chain(cause) }
-    }
-
-    fn too_large(&self, limit: usize) -> ApiError {
-        ApiError::TooLarge { method: self.method.to_string(), path: self.path.to_owned(), limit }
-    }
-
-    fn timed_out(&self) -> ApiError {
-        ApiError::Timeout { method: self.method.to_string(), path: self.path.to_owned(), limit: REQUEST_TIMEOUT }
-    }
 }
 
 /// The pause a 429 asks for; none for any other answer, or where it does not say.

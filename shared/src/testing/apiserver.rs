@@ -661,8 +661,9 @@ impl State {
 /// The object in the form that was asked for: protobuf, where there are tables for it.
 fn show(call: &Call, object: &Value) -> Response<Body> {
     let code = if call.verb == "create" { 201 } else { 200 };
-    match protobuf::list(object).filter(|_| call.is_for_protobuf) {
-        Some(list) => answer_bytes(code, list),
+    let shown = || if call.verb == "list" { protobuf::list(object) } else { protobuf::object(object) };
+    match shown().filter(|_| call.is_for_protobuf) {
+        Some(body) => answer_bytes(code, body),
         None => answer(code, object),
     }
 }

@@ -22,6 +22,12 @@ pub fn list(list: &Value) -> Option<Bytes> {
     Some(envelope(api_version, kind, &raw))
 }
 
+/// An object by itself; none of a kind without a table.
+pub fn object(object: &Value) -> Option<Bytes> {
+    let (api_version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
+    Some(envelope(api_version, kind, &message(object_of(api_version, kind)?, object)))
+}
+
 /// A `Status`.
 pub fn status(status: &Value) -> Bytes {
     envelope("v1", "Status", &message(&STATUS, status))

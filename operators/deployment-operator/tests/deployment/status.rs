@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
 use shared::api::object::ResourceVersion;
+use shared::api::time::Time;
 use shared::runtime::control::Preconditions;
 
 use crate::builders::*;
@@ -41,6 +42,40 @@ fn counts_are_the_sums_of_what_the_sets_say() {
     assert_eq!(next, expected);
     // More are available than wanted while it shrinks.
     assert_eq!(counts(&deployment("v1", 1).with(&[set("v1", 1).available(3)])).unavailable_replicas, 0);
+}
+
+#[test]
+fn only_other_counts_and_their_times_may_wait() {
+    let conditions = json!([{ "type": "Available", "status": "False", "lastUpdateTime": "2026-01-01T00:00:00Z" }]);
+    let stored = deployment("v1", 3).counts(3, 3, 1, 1).status("observedGeneration", 2);
+    let observed = stored.status("conditions", conditions).with(&[]);
+    let may_wait = |change: &dyn Fn(&mut DeploymentStatus)| {
+        let mut next = observed.deployment.status.clone();
+        change(&mut next);
+        StatusPatch::new(&observed, next, ResourceVersion(7)).unwrap().is_in_between()
+    };
+    let available = |status: &mut DeploymentStatus, count| status.available_replicas = count;
+    assert!(may_wait(&|status| available(status, 2)));
+    assert!(may_wait(&|status| {
+        available(status, 2);
+        status.conditions[0].last_update_time = Some(Time::from_second(7));
+    }));
+    assert!(!may_wait(&|status| available(status, 3)), "all are there");
+    assert!(!may_wait(&|status| {
+        available(status, 2);
+        status.observed_generation = 3;
+    }));
+    assert!(!may_wait(&|status| {
+        available(status, 2);
+        status.conditions[0].status = Text::new("Other");
+    }));
+    assert!(!may_wait(&|status| {
+        available(status, 2);
+        status.conditions.clear();
+    }));
+    let revised = observed.clone().decided(Some(Text::new("7")), None);
+    let next = DeploymentStatus { available_replicas: 2, ..revised.deployment.status.clone() };
+    assert!(!StatusPatch::new(&revised, next, ResourceVersion(7)).unwrap().is_in_between(), "a revision is told, too");
 }
 
 #[test]

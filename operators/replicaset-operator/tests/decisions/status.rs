@@ -141,7 +141,7 @@ fn check_requeue(min_ready_seconds: i32, pods: &[ObjectBuilder], expected: Reque
     let web = web(4).set(&["spec", "minReadySeconds"], min_ready_seconds);
     let (observed, outcome) = (observed(&web, pods), outcome(pods, None));
     let status = next_status(&observed, &outcome, NOW);
-    assert_eq!(requeue(&observed, outcome, status.as_ref(), NOW).unwrap(), expected);
+    assert_eq!(requeue(&observed, outcome, status.as_ref(), None, NOW).unwrap(), expected);
 }
 
 /// `TestReplicaSetAvailabilityCheck`, and `TestFindMinNextPodAvailability*` of `pkg/controller/controller_utils_test.go`.
@@ -165,7 +165,7 @@ fn the_next_look_is_when_more_replacements_of_rejected_pods_may_be_made() {
     let pods = ready_pods(1);
     let look = |replicas: i32| {
         let observed = Observed { rejections: rejections(4, NOW), ..observed(&web(replicas), &pods) };
-        requeue(&observed, outcome(&pods, None), None, NOW).unwrap()
+        requeue(&observed, outcome(&pods, None), None, None, NOW).unwrap()
     };
     assert_eq!(look(2), Requeue::After(Duration::from_secs(1), "replacements of rejected pods"));
     assert_eq!(look(1), Requeue::Done);

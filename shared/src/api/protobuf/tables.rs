@@ -96,6 +96,7 @@ pub(crate) static LIST_META: Table =
 pub(crate) static STATUS: Table = table(
     "Status",
     &[
+        field(1, "metadata", Message(&LIST_META)),
         omitted(3, "message", Text),
         omitted(4, "reason", Text),
         field(5, "details", Message(&STATUS_DETAILS)),

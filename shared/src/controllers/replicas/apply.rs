@@ -159,7 +159,12 @@ impl Writer {
         failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
     }
 
-    /// Writes the status if it is news beside the cached one. Whatever goes wrong at first, it is tried once more on
+    /// Whether the status says anything that the server would keep beside the cached one.
+    pub fn is_news<T: ReplicaOwner>(&self, observed: &Observed<T>, status: &ReplicaStatus) -> bool {
+        is_news(observed.owner.status(), status, self.drops_terminating.load(Ordering::Relaxed))
+    }
+
+    /// Writes the status if it is news. Whatever goes wrong at first, it is tried once more on
     /// the live state: the counts are from now, whatever was written in between. An owner that is gone needs no status.
     ///
     /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
@@ -168,11 +173,10 @@ impl Writer {
         observed: &Observed<T>,
         status: &ReplicaStatus,
     ) -> anyhow::Result<()> {
-        let owner = &*observed.owner;
-        let known = self.drops_terminating.load(Ordering::Relaxed);
-        if !is_news(owner.status(), status, known) {
+        if !self.is_news(observed, status) {
             return Ok(());
         }
+        let (owner, known) = (&*observed.owner, self.drops_terminating.load(Ordering::Relaxed));
         let meta = owner.meta();
         let written = match self.patch_status(owner, meta.resource_version, status).await {
             Ok(written) => {

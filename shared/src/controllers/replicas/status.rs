@@ -138,6 +138,24 @@ pub fn next_status<T: ReplicaOwner>(
     })
 }
 
+/// How many pods are still to become available.
+pub(super) fn missing<T: ReplicaOwner>(observed: &Observed<T>, status: &ReplicaStatus) -> usize {
+    observed.owner.spec().wanted().saturating_sub(usize::try_from(status.available_replicas).unwrap_or(0))
+}
+
+/// Whether `next` says nothing but that there are more pods than the stored status has, or more ready and available ones.
+/// Who goes by these counts may take too many pods away while nothing says that they fall.
+pub(super) fn is_in_between<T: ReplicaOwner>(observed: &Observed<T>, next: &ReplicaStatus) -> bool {
+    let stored = observed.owner.status();
+    let counts = |status: &ReplicaStatus| {
+        [status.replicas, status.fully_labeled_replicas, status.ready_replicas, status.available_replicas]
+    };
+    let (before, after) = (counts(stored), counts(next));
+    before != after
+        && before.iter().zip(after).all(|(before, after)| *before <= after)
+        && (stored.observed_generation, &stored.conditions) == (next.observed_generation, &next.conditions)
+}
+
 /// Whether `next` says anything that the server would keep beside what it has `stored`.
 ///
 /// A server that is older, or whose feature `DeploymentReplicaSetTerminatingReplicas` is off, drops

@@ -13,10 +13,11 @@ use super::apply::{Outcome, Writer};
 use super::observe::rejected::Rejected;
 use super::observe::{Caches, Informers, Observed};
 use super::plan::{Plan, Reason, plan, plan_live_read};
-use super::status::{MIN_READY, ReplicaStatus, next_check, next_status};
+use super::status::{MIN_READY, ReplicaStatus, is_in_between, missing, next_check, next_status};
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
 use crate::api::resource::Resource;
+use crate::controllers::pace::{NEXT_STATUS, Pace};
 use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::HELD_BACK;
 use crate::runtime::clock::Clock;
@@ -47,6 +48,7 @@ pub struct ReplicaController<T, M> {
     /// None if rejected pods are replaced at once, as upstream does.
     rejected: Option<Arc<Rejected>>,
     writer: Writer,
+    pace: Pace,
     clock: Clock,
     decisions: Decisions,
     metrics: M,
@@ -58,7 +60,8 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
     pub fn new(setup: &mut Setup, queue: &Queue, metrics: M, rejected_pod_backoff: bool) -> Self {
         let rejected = rejected_pod_backoff.then(Arc::<Rejected>::default);
         let (caches, writer) = follow(setup, queue, rejected.as_ref());
-        Self { caches, rejected, writer, clock: setup.clock(), decisions: setup.decisions(queue), metrics }
+        let (pace, clock, decisions) = (Pace::default(), setup.clock(), setup.decisions(queue));
+        Self { caches, rejected, writer, pace, clock, decisions, metrics }
     }
 
     fn observe(&self, key: &Key, now: Timestamp) -> Option<Observed<T>> {
@@ -97,6 +100,7 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
         };
         let Some(observed) = observed else {
             self.writer.forget(key);
+            self.pace.forget(key);
             return Ok(Requeue::Done);
         };
         let now = self.clock.now();
@@ -112,10 +116,16 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
-        if let Some(status) = &status {
+        // Where few are still to come, the next one may be what a rollout waits for.
+        let missing = status.as_ref().map_or(0, |status| missing(&observed, status));
+        let wait = |_| self.pace.wait(key, missing, now);
+        let news = status.as_ref().filter(|status| self.writer.is_news(&observed, status));
+        let later = news.filter(|status| is_in_between(&observed, status)).and_then(wait);
+        if let Some(status) = news.filter(|_| later.is_none()) {
+            self.pace.note(key, missing, now);
             self.writer.write_status(&observed, status).await?;
         }
-        requeue(&observed, outcome, status.as_ref(), now)
+        requeue(&observed, outcome, status.as_ref(), later, now)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -174,11 +184,13 @@ fn follow<T: ReplicaOwner>(
 }
 
 /// The error of a sync, or when to look at its owner again, should nothing happen: when a pod becomes available by the
-/// passing of time, when what it waits for is taken as lost, or when more replacements of rejected pods may be made.
+/// passing of time, when its status is written that waits till `later`, when what it waits for is taken as lost, or when
+/// more replacements of rejected pods may be made.
 pub fn requeue<T: ReplicaOwner>(
     observed: &Observed<T>,
     outcome: Outcome,
     status: Option<&ReplicaStatus>,
+    later: Option<Duration>,
     now: Timestamp,
 ) -> anyhow::Result<Requeue> {
     let available = status
@@ -192,5 +204,6 @@ pub fn requeue<T: ReplicaOwner>(
     let available = available.map(|delay| (delay, MIN_READY));
     let is_missing = claimed.len() < observed.owner.spec().wanted();
     let held = observed.rejections.wait(now).filter(|_| is_missing).map(|delay| (delay, HELD_BACK));
-    Ok(Requeue::earliest([available, expired.map(|delay| (delay, "events that may be lost")), held]))
+    let expired = expired.map(|delay| (delay, "events that may be lost"));
+    Ok(Requeue::earliest([available, later.map(|delay| (delay, NEXT_STATUS)), expired, held]))
 }

@@ -55,16 +55,23 @@ pub enum Accept {
 }
 
 impl Accept {
+    /// How one such object is asked for, also as the answer to a write: its metadata as protobuf, which every server
+    /// that knows this form has, for any kind.
+    pub(crate) fn of_object(self) -> Self {
+        if self == Self::Metadata { Self::ProtobufMetadata } else { self }
+    }
+
     /// How a list of such objects is asked for: as protobuf, where this build can read it.
     pub(crate) fn of_list(self, resource: &Resource) -> Self {
         if self == Self::Metadata { Self::ProtobufMetadataList } else { self.of_watch(resource) }
     }
 
-    /// How a watch of such objects is asked for, likewise.
+    /// How a watch of such objects is asked for, likewise. The apiserver copies and encodes an event once for each form
+    /// that is asked for, and pods whole as protobuf it has to anyway: the scheduler and kubelets follow them so.
     pub(crate) fn of_watch(self, resource: &Resource) -> Self {
         match self {
+            Self::Object | Self::Metadata if protobuf::has_table_of(resource) => Self::Protobuf,
             Self::Metadata => Self::ProtobufMetadata,
-            Self::Object if protobuf::has_table_of(resource) => Self::Protobuf,
             Self::Object
             | Self::Json
             | Self::MetadataList
@@ -118,14 +125,22 @@ mod tests {
     fn a_list_comes_as_protobuf_where_there_is_a_table_unless_json_is_asked_for() {
         assert_eq!(Accept::Object.of_list(&PODS), Accept::Protobuf);
         assert_eq!(Accept::Object.of_list(&NODES), Accept::Object);
+        assert_eq!(Accept::Metadata.of_list(&PODS), Accept::ProtobufMetadataList);
         assert_eq!(Accept::Metadata.of_list(&NODES), Accept::ProtobufMetadataList);
         assert_eq!(Accept::Json.of_list(&PODS), Accept::Json);
         assert!(!Accept::Json.has_protobuf_lists(&PODS));
     }
 
     #[test]
-    fn a_watch_does_too() {
+    fn of_one_object_the_metadata_alone_comes_as_protobuf() {
+        assert_eq!(Accept::Metadata.of_object(), Accept::ProtobufMetadata);
+        assert_eq!(Accept::Object.of_object(), Accept::Object);
+    }
+
+    #[test]
+    fn a_watch_does_too_and_has_the_metadata_of_pods_with_all_the_rest() {
         assert_eq!(Accept::Object.of_watch(&PODS), Accept::Protobuf);
+        assert_eq!(Accept::Metadata.of_watch(&PODS), Accept::Protobuf);
         assert_eq!(Accept::Object.of_watch(&NODES), Accept::Object);
         assert_eq!(Accept::Metadata.of_watch(&NODES), Accept::ProtobufMetadata);
         assert_eq!(Accept::Json.of_watch(&PODS), Accept::Json);

@@ -71,11 +71,10 @@ impl KeyControl<'_> {
         options: &DeleteOptions<U, V>,
     ) -> Result<(), ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), "");
-        let deleted: Value = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
-        // The answer has the new version of an object that stays for a while, and often none if it is gone at once.
-        let version = deleted.pointer("/metadata/resourceVersion").and_then(Value::as_str);
-        if let Some(version) = version.and_then(|version| version.parse().ok()) {
-            self.record(resource, Write { object: key, version: ResourceVersion(version), created_with: None });
+        let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
+        let version = deleted.metadata.resource_version;
+        if version != ResourceVersion::default() {
+            self.record(resource, Write { object: key, version, created_with: None });
         }
         Ok(())
     }
@@ -217,6 +216,20 @@ impl<'a> Eviction<'a> {
     }
 }
 
+/// What a DELETE is answered with. An object that stays for a while has a new version; one that is gone at once often has
+/// none, and neither has a `Status`.
+#[derive(Deserialize)]
+struct Deleted {
+    #[serde(default)]
+    metadata: VersionOnly,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct VersionOnly {
+    resource_version: ResourceVersion,
+}
+
 /// Whether the JSON has a `metadata.name`.
 fn has_name(body: &[u8]) -> bool {
     #[derive(Deserialize)]
@@ -235,11 +248,29 @@ fn has_name(body: &[u8]) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use serde_json::json;
+
     use super::*;
+    use crate::api::protobuf::read_object;
     use crate::runtime::client::{Client, ClientOptions};
     use crate::runtime::consistency::{Consistency, Watched};
     use crate::runtime::decisions::Decisions;
     use crate::runtime::serving::loopback;
+    use crate::testing;
+
+    #[test]
+    fn what_a_deletion_answers_is_read_in_every_form() {
+        let version = |body: &[u8]| read_object::<Deleted>(body).unwrap().metadata.resource_version.0;
+        let check = |answer: &Value, expected| {
+            assert_eq!(version(answer.to_string().as_bytes()), expected, "{answer}");
+            assert_eq!(version(&testing::protobuf::object(answer).unwrap()), expected, "{answer}");
+        };
+        let metadata = json!({ "name": "a", "resourceVersion": "7" });
+        check(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata }), 7);
+        check(&json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata }), 7);
+        check(&json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata" }), 0);
+        check(&json!({ "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success" }), 0);
+    }
 
     #[tokio::test]
     async fn an_eviction_that_is_refused_by_an_answer_of_success_is_refused() {

@@ -5,7 +5,7 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::pages::{Selection, each_of, read};
+use super::pages::{Selection, each_of};
 use super::{Control, DeleteOptions, KeyControl, Propagation};
 use crate::api::json;
 use crate::api::object::{Key, Uid};
@@ -18,7 +18,7 @@ impl Control {
     /// A live read of the metadata alone.
     pub async fn get_metadata<T: DeserializeOwned>(&self, resource: &Resource, key: &Key) -> Result<T, ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), "");
-        read(&path, &self.client.get_bytes(&path, Accept::Metadata).await?)
+        self.client.get_as(&path, Accept::Metadata).await
     }
 
     /// A live read of an object with every field it has.

@@ -78,11 +78,6 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
     }
 }
 
-/// Decodes an answer to a GET.
-pub(super) fn read<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body).map_err(ApiError::unread(&Method::GET, path))
-}
-
 #[cfg(test)]
 mod tests {
     use http::Response;
