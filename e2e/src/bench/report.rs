@@ -41,7 +41,8 @@ fn text(options: &BenchOptions, about: &About, measured: &[Measured]) -> String 
          Medians of {} rounds ({} of the throttled one). Compare within this page only.\n\n\
          Machine: {}. Date: {}. Command: `{}`.\n\n\
          CPU, memory and requests are the controllers' own. They have acted once before the first step; a restart begins with\n\
-         the start of their processes. The apiserver's CPU is also etcd's, whoever it was for. Peak is the most that was ever\n\
+         the start of their processes. The apiserver's CPU is also etcd's, whoever it was for. That of kube-scheduler and\n\
+         kwok, who do the same beside each, tells how fast the machine was. Peak is the most that was ever\n\
          resident since their start, summed over the processes. Resident and anonymous are of the end of the step: resident\n\
          is kube-controller-manager's memory, and the operators' with what several share in proportion (PSS); anonymous is\n\
          what of it belonged to no file. Watches are those open at the end. Sent is what the apiserver sent to whoever\n\
@@ -142,8 +143,8 @@ fn table(text: &mut String, step: &str, measured: &[Measured]) {
     let rows = medians(step, measured);
     let (first, rest) = step.split_at(1);
     let _ = writeln!(text, "\n## {}{rest}\n", first.to_uppercase());
-    text.push_str("| | seconds | CPU s | apiserver CPU s | peak MiB | resident MiB | anonymous MiB | watches | sent MiB | allocated MiB | reaction p50/p99 ms | writes | events | reads |\n");
-    text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    text.push_str("| | seconds | CPU s | apiserver CPU s | scheduler, kwok CPU s | peak MiB | resident MiB | anonymous MiB | watches | sent MiB | allocated MiB | reaction p50/p99 ms | writes | events | reads |\n");
+    text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (contestant, figures) in &rows {
         let _ = writeln!(text, "| {contestant} | {} |", cells(figures).join(" | "));
     }
@@ -171,6 +172,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         format!("{:.2}", figures.took.as_secs_f64()),
         format!("{:.2}", figures.cpu.as_secs_f64()),
         format!("{:.2}", figures.apiserver_cpu.as_secs_f64()),
+        format!("{:.2}", figures.others_cpu.as_secs_f64()),
         mib(whole(figures.peak_bytes)),
         mib(whole(figures.resident_bytes)),
         mib(whole(figures.anonymous_bytes)),
@@ -192,6 +194,7 @@ fn ratios(us: &Figures, other: &Figures) -> Vec<String> {
         ratio(us.took.as_secs_f64(), other.took.as_secs_f64()),
         ratio(us.cpu.as_secs_f64(), other.cpu.as_secs_f64()),
         ratio(us.apiserver_cpu.as_secs_f64(), other.apiserver_cpu.as_secs_f64()),
+        ratio(us.others_cpu.as_secs_f64(), other.others_cpu.as_secs_f64()),
         bytes(us.peak_bytes, other.peak_bytes),
         bytes(us.resident_bytes, other.resident_bytes),
         bytes(us.anonymous_bytes, other.anonymous_bytes),
@@ -224,6 +227,7 @@ fn median(all: &[&Figures]) -> Option<Figures> {
         took,
         cpu: middle(all.iter().map(|one| one.cpu))?,
         apiserver_cpu: middle(all.iter().map(|one| one.apiserver_cpu))?,
+        others_cpu: middle(all.iter().map(|one| one.others_cpu))?,
         peak_bytes: middle(all.iter().map(|one| one.peak_bytes))?,
         resident_bytes: middle(all.iter().map(|one| one.resident_bytes))?,
         anonymous_bytes: middle(all.iter().map(|one| one.anonymous_bytes))?,
@@ -291,6 +295,7 @@ mod tests {
             took,
             cpu: took,
             apiserver_cpu: took * 3,
+            others_cpu: took * 4,
             peak_bytes: 3 << 20,
             resident_bytes: 2 << 20,
             anonymous_bytes: 1 << 20,
@@ -332,12 +337,12 @@ mod tests {
         per_pod(&mut text, "roll it", &measured);
         assert!(
             text.contains(
-                "| operators | 2.00 | 2.00 | 6.00 | 3.0 | 2.0 | 1.0 | 12 | 0.5 | 1.5 | 2000.0/2000.0 | 5 | 7 | 2 |"
+                "| operators | 2.00 | 2.00 | 6.00 | 8.00 | 3.0 | 2.0 | 1.0 | 12 | 0.5 | 1.5 | 2000.0/2000.0 | 5 | 7 | 2 |"
             ),
             "{text}"
         );
         assert!(
-            text.contains("| ratio to kube-controller-manager at 2000 qps | 0.50 | 0.50 | 0.50 | 1.00 |"),
+            text.contains("| ratio to kube-controller-manager at 2000 qps | 0.50 | 0.50 | 0.50 | 0.50 | 1.00 |"),
             "{text}"
         );
         assert!(text.contains("For each pod: *operators*: 2.50 writes, 3.50 events."), "{text}");

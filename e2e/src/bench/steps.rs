@@ -170,6 +170,8 @@ pub(super) struct Figures {
     pub(super) cpu: Duration,
     /// The CPU time of the apiserver and etcd meanwhile, also for other clients.
     pub(super) apiserver_cpu: Duration,
+    /// That of kube-scheduler and kwok, who do the same beside every contestant: it tells how fast the machine was.
+    pub(super) others_cpu: Duration,
     pub(super) peak_bytes: u64,
     /// At its end: the operators' pages, those that several share in proportion, or all of kube-controller-manager's.
     pub(super) resident_bytes: u64,
@@ -191,14 +193,16 @@ pub(super) struct Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [took, cpu, apiserver_cpu] = [self.took, self.cpu, self.apiserver_cpu].map(|it| it.as_secs_f64());
+        let [took, cpu, apiserver_cpu, others_cpu] =
+            [self.took, self.cpu, self.apiserver_cpu, self.others_cpu].map(|it| it.as_secs_f64());
         let allocated = self.allocated_bytes / 1e6;
         let [peak, resident, anonymous] =
             [self.peak_bytes, self.resident_bytes, self.anonymous_bytes].map(|it| it >> 20);
         write!(
             f,
-            "{took:.2} s, {cpu:.2} s CPU ({apiserver_cpu:.2} s and {allocated:.0} MB the apiserver's), peak {peak} MiB, resident {resident} MiB, \
-             anonymous {anonymous} MiB, {} watches, {:?}",
+            "{took:.2} s, {cpu:.2} s CPU ({apiserver_cpu:.2} s and {allocated:.0} MB the apiserver's, \
+             {others_cpu:.2} s the scheduler's and kwok's), peak {peak} MiB, resident {resident} MiB, anonymous {anonymous} MiB, \
+             {} watches, {:?}",
             self.watches, self.requests
         )
     }
@@ -273,13 +277,15 @@ impl<'a> Bench<'a> {
     async fn figures(&mut self, work: impl AsyncFnOnce(&mut Self) -> Result<()>) -> Result<Figures> {
         let counts_before = apiserver::counts(&self.client).await?;
         let before = self.running.usage(self.cluster)?;
-        let apiserver_before = self.apiserver_cpu()?;
+        let apiserver_before = self.cpu_of([Part::Apiserver, Part::Etcd])?;
+        let others_before = self.cpu_of([Part::Scheduler, Part::Kwok])?;
         let position = audit_log::end(self.cluster.audit_log()?)?;
         let started = Instant::now();
         work(self).await?;
         let took = started.elapsed();
         let after = self.running.usage(self.cluster)?;
-        let apiserver_after = self.apiserver_cpu()?;
+        let apiserver_after = self.cpu_of([Part::Apiserver, Part::Etcd])?;
+        let others_after = self.cpu_of([Part::Scheduler, Part::Kwok])?;
         let requests = audit::since(self.cluster.audit_log()?, position)?;
         let counts_after = apiserver::counts(&self.client).await?;
         let users = audit::accounts(&requests, self.about.helpers);
@@ -289,6 +295,7 @@ impl<'a> Bench<'a> {
             took,
             cpu: total.cpu,
             apiserver_cpu: apiserver_after.saturating_sub(apiserver_before),
+            others_cpu: others_after.saturating_sub(others_before),
             peak_bytes: total.peak_rss,
             resident_bytes: match self.contestant() {
                 Contestant::Operators => total.pss,
@@ -309,8 +316,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn apiserver_cpu(&self) -> Result<Duration> {
-        Ok(self.cluster.usage(Part::Apiserver)?.cpu + self.cluster.usage(Part::Etcd)?.cpu)
+    fn cpu_of(&self, parts: [Part; 2]) -> Result<Duration> {
+        parts.into_iter().map(|part| Ok(self.cluster.usage(part)?.cpu)).sum()
     }
 
     /// Whether one of these steps is asked for.
