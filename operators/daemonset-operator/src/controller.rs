@@ -232,13 +232,10 @@ impl DaemonSetController {
         let now = self.clock.now();
         let next = next_status(observed, &revisions.hash, now);
         let in_between = |status: &DaemonSetStatus| is_empty && is_in_between(observed, status);
-        let wait = |_| self.pace.wait(key, observed.pods.len(), now);
-        let later = next.as_ref().filter(|status| in_between(status)).and_then(wait);
+        let pods = observed.pods.len();
+        let later = next.as_ref().and_then(|status| self.pace.put_off(key, pods, in_between(status), now));
         let written = match next.filter(|_| later.is_none()) {
-            Some(status) => {
-                self.pace.note(key, observed.pods.len(), now);
-                self.writer.write_status(observed, &status).await
-            }
+            Some(status) => self.writer.write_status(observed, &status).await,
             None => Ok(()),
         };
         done?;

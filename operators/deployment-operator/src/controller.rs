@@ -80,13 +80,9 @@ impl Controller for DeploymentController {
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
         let pods = observed.pods();
-        let wait = |_| self.pace.wait(key, pods, now);
-        let later = status.as_ref().filter(|status| status.is_in_between()).and_then(wait);
+        let later = status.as_ref().and_then(|status| self.pace.put_off(key, pods, status.is_in_between(), now));
         let written = match status.as_ref().filter(|_| later.is_none()) {
-            Some(status) => {
-                self.pace.note(key, pods, now);
-                self.writer.write_status(&observed, status).await
-            }
+            Some(status) => self.writer.write_status(&observed, status).await,
             None => Ok(()),
         };
         if let Some(Failure { error, before_status: _ }) = outcome.failure {

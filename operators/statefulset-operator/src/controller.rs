@@ -213,14 +213,10 @@ impl StatefulSetController {
         });
         let next = next_status(observed, revisions, &outcome, now);
         let in_between = |status: &StatefulSetStatus| is_empty && is_in_between(observed, status);
-        let pods = observed.pods.len();
-        let wait = |_| self.pace.wait(&set.metadata.key, pods, self.clock.now());
-        let later = next.as_ref().filter(|status| in_between(status)).and_then(wait);
+        let (key, pods, written_at) = (&set.metadata.key, observed.pods.len(), self.clock.now());
+        let later = next.as_ref().and_then(|status| self.pace.put_off(key, pods, in_between(status), written_at));
         let written = match next.filter(|_| later.is_none()) {
-            Some(status) => {
-                self.pace.note(&set.metadata.key, pods, self.clock.now());
-                self.writer.write_status(observed, &status).await
-            }
+            Some(status) => self.writer.write_status(observed, &status).await,
             None => Ok(()),
         };
         match (outcome.error, written) {

@@ -38,8 +38,17 @@ impl Pace {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long the next status of a set of so many pods waits; none if it is due.
-    pub fn wait(&self, key: &Key, pods: usize, now: Timestamp) -> Option<Duration> {
+    /// How long the next status of a set of so many pods waits, if it has nothing but counts in between; none if it is to
+    /// be written now, which is noted.
+    pub fn put_off(&self, key: &Key, pods: usize, is_in_between: bool, now: Timestamp) -> Option<Duration> {
+        let wait = if is_in_between { self.wait(key, pods, now) } else { None };
+        if wait.is_none() {
+            self.note(key, pods, now);
+        }
+        wait
+    }
+
+    fn wait(&self, key: &Key, pods: usize, now: Timestamp) -> Option<Duration> {
         if pods < FEW {
             return None;
         }
@@ -47,8 +56,7 @@ impl Pace {
         left_of(apart, *self.written().get(key)?, now)
     }
 
-    /// Notes that the status of a set of so many pods is written now.
-    pub fn note(&self, key: &Key, pods: usize, now: Timestamp) {
+    fn note(&self, key: &Key, pods: usize, now: Timestamp) {
         if pods < FEW {
             self.forget(key);
         } else {

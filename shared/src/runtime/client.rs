@@ -450,9 +450,14 @@ impl Client {
 
     /// One answer, decoded.
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
-        let call = Call { accept: call.accept.of_object(), ..call };
-        let body = Box::pin(self.whole(&call)).await?;
-        protobuf::read_object(&body).map_err(ApiError::unread(&call.method, call.path))
+        let mut call = Call { accept: call.accept.of_object(), ..call };
+        let mut answer = Box::pin(self.whole(&call)).await;
+        // The server chooses a form before it does anything.
+        if let Some(json) = instead_of(call.accept, &answer) {
+            call.accept = json;
+            answer = Box::pin(self.whole(&call)).await;
+        }
+        protobuf::read_object(&answer?).map_err(ApiError::unread(&call.method, call.path))
     }
 
     // Callers box these two: a task that asks now and then would otherwise hold the room of a request all the time.
@@ -607,6 +612,22 @@ mod tests {
         let client = Client::new(&config, ClientOptions::default()).unwrap();
         let error = client.get_bytes("/", Accept::Object).await.unwrap_err();
         assert!(error.is_too_many_requests() && !error.is_outcome_unknown(), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_write_whose_answer_a_server_has_in_no_other_form_is_answered_as_json() {
+        let address = loopback::serve(|request| {
+            let accept = request.headers()[ACCEPT].to_str().unwrap_or_default();
+            if accept.starts_with("application/vnd.kubernetes.protobuf") {
+                return loopback::answer(406, r#"{"code":406,"reason":"NotAcceptable"}"#);
+            }
+            loopback::answer(201, r#"{"metadata":{"name":"a"}}"#)
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let created: serde_json::Value = client.create("/", Accept::Metadata, Bytes::new()).await.unwrap();
+        assert_eq!(created["metadata"]["name"], "a");
     }
 
     #[tokio::test(start_paused = true)]

@@ -116,13 +116,13 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
-        // Where few are still to come, the next one may be what a rollout waits for.
-        let missing = status.as_ref().map_or(0, |status| missing(&observed, status));
-        let wait = |_| self.pace.wait(key, missing, now);
         let news = status.as_ref().filter(|status| self.writer.is_news(&observed, status));
-        let later = news.filter(|status| is_in_between(&observed, status)).and_then(wait);
+        let later = news.and_then(|status| {
+            // Where few are still to come, the next one may be what a rollout waits for.
+            let missing = missing(&observed, status);
+            self.pace.put_off(key, missing, is_in_between(&observed, status), now)
+        });
         if let Some(status) = news.filter(|_| later.is_none()) {
-            self.pace.note(key, missing, now);
             self.writer.write_status(&observed, status).await?;
         }
         requeue(&observed, outcome, status.as_ref(), later, now)
