@@ -7,6 +7,7 @@ pub mod claims;
 pub mod endpoints;
 pub mod pace;
 pub mod pod_control;
+pub mod rate;
 pub mod rejections;
 pub mod replicas;
 pub mod revisions;

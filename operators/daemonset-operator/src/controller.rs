@@ -90,7 +90,7 @@ impl Operator for DaemonSetOperator {
         let of_sets = DaemonSetController {
             caches,
             writer,
-            pace: Pace::default(),
+            pace: Pace::by_pods_and_rate(),
             metrics: DaemonSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&sets_queue),
@@ -116,7 +116,6 @@ impl Controller for DaemonSetController {
         let now = self.clock.now();
         let Some(observed) = self.observe(key, now) else {
             self.writer.forget(key);
-            self.pace.forget(key);
             return Ok(Requeue::Done);
         };
         if let Some(reason) = refusal(&observed.set) {

@@ -49,7 +49,7 @@ impl Operator for DeploymentOperator {
         setup.watch_while(replica_sets, &need);
 
         let writer = Writer { control: setup.control(&queue), recorder: setup.recorder() };
-        let (pace, clock, decisions) = (Pace::default(), setup.clock(), setup.decisions(&queue));
+        let (pace, clock, decisions) = (Pace::by_pods_and_rate(), setup.clock(), setup.decisions(&queue));
         let controller = Arc::new(DeploymentController { caches, writer, pace, clock, decisions });
         setup.work(controller, &queue, flags.concurrent_deployment_syncs);
     }
@@ -69,7 +69,6 @@ impl Controller for DeploymentController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else {
             self.writer.control.forget(key, None);
-            self.pace.forget(key);
             return Ok(Requeue::Done);
         };
         let observed = self.claim(observed).await?;

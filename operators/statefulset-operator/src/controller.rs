@@ -69,7 +69,7 @@ impl Operator for StatefulSetOperator {
             rejected,
             writer: Writer { control: setup.control(&queue), recorder: setup.recorder() },
             gates: flags.feature_gates,
-            pace: Pace::default(),
+            pace: Pace::by_pods_and_rate(),
             metrics: StatefulSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
@@ -97,7 +97,6 @@ impl Controller for StatefulSetController {
         let Some(observed) = self.caches.observe(key) else {
             self.writer.control.forget(key, None);
             self.metrics.forget(key);
-            self.pace.forget(key);
             return Ok(Requeue::Done);
         };
         if let Err(error) = &observed.set.spec.selector {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::object::Key;
+use shared::controllers::rate::Rate;
 use shared::runtime::clock::left_of;
 
 use crate::objects::BudgetStatus;
@@ -36,9 +37,6 @@ impl Pace {
         Self { per_rate: Duration::from_secs(2), stand: Duration::from_mins(1), wait: Duration::from_mins(3) };
 }
 
-/// The time in which the changes count for their rate.
-const WINDOW: Duration = Duration::from_secs(10);
-
 /// The statuses that wait, and how often those of all budgets change.
 #[derive(Debug, Default)]
 pub(super) struct Rises(Mutex<State>);
@@ -46,7 +44,7 @@ pub(super) struct Rises(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     standing: BTreeMap<Key, Standing>,
-    changes: Changes,
+    changes: Rate,
 }
 
 /// The numbers of a budget that were decided last.
@@ -70,13 +68,6 @@ struct Waits {
 
 /// Allowed, healthy, and expected.
 type Numbers = [i32; 3];
-
-/// The changes of the last while, of which each weighs less the older it is.
-#[derive(Debug, Default)]
-struct Changes {
-    weight: f64,
-    last: Option<Timestamp>,
-}
 
 impl Rises {
     /// How long the status that only lets more pods be evicted waits; none if it is due.
@@ -122,20 +113,6 @@ impl State {
     }
 }
 
-impl Changes {
-    fn note(&mut self, now: Timestamp) {
-        let passed = self.last.map(|last| now.duration_since(last).as_secs_f64());
-        // A clock that was set back says nothing.
-        let left = passed.map_or(0.0, |passed| (-passed.max(0.0) / WINDOW.as_secs_f64()).exp());
-        self.weight = self.weight.mul_add(left, 1.0);
-        self.last = Some(now);
-    }
-
-    fn a_second(&self) -> f64 {
-        self.weight / WINDOW.as_secs_f64()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
@@ -153,7 +130,7 @@ mod tests {
 
     /// Until then there were 60 changes a second.
     fn busy(rises: &Rises, until: Timestamp) {
-        rises.state().changes = Changes { weight: 600.0, last: Some(until) };
+        rises.state().changes = Rate::of(60.0, until);
     }
 
     #[test]
