@@ -2,6 +2,13 @@
 //! filled once by building them from their Go modules (`e2e/tools/*/go.mod` pin every version).
 //! Left out: downloading binaries (a Go module proxy suffices), and any version but the reference version.
 
+/// Of kwok as it is built here.
+macro_rules! kwok_version {
+    () => {
+        "v0.8.0-resumes"
+    };
+}
+
 mod build;
 
 use std::collections::BTreeMap;
@@ -77,7 +84,8 @@ impl Tool {
         match self {
             Self::Etcd => "etcd Version: 3.6.",
             Self::KubeApiserver | Self::KubeScheduler | Self::KubeControllerManager => "Kubernetes v1.36.",
-            Self::Kwok => "kwok version v0.8.",
+            // A released one is sent all pods again after each watch that breaks.
+            Self::Kwok => concat!("kwok version ", kwok_version!()),
             Self::Kubectl => "Client Version: v1.",
             Self::MetricsServer => "v0.9.",
             Self::Prometheus => "prometheus, version 3.16.",
@@ -199,7 +207,8 @@ mod tests {
         assert!(!Tool::Etcd.accepts_version("etcd Version: 3.5.9"));
         assert!(Tool::KubeApiserver.accepts_version("Kubernetes v1.36.3"));
         assert!(!Tool::KubeScheduler.accepts_version("Kubernetes v1.35.0"));
-        assert!(Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
+        assert!(Tool::Kwok.accepts_version("kwok version v0.8.0-resumes go1.26.8 (linux/amd64)"));
+        assert!(!Tool::Kwok.accepts_version("kwok version v0.8.0 go1.26.8 (linux/amd64)"));
         assert!(!Tool::Kwok.accepts_version(""));
         assert!(Tool::MetricsServer.accepts_version("v0.9.0"));
         assert!(Tool::Prometheus.accepts_version("prometheus, version 3.16.0 (branch: , revision: unknown)"));

@@ -1,12 +1,15 @@
 //! Builds the programs from the Go modules pinned in `e2e/tools/`.
 //! Left out: cgo (the programs are static), and stripping symbols afterwards (the linker does it).
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
 
@@ -21,7 +24,25 @@ struct Module {
     flags: &'static str,
     /// The package of each program.
     packages: &'static [(Tool, &'static str)],
+    mend: Option<Mend>,
 }
+
+/// A fault of a release, mended in a copy of the module that has it.
+struct Mend {
+    module: &'static str,
+    file: &'static str,
+    fault: &'static str,
+    instead: &'static str,
+}
+
+/// Before every watch, kwok forgets how far it has come. The apiserver cuts those that are slow, and then sent it all pods
+/// once more: thousands within seconds, which made it slower still, and it wrote statuses that it had written already.
+const KWOK_FORGETS: Mend = Mend {
+    module: "sigs.k8s.io/kwok",
+    file: "pkg/utils/informer/event.go",
+    fault: "if !o.EnableListPager || o.EnableStreamWatch {",
+    instead: "if opts.ResourceVersion == \"\" && (!o.EnableListPager || o.EnableStreamWatch) {",
+};
 
 const MODULES: [Module; 6] = [
     Module {
@@ -29,18 +50,21 @@ const MODULES: [Module; 6] = [
         tags: "",
         flags: "-s -w",
         packages: &[(Tool::Etcd, "go.etcd.io/etcd/server/v3")],
+        mend: None,
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/kwok"),
         tags: "",
-        flags: "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",
+        flags: concat!("-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=", kwok_version!()),
         packages: &[(Tool::Kwok, "sigs.k8s.io/kwok/cmd/kwok")],
+        mend: Some(KWOK_FORGETS),
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/metrics-server"),
         tags: "",
         flags: "-s -w -X k8s.io/client-go/pkg/version.gitVersion=v0.9.0",
         packages: &[(Tool::MetricsServer, "sigs.k8s.io/metrics-server/cmd/metrics-server")],
+        mend: None,
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/prometheus"),
@@ -48,12 +72,14 @@ const MODULES: [Module; 6] = [
         tags: "remove_all_sd enable_kubernetes_sd",
         flags: "-s -w -X github.com/prometheus/common/version.Version=3.16.0",
         packages: &[(Tool::Prometheus, "github.com/prometheus/prometheus/cmd/prometheus")],
+        mend: None,
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/prometheus-adapter"),
         tags: "",
         flags: "-s -w",
         packages: &[(Tool::PrometheusAdapter, "sigs.k8s.io/prometheus-adapter/cmd/adapter")],
+        mend: None,
     },
     Module {
         dir: concat!(env!("CARGO_MANIFEST_DIR"), "/tools/kubernetes"),
@@ -67,6 +93,7 @@ const MODULES: [Module; 6] = [
             (Tool::Kubectl, "k8s.io/kubernetes/cmd/kubectl"),
             (Tool::E2eTest, "k8s.io/kubernetes/test/e2e"),
         ],
+        mend: None,
     },
 ];
 
@@ -101,9 +128,14 @@ async fn build_one(module: &Module, tool: Tool, package: &str, cache: &Path, pro
     let partial = cache.join(format!(".{name}.partial"));
     let (build, options): (_, &[&str]) =
         if tool == Tool::E2eTest { ("test", &["-c", "-vet=off"]) } else { ("build", &[]) };
+    let mended = match &module.mend {
+        Some(mend) => Some(mended(module, mend, cache).await.with_context(|| format!("mend {name}"))?),
+        None => None,
+    };
     let child = Command::new("go")
         .args([build, "-C", module.dir])
         .args(options)
+        .args(mended.iter().flat_map(|modules| [OsStr::new("-modfile"), modules.as_os_str()]))
         .args(["-buildvcs=false", "-tags", module.tags, "-ldflags", module.flags, "-o"])
         .arg(&partial)
         .arg(package)
@@ -116,6 +148,58 @@ async fn build_one(module: &Module, tool: Tool, package: &str, cache: &Path, pro
         .context("start go build")?;
     wait(child, name, &log, progress).await?;
     std::fs::rename(&partial, cache.join(name)).with_context(|| format!("put {name} in place"))
+}
+
+/// Makes a mended copy of the release, and a `go.mod` beside it that takes the copy: a file in Go's own cache cannot be
+/// replaced.
+async fn mended(module: &Module, mend: &Mend, cache: &Path) -> Result<PathBuf> {
+    let listed = go(&["mod", "download", "-C", module.dir, "-json", mend.module]).await?;
+    let Downloaded { dir } = serde_json::from_str(&listed).context("read what go mod download says")?;
+    let copy = cache.join(".mended");
+    if copy.exists() {
+        std::fs::remove_dir_all(&copy).with_context(|| format!("remove {}", copy.display()))?;
+    }
+    copy_dir(&dir, &copy).with_context(|| format!("copy {} to {}", dir.display(), copy.display()))?;
+    let file = copy.join(mend.file);
+    let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+    ensure!(text.matches(mend.fault).count() == 1, "{} is not what it was", file.display());
+    std::fs::write(&file, text.replacen(mend.fault, mend.instead, 1))
+        .with_context(|| format!("write {}", file.display()))?;
+
+    let (pinned, modules) = (Path::new(module.dir), cache.join(".mended.mod"));
+    let text = std::fs::read_to_string(pinned.join("go.mod")).context("read go.mod")?;
+    std::fs::write(&modules, format!("{text}\nreplace {} => {}\n", mend.module, copy.display()))
+        .with_context(|| format!("write {}", modules.display()))?;
+    std::fs::copy(pinned.join("go.sum"), modules.with_extension("sum")).context("copy go.sum")?;
+    Ok(modules)
+}
+
+/// What `go mod download -json` says of a module.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Downloaded {
+    dir: PathBuf,
+}
+
+async fn go(args: &[&str]) -> Result<String> {
+    let output = Command::new("go").args(args).stdin(Stdio::null()).output().await.context("start go")?;
+    ensure!(output.status.success(), "go {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).with_context(|| format!("read what go {} says", args.join(" ")))
+}
+
+/// Without the modes, for Go's own cache is read-only.
+fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy_dir(&from, &to)?;
+        } else {
+            std::fs::write(to, std::fs::read(from)?)?;
+        }
+    }
+    Ok(())
 }
 
 async fn wait(mut child: Child, name: &str, log: &Path, progress: &mut Progress) -> Result<()> {
