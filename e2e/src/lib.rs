@@ -9,6 +9,7 @@ pub mod apply;
 pub mod audit_log;
 pub mod bench;
 pub mod cluster;
+mod folder;
 pub mod guard;
 pub mod kubeconfig;
 pub mod kubectl;

@@ -3,7 +3,6 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
 
 use super::{KUBERNETES_VERSION, Tool, find_program};
+use crate::folder;
 use crate::progress::Progress;
 
 /// One Go module: its programs share their compiled packages.
@@ -159,10 +159,12 @@ async fn mended(module: &Module, mend: &Mend, cache: &Path) -> Result<PathBuf> {
     if copy.exists() {
         std::fs::remove_dir_all(&copy).with_context(|| format!("remove {}", copy.display()))?;
     }
-    copy_dir(&dir, &copy).with_context(|| format!("copy {} to {}", dir.display(), copy.display()))?;
+    folder::copy(&dir, &copy)?;
     let file = copy.join(mend.file);
     let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
     ensure!(text.matches(mend.fault).count() == 1, "{} is not what it was", file.display());
+    // It is read-only, as all files in Go's own cache.
+    std::fs::remove_file(&file).with_context(|| format!("remove {}", file.display()))?;
     std::fs::write(&file, text.replacen(mend.fault, mend.instead, 1))
         .with_context(|| format!("write {}", file.display()))?;
 
@@ -185,21 +187,6 @@ async fn go(args: &[&str]) -> Result<String> {
     let output = Command::new("go").args(args).stdin(Stdio::null()).output().await.context("start go")?;
     ensure!(output.status.success(), "go {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).with_context(|| format!("read what go {} says", args.join(" ")))
-}
-
-/// Without the modes, for Go's own cache is read-only.
-fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::create_dir(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            copy_dir(&from, &to)?;
-        } else {
-            std::fs::write(to, std::fs::read(from)?)?;
-        }
-    }
-    Ok(())
 }
 
 async fn wait(mut child: Child, name: &str, log: &Path, progress: &mut Progress) -> Result<()> {
