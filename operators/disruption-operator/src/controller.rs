@@ -69,12 +69,13 @@ impl Operator for DisruptionOperator {
         };
         let control = setup.control(&stale);
         let stale_pods = StalePodController {
-            caches,
+            caches: Arc::clone(&caches),
             writer: stale::Writer { control, clock: setup.clock() },
             clock: setup.clock(),
             decisions: setup.decisions(&stale),
         };
         let search = SearchController {
+            caches,
             control: setup.control(&searches),
             stale: stale.clone(),
             clock: setup.clock(),
@@ -104,7 +105,10 @@ fn follow(
         known.evictions.note(&change);
     });
     let known = Arc::clone(caches);
-    setup.on_restore(move || known.decided.start_over());
+    setup.on_restore(move || {
+        known.decided.start_over();
+        known.searches.start_over();
+    });
     pods.on_change(effects.of(caches, Caches::pod_changed));
     let (known, recorder) = (Arc::clone(caches), setup.recorder());
     pods.on_change(move |change| {

@@ -25,6 +25,7 @@ use decided::Decided;
 use evictions::Evictions;
 use scales::Scales;
 use selected::Selected;
+use stale::Searches;
 
 /// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +70,8 @@ pub struct Caches {
     pub decided: Decided,
     /// Since when evictions are noted.
     pub evictions: Evictions,
+    /// How far the searches have come.
+    pub searches: Searches,
 }
 
 /// The informers that fill the caches.
@@ -94,6 +97,7 @@ impl Caches {
             selected,
             decided: Decided::default(),
             evictions: Evictions::default(),
+            searches: Searches::default(),
         };
         (caches, Informers { pod_disruption_budgets, pods })
     }

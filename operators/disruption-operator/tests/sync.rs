@@ -467,6 +467,32 @@ fn pods_of_other_namespaces_are_searched_those_of_jobs_first() {
 }
 
 #[test]
+fn a_search_among_many_pods_reads_one_page_a_minute_to_the_last_one() {
+    test(async {
+        let server = Server::new();
+        let running = start(&server).await;
+        for number in 0..1200 {
+            server.add(&pod(&format!("{number:04}")));
+        }
+        server.add(&target("last", 0));
+        let pages = || server.count("list pods") - server.count("list pods default/");
+        running.pass(Duration::from_secs(5 * 60 + 10)).await;
+        assert_eq!(pages(), 2, "one of each search");
+        server.on("list", "pods").answer(503, "ServiceUnavailable", "not now").once();
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(pages(), 2 + 2, "the second page is tried again");
+        assert!(is_target(&server, "default/last"));
+        running.pass(Duration::from_secs(60)).await;
+        assert_eq!(pages(), 4 + 1);
+        assert!(!is_target(&server, "default/last"));
+        running.pass(Duration::from_mins(57)).await;
+        assert_eq!(pages(), 5 + 11, "the pods of Jobs each 5 minutes");
+        running.pass(Duration::from_mins(4)).await;
+        assert_eq!(pages(), 5 + 12 + 2, "all pods again");
+    });
+}
+
+#[test]
 fn pods_are_followed_only_where_there_is_a_budget() {
     test(async {
         let server = Server::new();

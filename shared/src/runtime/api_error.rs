@@ -77,6 +77,17 @@ pub struct Status {
     pub message: String,
     /// Details of the failure.
     pub details: Option<StatusDetails>,
+    /// What an unsuccessful list says of itself.
+    pub metadata: StatusMeta,
+}
+
+/// The fields of the `metav1.ListMeta` of a failure that callers read.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct StatusMeta {
+    /// Where a list goes on whose own token has expired, in the newest state; empty where the server offers nothing.
+    #[serde(rename = "continue")]
+    pub token: String,
 }
 
 /// The fields of `metav1.StatusDetails` that callers read.
@@ -109,7 +120,7 @@ impl Status {
             let text = if protobuf::is_protobuf(body) { Cow::Borrowed("") } else { String::from_utf8_lossy(body) };
             let text = text.trim();
             let message = if text.is_empty() { format!("the server answered {code}") } else { text.to_owned() };
-            Self { code, reason: String::new(), message, details: None }
+            Self { code, message, ..Self::default() }
         })
     }
 }
@@ -312,7 +323,7 @@ mod tests {
     /// Whether a write with this answer may have happened.
     #[track_caller]
     fn check(code: u16, reason: &str, message: &str, expected: bool) {
-        let status = Status { code, reason: reason.to_owned(), message: message.to_owned(), details: None };
+        let status = Status { code, reason: reason.to_owned(), message: message.to_owned(), ..Status::default() };
         let error = ApiError::Status(Box::new(status));
         assert_eq!(error.is_outcome_unknown(), expected, "{code} {reason}: {message}");
     }

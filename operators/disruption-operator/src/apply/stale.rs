@@ -60,10 +60,11 @@ impl Writer {
     }
 }
 
-/// Has every pod looked at that a search has found.
-pub(crate) fn apply_search(plan: SearchPlan, stale: &Queue) {
-    let SearchPlan { found } = plan;
+/// Has every pod looked at that a search has found. Gives the time until the next page.
+pub(crate) fn apply_search(plan: SearchPlan, stale: &Queue) -> Duration {
+    let SearchPlan { found, next } = plan;
     for (pod, left) in found {
         stale.add_after(&pod, left, STALE);
     }
+    next
 }

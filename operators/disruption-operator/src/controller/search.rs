@@ -1,8 +1,9 @@
-//! The controller of searches: one sync looks for pods that something outside of them is about to end, where pods are
-//! not followed.
+//! The controller of searches: one sync reads a page of pods, and looks for those that something outside of them is about
+//! to end, where pods are not followed.
 //!
 //! Left out: the decision about such a pod, which `stale_pods` makes when its time is over.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use shared::api::explain::{Stage, Subject};
@@ -14,17 +15,18 @@ use shared::runtime::queue::Queue;
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::stale::apply_search;
-use crate::observe::stale::{Scope, live_search};
+use crate::observe::Caches;
 use crate::plan::stale::plan_search;
 
 /// The first searches look for pods of the time in which no replica worked, and are in no hurry.
 pub(super) const FIRST: Duration = Duration::from_mins(5);
 
 /// The purpose of the timer.
-pub(super) const PURPOSE: &str = "the next search";
+pub(super) const PURPOSE: &str = "the next page of the search";
 
 /// Looks for pods that are to be ended from outside.
 pub(super) struct SearchController {
+    pub(super) caches: Arc<Caches>,
     pub(super) control: Control,
     /// Where pods are looked at.
     pub(super) stale: Queue,
@@ -34,12 +36,11 @@ pub(super) struct SearchController {
 
 impl Controller for SearchController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let observed = live_search(&self.control, key).await?;
+        let observed = self.caches.searches.live_page(&self.control, key).await?;
         let now = self.clock.now();
         let plan = plan_search(&observed, now);
         self.decisions.record(now, key, &plan);
-        apply_search(plan, &self.stale);
-        Ok(Requeue::After(Scope::of(key).period(), PURPOSE))
+        Ok(Requeue::After(apply_search(plan, &self.stale), PURPOSE))
     }
 
     /// It acts on no object.

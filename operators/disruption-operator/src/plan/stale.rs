@@ -18,7 +18,7 @@ use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::Pod;
-use crate::observe::stale::{Search, StalePod};
+use crate::observe::stale::{Scope, Search, StalePod};
 
 /// How many seconds something may take that is about to end a pod.
 ///
@@ -97,18 +97,20 @@ pub fn plan_stale(observed: &StalePod, now: Timestamp) -> StalePlan {
     StalePlan::Clear { preconditions, generation: meta.generation, since: target.since }
 }
 
-/// The pods that a search has found, and when to look at each.
+/// The pods that a page of a search has found, and when to look at each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPlan {
     /// By key.
     pub found: Vec<(Key, Duration)>,
+    /// When to read the next page, of this search or of the next one.
+    pub next: Duration,
 }
 
 /// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SearchReason {
-    /// So many pods are to be ended by something outside of them.
+    /// So many pods of this page are to be ended by something outside of them.
     Found {
         /// How many.
         pods: usize,
@@ -120,7 +122,9 @@ pub fn plan_search(observed: &Search, now: Timestamp) -> SearchPlan {
     let due = observed.targets.iter().filter_map(|pod| Some((pod.metadata.key.clone(), stale_in(pod, now)?)));
     let mut found: Vec<(Key, Duration)> = due.collect();
     found.sort_unstable();
-    SearchPlan { found }
+    let scope = Scope::of(&observed.key);
+    let next = if observed.goes_on { scope.pause() } else { scope.period() };
+    SearchPlan { found, next }
 }
 
 impl StalePlan {
@@ -162,9 +166,11 @@ impl fmt::Display for StalePlan {
 impl fmt::Display for SearchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.found.is_empty() {
-            return f.write_str("nothing (no pod is to be ended from outside)");
+            f.write_str("nothing (no pod is to be ended from outside)")?;
+        } else {
+            write!(f, "look at {} (to be ended from outside)", list(&self.found, |(key, _)| key.to_string()))?;
         }
-        write!(f, "look at {} (to be ended from outside)", list(&self.found, |(key, _)| key.to_string()))
+        write!(f, ", the next page in {}", GoDuration(self.next))
     }
 }
 

@@ -65,13 +65,22 @@ fn a_search_has_those_looked_at_that_are_about_to_be_ended() {
     let named = |pod: ObjectBuilder, name: &str| pod.set(&["metadata", "name"], name);
     let pods = [named(stale(60), "b"), named(stale(600), "a"), named(stale(0).terminating(), "c")];
     let targets = pods.iter().map(view::<Pod>).collect();
-    let found = plan_search(&Search { key: Key::new("", "all"), targets }, NOW);
-    assert_eq!(found.to_string(), "look at default/a, default/b (to be ended from outside)");
+    let search = |scope: &str, goes_on, targets| {
+        let key = Key::new("", scope);
+        plan_search(&Search { key, targets, goes_on }, NOW)
+    };
+    let found = search("all", true, targets);
+    let expected = "look at default/a, default/b (to be ended from outside), the next page in 1m0s";
+    assert_eq!(found.to_string(), expected);
     let left: Vec<u64> = found.found.iter().map(|(_, left)| left.as_secs()).collect();
     assert_eq!(left, [0, 60]);
     assert_eq!(stage(&found).reason, json!({ "found": { "pods": 2 } }));
-    let none = plan_search(&Search { key: Key::new("", "all"), targets: Vec::new() }, NOW);
-    assert_eq!(none.to_string(), "nothing (no pod is to be ended from outside)");
+    for (scope, goes_on, next) in
+        [("all", false, "1h0m0s"), ("all", true, "1m0s"), ("jobs", false, "5m0s"), ("jobs", true, "1s")]
+    {
+        let expected = format!("nothing (no pod is to be ended from outside), the next page in {next}");
+        assert_eq!(search(scope, goes_on, Vec::new()).to_string(), expected);
+    }
     let reason = |pod: &ObjectBuilder| -> Value { stage(&plan_stale(&StalePod { pod: view(pod) }, NOW)).reason };
     assert_eq!(reason(&stale(119)), json!({ "notStale": { "due": "2026-01-01T12:00:01Z" } }));
     assert_eq!(reason(&stale(121)), json!({ "stale": { "since": "2026-01-01T11:57:59Z" } }));

@@ -5,7 +5,7 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::pages::{Selection, each_of};
+use super::pages::{Selection, each_of, page_of_long_list};
 use super::{Control, DeleteOptions, KeyControl, Propagation};
 use crate::api::json;
 use crate::api::object::{Key, Uid};
@@ -62,6 +62,22 @@ impl Control {
         each: impl FnMut(T),
     ) -> Result<(), ApiError> {
         each_of(&self.client, resource, namespace, selection, accept, each).await
+    }
+
+    /// One page of a list of all namespaces that may take hours: the first one for the token `""`; gives the token of the
+    /// next one, `""` after the last. An object that is there all the time is in one of the pages.
+    ///
+    /// # Errors
+    /// When the request fails; [`ApiError::is_gone`] if the list has to begin anew.
+    pub async fn list_page<T: DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        selection: Selection<'_>,
+        accept: Accept,
+        token: &str,
+        each: impl FnMut(T),
+    ) -> Result<String, ApiError> {
+        page_of_long_list(&self.client, resource, selection, accept, token, each).await
     }
 }
 

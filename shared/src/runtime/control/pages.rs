@@ -38,9 +38,7 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
     accept: Accept,
     mut each: impl FnMut(T),
 ) -> Result<(), ApiError> {
-    let Selection { field_selector, label_selector, from_cache } = selection;
-    let selectors = [("fieldSelector", field_selector), ("labelSelector", label_selector)];
-    let (limit, mut token) = (PAGE.to_string(), String::new());
+    let Selection { field_selector, label_selector, from_cache: _ } = selection;
     let collection = resource.collection_path(namespace);
     // Of a resource whose watch cache has not started, such as one with a broken conversion, the apiserver lists nothing in
     // one answer. Pages of a namespace, or of some objects, come from etcd then, and are few.
@@ -59,22 +57,68 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
             Err(Broken::NotInOne) => {}
         }
     }
+    let (pages, mut token) = (Pages { client, resource, namespace, selection, accept }, String::new());
     loop {
-        let [fields, labels] = selectors;
+        token = pages.read(&token, &mut each).await?;
+        if token.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Calls a function with each object of one page of a list that is read over a long time, of all namespaces; gives the
+/// token of the page after it, as [`Pages::read`]. A token that has expired is replaced by the one that the apiserver
+/// offers, so that the pages are of different moments. An object that is there all the time is in one of them.
+///
+/// Upstream: `handleCompactedErrorForPaging`, staging/src/k8s.io/apiserver/pkg/storage/etcd3/errors.go.
+pub(super) async fn page_of_long_list<T: DeserializeOwned>(
+    client: &Client,
+    resource: &Resource,
+    selection: Selection<'_>,
+    accept: Accept,
+    token: &str,
+    mut each: impl FnMut(T),
+) -> Result<String, ApiError> {
+    let pages = Pages { client, resource, namespace: "", selection, accept };
+    let listed = pages.read(token, &mut each).await;
+    let offered = match &listed {
+        Err(error) if error.is_gone() => error.status().map(|status| &*status.metadata.token).unwrap_or_default(),
+        Ok(_) | Err(_) => "",
+    };
+    if offered.is_empty() { listed } else { pages.read(offered, each).await }
+}
+
+/// A list that is read in pages.
+struct Pages<'a> {
+    client: &'a Client,
+    resource: &'a Resource,
+    namespace: &'a str,
+    selection: Selection<'a>,
+    accept: Accept,
+}
+
+impl Pages<'_> {
+    /// Calls a function with each object of one page, that of a token, `""` for the first one; gives the token of the
+    /// page after it, `""` if there is none.
+    async fn read<T: DeserializeOwned>(&self, token: &str, mut each: impl FnMut(T)) -> Result<String, ApiError> {
+        let Selection { field_selector, label_selector, from_cache } = self.selection;
         // A token has a version of its own.
         let version = if from_cache && token.is_empty() { "0" } else { "" };
-        let queried = [("limit", &*limit), fields, labels, ("resourceVersion", version), ("continue", &token)];
-        let path = with_query(&collection, &queried);
-        let body = client.page(&path, accept, resource).await?;
+        let queried = [
+            ("limit", &*PAGE.to_string()),
+            ("fieldSelector", field_selector),
+            ("labelSelector", label_selector),
+            ("resourceVersion", version),
+            ("continue", token),
+        ];
+        let path = with_query(&self.resource.collection_path(self.namespace), &queried);
+        let body = self.client.page(&path, self.accept, self.resource).await?;
         let unread = ApiError::unread(&Method::GET, &path);
         let page = Page::read(&body).map_err(&unread)?;
         for item in page.items {
             each(item.read().map_err(&unread)?);
         }
-        token = page.metadata.token;
-        if token.is_empty() {
-            return Ok(());
-        }
+        Ok(page.metadata.token)
     }
 }
 
@@ -91,14 +135,18 @@ mod tests {
 
     type Answer = Response<loopback::Body>;
 
+    async fn client(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Client {
+        let address = loopback::serve(move |request| answer(request.uri().query().unwrap_or_default())).await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        Client::new(&config, ClientOptions::default()).unwrap()
+    }
+
     async fn listed(
         selection: Selection<'_>,
         accept: Accept,
         answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
     ) -> [(Vec<String>, bool); 2] {
-        let address = loopback::serve(move |request| answer(request.uri().query().unwrap_or_default())).await;
-        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
-        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let client = client(answer).await;
         let once = async || {
             let mut names = Vec::new();
             let each = |item: Value| names.push(item["metadata"]["name"].as_str().unwrap_or_default().to_owned());
@@ -129,6 +177,25 @@ mod tests {
             .await;
             assert_eq!(first, (["a", "b", "c"].map(str::to_owned).to_vec(), true));
             assert_eq!(again, first);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_list_goes_on_with_the_token_that_is_offered_for_an_expired_one() {
+        for (offered, expected) in [("new", Some("cnext")), ("", None), ("old", None)] {
+            let metadata = json!({ "continue": offered });
+            let expired = json!({ "kind": "Status", "metadata": metadata, "code": 410, "reason": "Expired" });
+            let client = client(move |query| match query {
+                "limit=500&continue=new" => loopback::answer(200, page("next", &["c"]).to_string()),
+                _ => loopback::answer(410, expired.to_string()),
+            })
+            .await;
+            let mut names = String::new();
+            let each = |item: Value| names.push_str(item["metadata"]["name"].as_str().unwrap_or_default());
+            let listed =
+                page_of_long_list(&client, &PODS, Selection::default(), Accept::MetadataList, "old", each).await;
+            assert_eq!(listed.as_ref().ok().map(|next| names + next).as_deref(), expected, "{offered}");
+            assert!(listed.is_ok() || listed.is_err_and(|error| error.is_gone()), "{offered}");
         }
     }
 
