@@ -90,7 +90,7 @@ impl Operator for DaemonSetOperator {
         let of_sets = DaemonSetController {
             caches,
             writer,
-            pace: Pace::by_pods_and_rate(),
+            pace: Pace::for_people(),
             metrics: DaemonSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&sets_queue),

@@ -49,7 +49,7 @@ impl Operator for DeploymentOperator {
         setup.watch_while(replica_sets, &need);
 
         let writer = Writer { control: setup.control(&queue), recorder: setup.recorder() };
-        let (pace, clock, decisions) = (Pace::by_pods_and_rate(), setup.clock(), setup.decisions(&queue));
+        let (pace, clock, decisions) = (Pace::for_people(), setup.clock(), setup.decisions(&queue));
         let controller = Arc::new(DeploymentController { caches, writer, pace, clock, decisions });
         setup.work(controller, &queue, flags.concurrent_deployment_syncs);
     }

@@ -110,8 +110,10 @@ fn while_many_pods_are_to_come_statuses_are_apart_and_those_of_the_last_ones_are
         // 800 ms, of which first each 120 and then each 40 bring one.
         let written = written_while(200).await;
         assert!((7..=20).contains(&written), "{written} statuses");
-        assert_eq!(written_while(100).await, 100);
-        assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["availableReplicas"], 300);
+        assert_eq!(written_while(50).await, 50);
+        let written = written_while(50).await;
+        assert!((1..=45).contains(&written), "{written} statuses after so many in a second");
+        assert_eq!(server.get("replicasets", KEY).unwrap()["status"]["availableReplicas"], 300, "the last one is told");
     });
 }
 

@@ -69,7 +69,7 @@ impl Operator for StatefulSetOperator {
             rejected,
             writer: Writer { control: setup.control(&queue), recorder: setup.recorder() },
             gates: flags.feature_gates,
-            pace: Pace::by_pods_and_rate(),
+            pace: Pace::for_people(),
             metrics: StatefulSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),

@@ -2,8 +2,9 @@
 //! watcher of the sets is sent all of them.
 //!
 //! Where a sync has nothing to write but counts in between, these wait for a moment that grows with the number of pods:
-//! all of them, or where others act by the counts those that are still to come. Where nobody does, it grows also with the
-//! statuses that this process writes a second, of all its sets.
+//! all of them, or where others act by the counts those that are still to come. It grows also with the statuses that this
+//! process writes a second, of all its sets: soon where the counts are for people alone, and where others act by them only
+//! once there are so many that the apiserver is what they wait for.
 //! Upstream has no such wait, but its sync of a large set takes about as long; where it does not, a count in between comes
 //! later here by that moment.
 //! Left out: the counts that are in between, which each controller knows. A status that says that something is done, or
@@ -26,19 +27,30 @@ const FEW: usize = 100;
 const PER_POD: Duration = Duration::from_micros(400);
 /// The longest time between two statuses of a set because of its pods.
 const LONGEST: Duration = Duration::from_secs(1);
-/// Below so many statuses a second, of all sets, none waits because of them.
-const FEW_A_SECOND: f64 = 3.0;
-/// The time between two statuses of a set for each status a second.
-const PER_RATE: Duration = Duration::from_millis(200);
 /// The longest time between two statuses of a set.
-const LONGEST_OF_MANY: Duration = Duration::from_secs(2);
+const LONGEST_OF_ALL: Duration = FOR_PEOPLE.longest;
+
+/// How the statuses a second of all sets keep those of one apart.
+#[derive(Debug)]
+struct ByRate {
+    /// Below so many statuses a second none waits because of them.
+    few: f64,
+    /// The time between two statuses of a set for each status a second.
+    each: Duration,
+    /// The longest time between them.
+    longest: Duration,
+}
+
+const FOR_PEOPLE: ByRate = ByRate { few: 3.0, each: Duration::from_millis(200), longest: Duration::from_secs(2) };
+const FOR_CONTROLLERS: ByRate = ByRate { few: 10.0, each: Duration::from_millis(50), longest: Duration::from_secs(1) };
+
 /// The purpose of the timer of a status that waits.
 pub const NEXT_STATUS: &str = "the next status";
 
 /// When statuses were written of late.
 #[derive(Debug)]
 pub struct Pace {
-    goes_by_rate: bool,
+    by_rate: &'static ByRate,
     written: Mutex<Written>,
 }
 
@@ -52,23 +64,22 @@ struct Written {
 }
 
 impl Pace {
-    /// For sets by whose counts other controllers act: how many statuses there are of other sets delays none.
-    pub fn by_pods() -> Self {
-        Self { goes_by_rate: false, written: Mutex::default() }
+    /// For sets by whose counts other controllers act.
+    pub fn for_controllers() -> Self {
+        Self { by_rate: &FOR_CONTROLLERS, written: Mutex::default() }
     }
 
     /// For sets whose counts are for people.
-    pub fn by_pods_and_rate() -> Self {
-        Self { goes_by_rate: true, ..Self::by_pods() }
+    pub fn for_people() -> Self {
+        Self { by_rate: &FOR_PEOPLE, written: Mutex::default() }
     }
 
     /// How long the next status of a set of so many pods waits, if it has nothing but counts in between; none if it is to
     /// be written now, which is noted.
     pub fn put_off(&self, key: &Key, pods: usize, is_in_between: bool, now: Timestamp) -> Option<Duration> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let rate = if self.goes_by_rate { written.rate.a_second() } else { 0.0 };
-        let wait =
-            written.last.get(key).filter(|_| is_in_between).and_then(|last| left_of(apart(pods, rate), *last, now));
+        let apart = for_pods(pods).max(self.by_rate.apart(written.rate.a_second()));
+        let wait = written.last.get(key).filter(|_| is_in_between).and_then(|last| left_of(apart, *last, now));
         if wait.is_none() {
             written.note(key, now);
         }
@@ -76,12 +87,17 @@ impl Pace {
     }
 }
 
-/// The time between two statuses of a set of so many pods, while so many a second are written.
-fn apart(pods: usize, rate: f64) -> Duration {
-    let for_pods = PER_POD.saturating_mul(u32::try_from(pods).unwrap_or(u32::MAX)).min(LONGEST);
-    let for_pods = if pods < FEW { Duration::ZERO } else { for_pods };
-    let for_rate = if rate < FEW_A_SECOND { Duration::ZERO } else { PER_RATE.mul_f64(rate).min(LONGEST_OF_MANY) };
-    for_pods.max(for_rate)
+/// The time between two statuses of a set of so many pods.
+fn for_pods(pods: usize) -> Duration {
+    let time = PER_POD.saturating_mul(u32::try_from(pods).unwrap_or(u32::MAX)).min(LONGEST);
+    if pods < FEW { Duration::ZERO } else { time }
+}
+
+impl ByRate {
+    /// The time between two statuses of a set while so many a second are written.
+    fn apart(&self, rate: f64) -> Duration {
+        if rate < self.few { Duration::ZERO } else { self.each.mul_f64(rate).min(self.longest) }
+    }
 }
 
 impl Written {
@@ -89,7 +105,7 @@ impl Written {
         self.rate.note(now);
         self.last.insert(key.clone(), now);
         self.in_order.push_back((now, key.clone()));
-        while let Some((at, key)) = self.in_order.pop_front_if(|(at, _)| left_of(LONGEST_OF_MANY, *at, now).is_none()) {
+        while let Some((at, key)) = self.in_order.pop_front_if(|(at, _)| left_of(LONGEST_OF_ALL, *at, now).is_none()) {
             if self.last.get(&key) == Some(&at) {
                 self.last.remove(&key);
             }
@@ -108,28 +124,26 @@ mod tests {
         NOW + SignedDuration::from_millis(millis)
     }
 
-    #[track_caller]
-    fn check(pods: usize, rate: f64, expected: u128) {
-        assert_eq!(apart(pods, rate).as_millis(), expected);
+    #[test]
+    fn statuses_of_large_sets_are_apart_and_others_are_not() {
+        for (pods, expected) in [(99, 0), (100, 40), (1000, 400), (5000, 1000), (usize::MAX, 1000)] {
+            assert_eq!(for_pods(pods).as_millis(), expected, "{pods}");
+        }
     }
 
     #[test]
-    fn statuses_are_apart_of_large_sets_and_where_many_are_written_and_others_are_not() {
-        check(99, 0.1, 0);
-        check(100, 0.1, 40);
-        check(1000, 0.1, 400);
-        check(5000, 0.1, 1000);
-        check(1, 2.9, 0);
-        check(1, 3.0, 600);
-        check(1000, 3.0, 600);
-        check(2000, 3.0, 800);
-        check(1, 100.0, 2000);
-        check(usize::MAX, 0.1, 1000);
+    fn statuses_are_apart_where_many_are_written_later_and_less_so_where_others_act_by_them() {
+        for (rate, people, controllers) in
+            [(2.9, 0, 0), (3.0, 600, 0), (9.9, 1980, 0), (10.0, 2000, 500), (15.0, 2000, 750), (100.0, 2000, 1000)]
+        {
+            let found = [FOR_PEOPLE, FOR_CONTROLLERS].map(|by_rate| by_rate.apart(rate).as_millis());
+            assert_eq!(found, [people, controllers], "{rate}");
+        }
     }
 
     #[test]
     fn only_counts_in_between_wait_and_what_is_written_is_noted() {
-        let (pace, key) = (Pace::by_pods(), Key::new("default", "web"));
+        let (pace, key) = (Pace::for_controllers(), Key::new("default", "web"));
         assert_eq!(pace.put_off(&key, 1000, true, NOW), None, "the first");
         assert_eq!(pace.put_off(&key, 1000, true, later(100)), Some(Duration::from_millis(300)));
         assert_eq!(pace.put_off(&key, 1000, false, later(200)), None, "it says more");
@@ -140,12 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn only_where_nobody_acts_by_the_counts_statuses_of_others_count() {
-        for (pace, expected) in [(Pace::by_pods(), None), (Pace::by_pods_and_rate(), Some(Duration::from_secs(2)))] {
+    fn statuses_of_others_count() {
+        for (pace, expected) in [(Pace::for_controllers(), 1), (Pace::for_people(), 2)] {
             let key = Key::new("default", "web");
-            pace.put_off(&key, 1, true, NOW);
+            assert_eq!(pace.put_off(&key, 1, true, NOW), None);
             pace.written.lock().unwrap().rate = Rate::of(20.0, NOW);
-            assert_eq!(pace.put_off(&key, 1, true, NOW), expected);
+            assert_eq!(pace.put_off(&key, 1, true, NOW), Some(Duration::from_secs(expected)));
         }
     }
 

@@ -143,16 +143,19 @@ pub(super) fn missing<T: ReplicaOwner>(observed: &Observed<T>, status: &ReplicaS
     observed.owner.spec().wanted().saturating_sub(usize::try_from(status.available_replicas).unwrap_or(0))
 }
 
-/// Whether `next` says nothing but that there are more pods than the stored status has, or more ready and available ones.
-/// Who goes by these counts may take too many pods away while nothing says that they fall.
+/// Whether `next` says nothing but that there are more pods than the stored status has, more ready and available ones, or
+/// other terminating ones, and still more are to come or to go. Who goes by these counts may take too many pods away while
+/// nothing says that they fall.
 pub(super) fn is_in_between<T: ReplicaOwner>(observed: &Observed<T>, next: &ReplicaStatus) -> bool {
-    let stored = observed.owner.status();
+    let is_done = missing(observed, next) == 0 && next.terminating_replicas.is_none_or(|count| count == 0);
+    !is_done && is_same_but_for_more(observed.owner.status(), next)
+}
+
+fn is_same_but_for_more(stored: &ReplicaStatus, next: &ReplicaStatus) -> bool {
     let counts = |status: &ReplicaStatus| {
         [status.replicas, status.fully_labeled_replicas, status.ready_replicas, status.available_replicas]
     };
-    let (before, after) = (counts(stored), counts(next));
-    before != after
-        && before.iter().zip(after).all(|(before, after)| *before <= after)
+    counts(stored).iter().zip(counts(next)).all(|(before, after)| *before <= after)
         && (stored.observed_generation, &stored.conditions) == (next.observed_generation, &next.conditions)
 }
 
@@ -218,6 +221,21 @@ mod tests {
             terminating_replicas: terminating,
             observed_generation: 1,
             ..ReplicaStatus::default()
+        }
+    }
+
+    #[test]
+    fn counts_that_fall_and_another_generation_say_more_than_that_there_is_more() {
+        let stored = status(3, Some(2));
+        let newer = ReplicaStatus { observed_generation: 2, ..stored.clone() };
+        for (next, expected) in [
+            (status(4, Some(2)), true),
+            (status(3, Some(1)), true),
+            (status(3, Some(3)), true),
+            (status(2, Some(3)), false),
+            (newer, false),
+        ] {
+            assert_eq!(is_same_but_for_more(&stored, &next), expected, "{next:?}");
         }
     }
 

@@ -60,7 +60,7 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
     pub fn new(setup: &mut Setup, queue: &Queue, metrics: M, rejected_pod_backoff: bool) -> Self {
         let rejected = rejected_pod_backoff.then(Arc::<Rejected>::default);
         let (caches, writer) = follow(setup, queue, rejected.as_ref());
-        let (pace, clock, decisions) = (Pace::by_pods(), setup.clock(), setup.decisions(queue));
+        let (pace, clock, decisions) = (Pace::for_controllers(), setup.clock(), setup.decisions(queue));
         Self { caches, rejected, writer, pace, clock, decisions, metrics }
     }
 
