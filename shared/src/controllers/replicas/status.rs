@@ -144,18 +144,20 @@ pub(super) fn missing<T: ReplicaOwner>(observed: &Observed<T>, status: &ReplicaS
 }
 
 /// Whether `next` says nothing but that there are more pods than the stored status has, more ready and available ones, or
-/// other terminating ones, and still more are to come or to go. Who goes by these counts may take too many pods away while
-/// nothing says that they fall.
+/// other terminating ones, and the last of them is still to come or to go. Who goes by these counts may take too many pods
+/// away while nothing says that they fall.
 pub(super) fn is_in_between<T: ReplicaOwner>(observed: &Observed<T>, next: &ReplicaStatus) -> bool {
-    let is_done = missing(observed, next) == 0 && next.terminating_replicas.is_none_or(|count| count == 0);
-    !is_done && is_same_but_for_more(observed.owner.status(), next)
+    has_only_more(observed.owner.status(), next, missing(observed, next))
 }
 
-fn is_same_but_for_more(stored: &ReplicaStatus, next: &ReplicaStatus) -> bool {
+fn has_only_more(stored: &ReplicaStatus, next: &ReplicaStatus, missing: usize) -> bool {
     let counts = |status: &ReplicaStatus| {
         [status.replicas, status.fully_labeled_replicas, status.ready_replicas, status.available_replicas]
     };
-    counts(stored).iter().zip(counts(next)).all(|(before, after)| *before <= after)
+    let (before, after) = (counts(stored), counts(next));
+    let goes_on = if before == after { next.terminating_replicas.is_some_and(|count| count > 0) } else { missing > 0 };
+    goes_on
+        && before.iter().zip(after).all(|(before, after)| *before <= after)
         && (stored.observed_generation, &stored.conditions) == (next.observed_generation, &next.conditions)
 }
 
@@ -225,17 +227,19 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_fall_and_another_generation_say_more_than_that_there_is_more() {
+    fn counts_are_in_between_until_the_last_pod_has_come_or_gone() {
         let stored = status(3, Some(2));
         let newer = ReplicaStatus { observed_generation: 2, ..stored.clone() };
-        for (next, expected) in [
-            (status(4, Some(2)), true),
-            (status(3, Some(1)), true),
-            (status(3, Some(3)), true),
-            (status(2, Some(3)), false),
-            (newer, false),
+        for (next, missing, expected) in [
+            (status(4, Some(2)), 1, true),
+            (status(4, Some(2)), 0, false),
+            (status(3, Some(1)), 0, true),
+            (status(3, Some(0)), 0, false),
+            (status(3, Some(0)), 1, false),
+            (status(2, Some(3)), 1, false),
+            (newer, 1, false),
         ] {
-            assert_eq!(is_same_but_for_more(&stored, &next), expected, "{next:?}");
+            assert_eq!(has_only_more(&stored, &next, missing), expected, "{next:?} and {missing} missing");
         }
     }
 
