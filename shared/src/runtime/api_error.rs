@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::Method;
 use serde::Deserialize;
 
+use crate::api::object::null_as_default;
 use crate::api::protobuf;
 
 /// Why a request failed.
@@ -78,6 +79,7 @@ pub struct Status {
     /// Details of the failure.
     pub details: Option<StatusDetails>,
     /// What an unsuccessful list says of itself.
+    #[serde(deserialize_with = "null_as_default")]
     pub metadata: StatusMeta,
 }
 
@@ -313,6 +315,7 @@ mod tests {
         assert!(terminating.is_namespace_terminating());
         assert!(error(409, r#"{"code":409,"reason":"AlreadyExists"}"#).is_already_exists());
         assert!(!error(409, r#"{"code":409,"reason":"AlreadyExists"}"#).is_conflict());
+        assert!(error(409, r#"{"metadata":null,"code":409,"reason":"Conflict"}"#).is_conflict());
         assert!(error(404, "404 page not found\n").is_not_found());
         assert_eq!(error(502, "").to_string(), "the server answered 502");
         let path = "/api/v1/pods?watch=1&timeoutSeconds=417".to_owned();

@@ -2,8 +2,8 @@
 //!
 //! Pods of namespaces with a budget are followed, and each such condition is seen at once. All others are searched now
 //! and then: a condition that nobody takes back makes a difference only to a Job, which forgives a disrupted pod's
-//! failure, so the pods of Jobs are searched often and all others seldom, page by page with long pauses, so that there is
-//! no minute in which a search costs much.
+//! failure, so the pods of Jobs are searched often and all others seldom. A page of them a minute is read, so that no minute
+//! costs much.
 //! Left out: pods that have ended. Their conditions stay.
 
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ impl Scope {
     }
 
     /// How long after the end of one search the next one begins.
-    pub fn period(self) -> Duration {
+    pub(crate) fn period(self) -> Duration {
         match self {
             Self::Jobs => Duration::from_mins(5),
             Self::All => Duration::from_mins(60),
@@ -74,7 +74,7 @@ impl Scope {
     }
 
     /// How long after one page the next one is read.
-    pub fn pause(self) -> Duration {
+    pub(crate) fn pause(self) -> Duration {
         match self {
             Self::Jobs => Duration::from_secs(1),
             Self::All => Duration::from_mins(1),
