@@ -27,7 +27,7 @@ use crate::apply::{Outcome, Writer, stale};
 use crate::flags::Flags;
 use crate::objects::PodDisruptionBudget;
 use crate::observe::scales::live_scales;
-use crate::observe::stale::Scope;
+use crate::observe::search::Scope;
 use crate::observe::{Caches, Informers, Observed, are_pods_behind};
 use crate::plan::{Failure, PlannedEvent, plan, plan_live_read, plan_wait};
 use crate::status::{can_wait, next_status};

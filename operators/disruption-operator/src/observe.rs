@@ -1,11 +1,12 @@
 //! Reads everything that one sync decides on: the budget, the pods that it selects, and, where it asks for a share of
 //! them, how many their owners ask for.
 //!
-//! Left out: pods of namespaces without a budget, which only [`stale`] looks for.
+//! Left out: pods of namespaces without a budget, which only [`search`] looks for.
 
 pub mod decided;
 pub mod evictions;
 pub mod scales;
+pub mod search;
 pub mod selected;
 pub mod stale;
 
@@ -24,8 +25,8 @@ use crate::objects::{Pod, PodDisruptionBudget};
 use decided::Decided;
 use evictions::Evictions;
 use scales::Scales;
+use search::Searches;
 use selected::Selected;
-use stale::Searches;
 
 /// All that one sync decides on.
 #[derive(Clone, Debug, PartialEq)]

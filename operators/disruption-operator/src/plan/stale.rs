@@ -18,7 +18,8 @@ use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::flags::GoDuration;
 
 use crate::objects::Pod;
-use crate::observe::stale::{Scope, Search, StalePod};
+use crate::observe::search::{Scope, Search};
+use crate::observe::stale::StalePod;
 
 /// How many seconds something may take that is about to end a pod.
 ///

@@ -1,7 +1,8 @@
 //! When a pod is still said to be ended by something outside of it, and what is written then.
 
 use disruption_operator::objects::Pod;
-use disruption_operator::observe::stale::{Search, StalePod};
+use disruption_operator::observe::search::Search;
+use disruption_operator::observe::stale::StalePod;
 use disruption_operator::plan::stale::{plan_search, plan_stale, stale_in};
 use disruption_operator::status::cleared_target;
 use serde_json::{Value, json};
