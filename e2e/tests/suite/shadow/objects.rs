@@ -4,6 +4,7 @@
 //! Left out: objects that never come to rest.
 
 use anyhow::{Result, ensure};
+use e2e::cluster::kubelet;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -88,11 +89,20 @@ fn nowhere() -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
+/// A node whose kubelet runs. Without one it would become Unknown just when all else has come to rest.
+async fn add_node(nodes: &Api<Node>, name: &str, annotations: &Value, spec: &Value) -> Result<()> {
+    let mut node = kubelet(true);
+    node["metadata"]["name"] = json!(name);
+    node["metadata"]["annotations"] = annotations.clone();
+    node["spec"] = spec.clone();
+    nodes.create(&PostParams::default(), &serde_json::from_value(node)?).await?;
+    Ok(())
+}
+
 /// A pod on a node that ends it; both at once, so that nobody has looked at them before.
 async fn add_tainted(scene: &Scene, nodes: &Api<Node>) -> Result<()> {
     let taints = json!([{"key": "e2e.example/evict", "effect": "NoExecute"}]);
-    let node = serde_json::from_value(json!({"metadata": {"name": "tainted"}, "spec": {"taints": taints}}))?;
-    nodes.create(&PostParams::default(), &node).await?;
+    add_node(nodes, "tainted", &json!({}), &json!({"taints": taints})).await?;
     let mut spec = template("tainted")["spec"].clone();
     spec["nodeName"] = json!("tainted");
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tainted"}, "spec": spec});
@@ -258,8 +268,7 @@ async fn tamper_with_the_cluster(scene: &Scene) -> Result<Vec<String>> {
     let other = Patch::Merge(json!({"metadata": {"annotations": {TTL: "7"}, "labels": labels}}));
     nodes.patch("node-0", &PatchParams::default(), &other).await?;
     add_tainted(scene, &nodes).await?;
-    let unassigned = serde_json::from_value(json!({"metadata": {"name": "unassigned", "annotations": {TTL: "0"}}}))?;
-    nodes.create(&PostParams::default(), &unassigned).await?;
+    add_node(&nodes, "unassigned", &json!({TTL: "0"}), &json!({})).await?;
     let roles: Api<ClusterRole> = Api::all(scene.client.clone());
     roles.patch("admin", &PatchParams::default(), &Patch::Merge(json!({"rules": []}))).await?;
     scene.apply(&token("oldold", &json!({"expiration": "2020-01-01T00:00:00Z"}))).await?;
