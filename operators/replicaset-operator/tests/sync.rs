@@ -117,6 +117,28 @@ fn while_many_pods_are_to_come_statuses_are_apart_and_those_of_the_last_ones_are
     });
 }
 
+#[test]
+fn that_the_spec_was_seen_is_told_with_the_pods() {
+    test(async {
+        let server = Server::new();
+        let running = KIND.start_beside_another::<ReplicaSetOperator>(&server).await;
+        KIND.add(&server, 2);
+        running.at_rest().await;
+        for (generation, replicas) in [(2, 3), (3, 1), (4, 1)] {
+            let before = server.count("patch replicasets/status");
+            server.change("replicasets", KEY, |set| {
+                set["metadata"]["generation"] = json!(generation);
+                set["spec"]["replicas"] = json!(replicas);
+            });
+            running.at_rest().await;
+            let status = server.get("replicasets", KEY).unwrap()["status"].clone();
+            let told = [&status["observedGeneration"], &status["replicas"]];
+            assert_eq!(told, [&json!(generation), &json!(replicas)], "{status}");
+            assert_eq!(server.count("patch replicasets/status") - before, 1, "generation {generation}");
+        }
+    });
+}
+
 /// Who goes by them might take more pods away.
 #[test]
 fn counts_of_a_large_set_that_fall_are_told_at_once() {
@@ -248,13 +270,13 @@ fn why_says_what_was_written_and_that_nothing_is_left_to_do() {
         let server = Server::new();
         let running = KIND.start_beside_another::<ReplicaSetOperator>(&server).await;
         KIND.add(&server, 2);
-        running.at_rest().await;
+        running.pass(Duration::from_secs(2)).await;
         let why = running.why("/apis/apps/v1/namespaces/default/replicasets/web");
         let [KeyState { now, last, standing, .. }] = &why.keys[..] else { panic!("{why}") };
         assert_eq!(texts(now), [r#"nothing (2 of 2 active) {"replicas":{"active":2,"wanted":2}}"#]);
         let first = last.iter().find(|decision| decision.stages[0].text.starts_with("create")).unwrap();
         let wrote: Vec<&str> = first.wrote.iter().map(|version| version.resource.as_str()).collect();
-        assert_eq!(wrote, ["pods", "pods", "replicasets.apps"], "{why}");
+        assert_eq!(wrote, ["pods", "pods"], "{why}");
         assert_eq!(*standing, Standing::default(), "{why}");
         assert_eq!(running.why("/apis/apps/v1/namespaces/default/replicasets/none").keys[0].now, []);
         assert_eq!(running.why("/api/v1/namespaces/default/pods/web-a").keys, [], "pods are somebody else's keys");

@@ -7,9 +7,11 @@
 //! once there are so many that the apiserver is what they wait for.
 //! Upstream has no such wait, but its sync of a large set takes about as long; where it does not, a count in between comes
 //! later here by that moment.
+//! A sync that makes or deletes pods has not seen them yet. If it has no more to say than that it has seen the spec, the
+//! sync that sees the pods says so with their counts.
 //! Left out: the counts that are in between, which each controller knows. A status that says that something is done, or
-//! that tells of another template, never waits; nor do counts that fall, where another controller goes by them. A kill
-//! forgets all of it, and then one status comes sooner.
+//! that tells of another template with counts of its own, never waits; nor do counts that fall, where another controller
+//! goes by them. A kill forgets all of it, and then one status comes sooner.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -29,6 +31,11 @@ const PER_POD: Duration = Duration::from_micros(400);
 const LONGEST: Duration = Duration::from_secs(1);
 /// The longest time between two statuses of a set.
 const LONGEST_OF_ALL: Duration = FOR_PEOPLE.longest;
+
+/// How long a status that only tells that the spec was seen waits for the pods that were made or deleted.
+const UNTIL_SEEN: Duration = Duration::from_secs(1);
+/// A status that waits for pods is known to have waited for so long, even where syncs are far behind.
+const WAITING: Duration = Duration::from_mins(1);
 
 /// How the statuses a second of all sets keep those of one apart.
 #[derive(Debug)]
@@ -57,10 +64,18 @@ pub struct Pace {
 #[derive(Debug, Default)]
 struct Written {
     /// The last status of each set, for as long as another may wait because of it.
-    last: BTreeMap<Key, Timestamp>,
-    /// The same, the oldest first, with those that were followed by another.
-    in_order: VecDeque<(Timestamp, Key)>,
+    last: Recent,
+    /// Since when a status waits for pods that were made or deleted.
+    unseen: Recent,
     rate: Rate,
+}
+
+/// When something was of late, by set.
+#[derive(Debug, Default)]
+struct Recent {
+    at: BTreeMap<Key, Timestamp>,
+    /// The same, the oldest first, with what was replaced or removed meanwhile.
+    in_order: VecDeque<(Timestamp, Key)>,
 }
 
 impl Pace {
@@ -79,11 +94,22 @@ impl Pace {
     pub fn put_off(&self, key: &Key, pods: usize, is_in_between: bool, now: Timestamp) -> Option<Duration> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let apart = for_pods(pods).max(self.by_rate.apart(written.rate.a_second()));
-        let wait = written.last.get(key).filter(|_| is_in_between).and_then(|last| left_of(apart, *last, now));
+        let wait = written.last.at.get(key).filter(|_| is_in_between).and_then(|last| left_of(apart, *last, now));
         if wait.is_none() {
             written.note(key, now);
         }
         wait
+    }
+
+    /// How long a status waits that only tells that the spec was seen, where the sync has made or deleted pods; none once
+    /// it has waited, or if the clock was set back since.
+    pub fn until_seen(&self, key: &Key, now: Timestamp) -> Option<Duration> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = written.unseen.at.get(key).copied();
+        if since.is_none() {
+            written.unseen.note(key, now, WAITING);
+        }
+        left_of(UNTIL_SEEN, since.unwrap_or(now), now)
     }
 }
 
@@ -103,11 +129,19 @@ impl ByRate {
 impl Written {
     fn note(&mut self, key: &Key, now: Timestamp) {
         self.rate.note(now);
-        self.last.insert(key.clone(), now);
+        self.unseen.at.remove(key);
+        self.last.note(key, now, LONGEST_OF_ALL);
+    }
+}
+
+impl Recent {
+    /// Forgets what is older than `memory`.
+    fn note(&mut self, key: &Key, now: Timestamp, memory: Duration) {
+        self.at.insert(key.clone(), now);
         self.in_order.push_back((now, key.clone()));
-        while let Some((at, key)) = self.in_order.pop_front_if(|(at, _)| left_of(LONGEST_OF_ALL, *at, now).is_none()) {
-            if self.last.get(&key) == Some(&at) {
-                self.last.remove(&key);
+        while let Some((at, key)) = self.in_order.pop_front_if(|(at, _)| left_of(memory, *at, now).is_none()) {
+            if self.at.get(&key) == Some(&at) {
+                self.at.remove(&key);
             }
         }
     }
@@ -164,18 +198,32 @@ mod tests {
     }
 
     #[test]
+    fn that_the_spec_was_seen_waits_a_second_for_the_pods_and_a_status_begins_it_anew() {
+        let (pace, key) = (Pace::for_controllers(), Key::new("default", "web"));
+        let left = |millis| Some(Duration::from_millis(millis));
+        assert_eq!(pace.until_seen(&key, NOW), left(1000));
+        assert_eq!(pace.until_seen(&key, later(400)), left(600), "other pods were made");
+        assert_eq!(pace.until_seen(&Key::new("default", "other"), later(400)), left(1000));
+        assert_eq!(pace.until_seen(&key, later(1000)), None);
+        assert_eq!(pace.until_seen(&key, later(5000)), None, "until it is written");
+        assert_eq!(pace.until_seen(&key, later(-1)), None, "the clock was set back");
+        assert_eq!(pace.put_off(&key, 1, false, later(5000)), None);
+        assert_eq!(pace.until_seen(&key, later(5001)), left(1000), "of the next spec");
+    }
+
+    #[test]
     fn what_makes_nothing_wait_any_more_is_forgotten() {
-        let mut written = Written::default();
-        let note = |written: &mut Written, name: &str, at| {
-            written.note(&Key::new("default", name), later(at));
-            let mut names: Vec<String> = written.last.keys().map(|key| key.name().to_owned()).collect();
+        let mut recent = Recent::default();
+        let note = |recent: &mut Recent, name: &str, at| {
+            recent.note(&Key::new("default", name), later(at), Duration::from_secs(2));
+            let mut names: Vec<String> = recent.at.keys().map(|key| key.name().to_owned()).collect();
             names.sort();
-            (names.join(" "), written.in_order.len())
+            (names.join(" "), recent.in_order.len())
         };
-        assert_eq!(note(&mut written, "a", 0), ("a".to_owned(), 1));
-        assert_eq!(note(&mut written, "b", 10), ("a b".to_owned(), 2));
-        assert_eq!(note(&mut written, "a", 500), ("a b".to_owned(), 3));
-        assert_eq!(note(&mut written, "c", 2200), ("a c".to_owned(), 2));
-        assert_eq!(note(&mut written, "d", -5000), ("d".to_owned(), 1), "the clock was set back");
+        assert_eq!(note(&mut recent, "a", 0), ("a".to_owned(), 1));
+        assert_eq!(note(&mut recent, "b", 10), ("a b".to_owned(), 2));
+        assert_eq!(note(&mut recent, "a", 500), ("a b".to_owned(), 3));
+        assert_eq!(note(&mut recent, "c", 2200), ("a c".to_owned(), 2));
+        assert_eq!(note(&mut recent, "d", -5000), ("d".to_owned(), 1), "the clock was set back");
     }
 }

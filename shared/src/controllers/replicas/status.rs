@@ -161,6 +161,15 @@ fn has_only_more(stored: &ReplicaStatus, next: &ReplicaStatus, missing: usize) -
         && (stored.observed_generation, &stored.conditions) == (next.observed_generation, &next.conditions)
 }
 
+/// Whether `next` says nothing but that the spec was seen. A new ReplicaSet has no terminating pods, whether it says so or
+/// not.
+pub(super) fn only_tells_of_the_spec(stored: &ReplicaStatus, next: &ReplicaStatus) -> bool {
+    let terminating_replicas = next.terminating_replicas;
+    let is_same = stored.terminating_replicas.unwrap_or(0) == terminating_replicas.unwrap_or(0);
+    let observed_generation = next.observed_generation;
+    is_same && *next == ReplicaStatus { terminating_replicas, observed_generation, ..stored.clone() }
+}
+
 /// Whether `next` says anything that the server would keep beside what it has `stored`.
 ///
 /// A server that is older, or whose feature `DeploymentReplicaSetTerminatingReplicas` is off, drops
@@ -240,6 +249,26 @@ mod tests {
             (newer, 1, false),
         ] {
             assert_eq!(has_only_more(&stored, &next, missing), expected, "{next:?} and {missing} missing");
+        }
+    }
+
+    #[test]
+    fn a_status_that_has_other_counts_or_conditions_tells_of_more_than_the_spec() {
+        let (new, stored) = (ReplicaStatus::default(), status(3, Some(0)));
+        let seen = ReplicaStatus { observed_generation: 2, ..stored.clone() };
+        let ready = ReplicaStatus { ready_replicas: 1, ..seen.clone() };
+        let mut failed = seen.clone();
+        failed.conditions.push(&Condition::new(REPLICA_FAILURE, condition::TRUE, FAILED_CREATE, ""));
+        for (stored, next, expected) in [
+            (&new, status(0, Some(0)), true),
+            (&new, status(0, None), true),
+            (&new, status(1, Some(0)), false),
+            (&stored, seen, true),
+            (&stored, ready, false),
+            (&stored, failed, false),
+            (&stored, status(3, Some(1)), false),
+        ] {
+            assert_eq!(only_tells_of_the_spec(stored, &next), expected, "{next:?}");
         }
     }
 

@@ -13,7 +13,9 @@ use super::apply::{Outcome, Writer};
 use super::observe::rejected::Rejected;
 use super::observe::{Caches, Informers, Observed};
 use super::plan::{Plan, Reason, plan, plan_live_read};
-use super::status::{MIN_READY, ReplicaStatus, is_in_between, missing, next_check, next_status};
+use super::status::{
+    MIN_READY, ReplicaStatus, is_in_between, missing, next_check, next_status, only_tells_of_the_spec,
+};
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
 use crate::api::resource::Resource;
@@ -111,15 +113,18 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
             return Ok(Requeue::Done);
         }
         self.metrics.observe_deletions(&plan, now);
+        let is_acting = plan.create > 0 || !plan.delete.is_empty();
         let outcome = self.writer.apply(&observed, plan).await;
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
         let news = status.as_ref().filter(|status| self.writer.is_news(&observed, status));
         let later = news.and_then(|status| {
+            let has_no_counts = is_acting && only_tells_of_the_spec(observed.owner.status(), status);
+            let until_seen = has_no_counts.then(|| self.pace.until_seen(key, now)).flatten();
             // Where few are still to come, the next one may be what a rollout waits for.
             let missing = missing(&observed, status);
-            self.pace.put_off(key, missing, is_in_between(&observed, status), now)
+            until_seen.or_else(|| self.pace.put_off(key, missing, is_in_between(&observed, status), now))
         });
         if let Some(status) = news.filter(|_| later.is_none()) {
             self.writer.write_status(&observed, status).await?;
