@@ -229,7 +229,7 @@ fn at_rest_a_takeover_would_write_nothing_and_what_was_tampered_with_is_found() 
         let expected = objects::tamper(scene).await?;
         // A node that needs another label is synced in every round, so it is at rest only after a minute.
         scene
-            .wait_until("what was tampered with is found", 3 * DEADLINE, async || {
+            .wait_until("what was tampered with is found", 2 * DEADLINE, async || {
                 let found = lines(&at_rest(scene, &shadows, &token).await?);
                 let is_found = |start: &&String| found.iter().any(|line| line.starts_with(start.as_str()));
                 let missing: Vec<&String> = expected.iter().filter(|start| !is_found(start)).collect();

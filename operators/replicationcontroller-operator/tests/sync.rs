@@ -127,6 +127,7 @@ fn why_says_what_was_done_and_that_nothing_is_left_to_do() {
         let first = key.last.iter().find(|decision| decision.stages[0].text.starts_with("create 2")).unwrap();
         let wrote: Vec<&str> = first.wrote.iter().map(|version| version.resource.as_str()).collect();
         assert_eq!(wrote, ["pods", "pods"], "{why}");
+        assert_eq!(server.get("replicationcontrollers", KEY).unwrap()["status"]["replicas"], 2, "told with the pods");
         assert_eq!(running.why("/api/v1/namespaces/default/pods/web-a").keys, [], "pods are somebody else's keys");
         assert_eq!(server.requests().len(), asked, "an answer costs no request");
     });

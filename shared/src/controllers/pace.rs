@@ -34,7 +34,7 @@ const LONGEST_OF_ALL: Duration = FOR_PEOPLE.longest;
 
 /// How long a status that only tells that the spec was seen waits for the pods that were made or deleted.
 const UNTIL_SEEN: Duration = Duration::from_secs(1);
-/// A status that waits for pods is known to have waited for so long, even where syncs are far behind.
+/// The start of a wait for pods is remembered for so long, as syncs may be that far behind.
 const WAITING: Duration = Duration::from_mins(1);
 
 /// How the statuses a second of all sets keep those of one apart.
