@@ -59,7 +59,7 @@ fn port(operator: &str) -> String {
 /// The namespace of a Role that names none: see `manifests/components/namespaced`.
 const HOME: &str = "kube-system";
 
-/// The patches that take every verb but the reading ones from an operator's roles, a line each.
+/// The patches that take from an operator's roles every verb but those that change nothing, a line each.
 fn read_only(operator: &str) -> String {
     let path = rights(operator).unwrap_or_else(|| panic!("{operator}: has no roles"));
     let roles: Vec<Value> = serde_yaml::from_multiple(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -67,7 +67,8 @@ fn read_only(operator: &str) -> String {
     roles.map(|role| read_only_role(operator, role)).collect::<Vec<String>>().join("\n")
 }
 
-/// The patch of one role. A rule with `resourceNames` stays so.
+/// The patch of one role. A rule with `resourceNames` stays so, and in a ClusterRole the rights that
+/// `manifests/components/cluster-wide` adds.
 fn read_only_role(operator: &str, mut role: Value) -> String {
     let Value::Array(mut rules) = role["rules"].take() else { panic!("{operator}: a role has no rules") };
     rules.retain_mut(|rule| {
@@ -76,8 +77,14 @@ fn read_only_role(operator: &str, mut role: Value) -> String {
         verbs.retain(|verb| ["get", "list", "watch"].iter().any(|read| verb == read));
         !verbs.is_empty()
     });
-    let patch = json!([{"op": "replace", "path": "/rules", "value": rules}]);
     let kind = role["kind"].as_str().unwrap_or_default();
+    if kind == "ClusterRole" {
+        let review =
+            |group: &str, reviews: &str| json!({"apiGroups": [group], "resources": [reviews], "verbs": ["create"]});
+        rules.push(review("authentication.k8s.io", "tokenreviews"));
+        rules.push(review("authorization.k8s.io", "subjectaccessreviews"));
+    }
+    let patch = json!([{"op": "replace", "path": "/rules", "value": rules}]);
     let namespace = role["metadata"]["namespace"].as_str().unwrap_or(HOME);
     let namespace = if kind == "Role" { format!(" namespace: {namespace},") } else { String::new() };
     let target = format!("{{kind: {kind},{namespace} labelSelector: app.kubernetes.io/name={operator}}}");
@@ -158,13 +165,15 @@ fn a_shadow_keeps_of_each_role_the_verbs_that_read() {
             json!([{"resources": ["a"], "verbs": ["list", "delete"]}, {"resources": ["b"], "verbs": ["create"]}]);
         json!({"kind": kind, "metadata": {"namespace": namespace}, "rules": rules})
     };
-    let patch = r#"patch: '[{"op":"replace","path":"/rules","value":[{"resources":["a"],"verbs":["list"]}]}]'}"#;
-    for (kind, namespace, target) in [
-        ("ClusterRole", None, "kind: ClusterRole,"),
-        ("Role", None, "kind: Role, namespace: kube-system,"),
-        ("Role", Some("x"), "kind: Role, namespace: x,"),
+    let reviews = r#",{"apiGroups":["authentication.k8s.io"],"resources":["tokenreviews"],"verbs":["create"]},{"apiGroups":["authorization.k8s.io"],"resources":["subjectaccessreviews"],"verbs":["create"]}"#;
+    for (kind, namespace, target, added) in [
+        ("ClusterRole", None, "kind: ClusterRole,", reviews),
+        ("Role", None, "kind: Role, namespace: kube-system,", ""),
+        ("Role", Some("x"), "kind: Role, namespace: x,", ""),
     ] {
-        let line = format!("  - {{target: {{{target} labelSelector: app.kubernetes.io/name=a-operator}}, {patch}");
+        let target = format!("target: {{{target} labelSelector: app.kubernetes.io/name=a-operator}}");
+        let rules = format!(r#"[{{"resources":["a"],"verbs":["list"]}}{added}]"#);
+        let line = format!(r#"  - {{{target}, patch: '[{{"op":"replace","path":"/rules","value":{rules}}}]'}}"#);
         assert_eq!(read_only_role("a-operator", role(kind, namespace)), line);
     }
 }

@@ -150,6 +150,7 @@ pub(crate) fn rights(operator: &str) -> Option<String> {
 fn kustomization(operator: &str, rights: &str, has_policy: bool) -> String {
     let prefix = operator.strip_suffix("operator").unwrap_or(operator);
     let policy = if has_policy { format!("  - {POLICY}\n") } else { String::new() };
+    let component = if rights == "cluster-role.yaml" { "cluster-wide" } else { "namespaced" };
     format!(
         "apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -164,6 +165,8 @@ resources:
 images:
   - name: operators.local/operator
     newName: operators.local/{operator}
+components:
+  - ../components/{component}
 "
     )
 }
