@@ -9,8 +9,8 @@
 //! - A leader that slept through its Lease sends no write before it has renewed it ([`Term`]).
 //! - A falling version of the Lease shows that etcd was restored ([`Elector::restores`]).
 //! - The same error is logged once.
-//! - The leader renews every 5 s and not every retry period, when the wall clock shows full 5 s: see
-//!   docs/decisions/0010-lease-renewals.md.
+//! - The leader renews every 5 s and not every retry period, when the wall clock shows full 5 s; while it has nothing to
+//!   do its Lease lasts longer, and it renews every 20 s: see docs/decisions/0010-lease-renewals.md.
 //!
 //! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders
 //! are possible for as long as a process is stopped between looking at its watch and writing.
@@ -18,13 +18,13 @@
 //! Upstream: staging/src/k8s.io/client-go/tools/leaderelection.
 
 mod lease;
+mod times;
 mod watch;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::sync::watch::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -36,15 +36,14 @@ use crate::runtime::clock::{Clock, jitter};
 use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::flags::{JITTER_FACTOR, LeaderFlags};
 use crate::runtime::metrics::LeaderMetrics;
+use crate::runtime::queue::Queue;
 use lease::{Decision, Holding, Lease, Observed, Record, create_body, decide, held, is_restored, released};
+use times::{Times, is_at_rest, work_comes};
 use watch::Watched;
 
 /// How much longer than its Lease lasts a leader may fail to renew it before it counts as stuck: kube-controller-
 /// manager's.
 const WATCHDOG_GRACE: Duration = Duration::from_secs(20);
-
-/// The longest time until a renewed Lease shows that etcd was restored.
-const RENEW_PERIOD_MAX: Duration = Duration::from_secs(5);
 
 const REASON: &str = "LeaderElection";
 
@@ -78,33 +77,6 @@ impl Election {
             renew_deadline: flags.leader_elect_renew_deadline.0,
             retry_period: flags.leader_elect_retry_period.0,
         })
-    }
-
-    /// How long after a renewal the next one is due at the latest.
-    fn renew_period(&self) -> Duration {
-        (self.renew_deadline / 2).min(RENEW_PERIOD_MAX).max(self.retry_period)
-    }
-
-    /// When the renewal after that of `since` begins: once the wall clock, which shows `time` now, has a multiple of the
-    /// renew period. So all leaders of a cluster renew together, which costs the apiserver far less than one by one.
-    fn next_renewal(&self, since: Instant, now: Instant, time: Timestamp) -> Instant {
-        let period = self.renew_period();
-        let latest = since + period;
-        let Some(left) = latest.checked_duration_since(now) else { return latest };
-        let shown = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH)).unwrap_or_default() + left;
-        let beyond = shown.as_nanos().checked_rem(period.as_nanos()).unwrap_or_default();
-        latest - Duration::from_nanos(u64::try_from(beyond).unwrap_or_default())
-    }
-
-    /// How long after a renewal was due at the latest it may be tried. Upstream's leader begins to try a retry period
-    /// after the last renewal and gives up at the renew deadline; this one gives up at the same moment.
-    fn renew_limit(&self) -> Duration {
-        (self.retry_period + self.renew_deadline).min(self.lease_duration).saturating_sub(self.renew_period())
-    }
-
-    /// How long to wait for one answer, so that there is time for another try.
-    fn answer_limit(&self) -> Duration {
-        (self.renew_limit() / 2).max(Duration::from_secs(1))
     }
 }
 
@@ -142,27 +114,42 @@ pub enum Lost {
 #[derive(Clone)]
 pub struct Watchdog {
     lease: Key,
-    limit: Duration,
-    renewed: Arc<Mutex<Option<Instant>>>,
+    held: Arc<Mutex<Option<Held>>>,
+}
+
+/// The leader's hold of its Lease.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// When the last renewal was begun.
+    renewed: Instant,
+    /// When the Lease may be another's.
+    until: Instant,
 }
 
 impl Watchdog {
     /// Whether the leader is not stuck, for `/healthz`.
     pub fn check(&self) -> Result<(), String> {
-        match self.renewed() {
-            Some(at) if at.elapsed() > self.limit => {
+        match *self.held() {
+            Some(held) if held.until.elapsed() > WATCHDOG_GRACE => {
                 Err(format!("failed election to renew leadership on lease {}", self.lease.name()))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn renewed(&self) -> Option<Instant> {
-        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, renewed: Option<Instant>) {
-        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
+    fn set(&self, held: Option<Held>) {
+        *self.held() = held;
+    }
+
+    /// The Lease may be another's from this moment on, if not before.
+    fn shorten(&self, until: Instant) {
+        if let Some(held) = &mut *self.held() {
+            held.until = held.until.min(until);
+        }
     }
 }
 
@@ -170,21 +157,22 @@ impl Watchdog {
 /// learns this when it wants to write, not only when it wants to renew.
 #[derive(Clone)]
 pub struct Term {
-    lease_duration: Duration,
-    renewed: Arc<Mutex<Option<Instant>>>,
+    held: Arc<Mutex<Option<Held>>>,
 }
 
 impl Term {
     /// Whether this process does not lead, or may not any more.
     pub fn is_over(&self) -> bool {
-        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        renewed.is_none_or(|at| at.elapsed() >= self.lease_duration)
+        let held = *self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.is_none_or(|held| held.until <= Instant::now())
     }
 }
 
 /// One candidate, or the leader.
 pub struct Elector {
     election: Election,
+    /// Those of the next record that is written.
+    times: Times,
     client: Client,
     clock: Clock,
     recorder: Recorder,
@@ -215,13 +203,10 @@ enum Attempt {
 impl Elector {
     /// A candidate that has sent no request yet. Its client should wait for no other request: see [`Client::ahead`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
-        let watchdog = Watchdog {
-            lease: election.lease.clone(),
-            limit: election.lease_duration + WATCHDOG_GRACE,
-            renewed: Arc::default(),
-        };
+        let watchdog = Watchdog { lease: election.lease.clone(), held: Arc::default() };
         metrics.leads(false);
         Self {
+            times: Times::at_work(&election),
             election,
             client,
             clock,
@@ -250,9 +235,7 @@ impl Elector {
 
     /// For clients that write while this process leads.
     pub fn term(&self) -> Term {
-        // Other candidates count the seconds in the Lease, which are whole.
-        let lease_duration = Duration::from_secs(self.election.lease_duration.as_secs());
-        Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
+        Term { held: Arc::clone(&self.watchdog.held) }
     }
 
     /// This candidate's name in the Lease.
@@ -289,13 +272,16 @@ impl Elector {
     }
 
     /// Renews the Lease for as long as this process leads, and says why it ended; may be dropped at any time, and then
-    /// [`Self::release`] is due.
-    pub async fn renew(&mut self) -> Lost {
+    /// [`Self::release`] is due. These queues say whether there is work.
+    pub async fn renew(&mut self, queues: &[Queue]) -> Lost {
         let lost = loop {
-            let now = Instant::now();
-            let since = self.watchdog.renewed().unwrap_or(now);
-            sleep_until(self.election.next_renewal(since, now, self.clock.now())).await;
-            let end = (since + self.election.renew_period()).max(Instant::now()) + self.election.renew_limit();
+            let (times, now) = (self.times, Instant::now());
+            let since = self.watchdog.held().map_or(now, |held| held.renewed);
+            tokio::select! {
+                () = sleep_until(times.next_renewal(since, now, self.clock.now())) => {}
+                () = work_comes(queues), if times != Times::at_work(&self.election) => {}
+            }
+            let end = self.begin_renewal(times, since, is_at_rest(queues));
             let renewed = tokio::select! {
                 biased;
                 // It is looked at first: a try that began now would renew the Lease of a leader that has given up.
@@ -307,11 +293,23 @@ impl Elector {
                 Ok(None) => {}
                 Ok(Some(holder)) if holder.is_empty() => break Lost::Interrupted { lease },
                 Ok(Some(holder)) => break Lost::Taken { lease, holder },
-                Err(()) => break Lost::Expired { lease, limit: self.election.renew_deadline },
+                Err(()) => break Lost::Expired { lease, limit: times.renew_deadline.min(self.times.renew_deadline) },
             }
         };
         self.stop_leading();
         lost
+    }
+
+    /// Chooses the times of a renewal that begins now, after one of `since` with the times `before`; gives when it must
+    /// have succeeded.
+    fn begin_renewal(&mut self, before: Times, since: Instant, is_at_rest: bool) -> Instant {
+        let now = Instant::now();
+        let next = if is_at_rest { Times::at_rest(&self.election) } else { Times::at_work(&self.election) };
+        self.times = next;
+        // A record that lasts less may be stored although its answer is lost.
+        self.watchdog.shorten(now + Duration::from_secs(next.seconds()));
+        let end = (since + before.renew_period).max(now) + before.renew_limit();
+        end.min(now + next.renew_period + next.renew_limit())
     }
 
     /// Tries until the Lease is renewed, or somebody else holds it: see [`Attempt::HeldBy`].
@@ -374,7 +372,7 @@ impl Elector {
 
     /// One try to acquire or renew.
     async fn attempt(&mut self) -> Attempt {
-        let limit = self.election.answer_limit();
+        let limit = Times::at_work(&self.election).answer_limit();
         // Other candidates count from when they see the renewal, which is later.
         let begun = Instant::now();
         let outcome = match timeout(limit, self.try_acquire_or_renew()).await {
@@ -384,7 +382,8 @@ impl Elector {
         match outcome {
             Ok(None) => {
                 self.note(None);
-                self.watchdog.set(Some(begun));
+                let until = begun + Duration::from_secs(self.times.seconds());
+                self.watchdog.set(Some(Held { renewed: begun, until }));
                 Attempt::Leads
             }
             Ok(Some(holder)) => {
@@ -450,7 +449,7 @@ impl Elector {
     }
 
     fn held(&self, known: Option<&Record>) -> Record {
-        held(known, &self.election.identity, self.election.lease_duration.as_secs(), self.clock.now())
+        held(known, &self.election.identity, self.times.seconds(), self.clock.now())
     }
 
     async fn create(&mut self) -> Result<(), ApiError> {

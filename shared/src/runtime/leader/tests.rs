@@ -14,6 +14,7 @@ use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::metrics::Metrics;
+use crate::runtime::queue::{Backoff, Cause};
 use crate::runtime::serving::loopback::{self, Body};
 
 /// One Lease with the apiserver's rules for it: an update of another version conflicts, and watches see each change.
@@ -25,6 +26,8 @@ struct Store {
     requests: Vec<String>,
     asked: Vec<Instant>,
     written: Vec<Instant>,
+    /// For how many seconds each of these holds the Lease.
+    seconds: Vec<Option<u64>>,
     fault: Option<Fault>,
 }
 
@@ -47,6 +50,7 @@ impl Store {
     fn write(&mut self, lease: Option<Value>) -> Response<Body> {
         self.version += 1;
         self.written.push(Instant::now());
+        self.seconds.push(lease.as_ref().and_then(|lease| lease["spec"]["leaseDurationSeconds"].as_u64()));
         let event = lease.as_ref().map_or("DELETED", |_| "MODIFIED");
         let mut stored = lease.clone().unwrap_or_default();
         stored["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -231,7 +235,7 @@ async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
     timeout(LIMIT, tried.wait_for(|tried| *tried)).await.expect("a standby follows").unwrap();
     // Renewals go on until the other watches; they are what it must tell from a release.
     tokio::select! {
-        lost = leader.renew() => panic!("{lost}"),
+        lost = leader.renew(&[]) => panic!("{lost}"),
         () = room.until(Store::watches) => {}
     }
     assert!(!acquired.is_finished());
@@ -267,7 +271,7 @@ async fn a_watch_that_is_silently_dead_makes_no_second_leader() {
     leader.acquire().await;
     let mut standby = room.elector_for(SECOND, "b", FAST);
     tokio::select! {
-        lost = leader.renew() => panic!("{lost}"),
+        lost = leader.renew(&[]) => panic!("{lost}"),
         _ = standby.acquire() => panic!("a second leader"),
         // Each watch is preceded by a read, which shows the renewals that the watch before did not.
         () = room.until(|store| store.requests.iter().filter(|verb| *verb == "WATCH").count() == 3) => {}
@@ -296,7 +300,7 @@ async fn a_leader_that_sees_another_holder_stops_at_once() {
     let mut taken = room.store().lease.clone().unwrap();
     taken["spec"]["holderIdentity"] = json!("b");
     room.store().write(Some(taken));
-    let lost = timeout(LIMIT, leader.renew()).await.unwrap();
+    let lost = timeout(LIMIT, leader.renew(&[])).await.unwrap();
     assert_eq!(lost.to_string(), "lease kube-system/test-operator is held by b");
     assert!(!room.is_leader());
     leader.release().await;
@@ -310,7 +314,7 @@ async fn lost_after(meddle: impl FnOnce(&mut Store, Value)) -> String {
     leader.acquire().await;
     let lease = room.store().lease.clone().unwrap();
     meddle(&mut room.store(), lease);
-    let lost = timeout(LIMIT, leader.renew()).await.unwrap();
+    let lost = timeout(LIMIT, leader.renew(&[])).await.unwrap();
     assert!(!room.is_leader());
     lost.to_string()
 }
@@ -350,7 +354,7 @@ async fn a_lease_whose_version_falls_tells_the_leader_and_the_standby_of_a_resto
         store.write(backup);
     }
     tokio::select! {
-        lost = leader.renew() => panic!("{lost}"),
+        lost = leader.renew(&[]) => panic!("{lost}"),
         () = async {
             of_leader.changed().await.unwrap();
             timeout(LIMIT, of_standby.changed()).await.unwrap().unwrap();
@@ -384,37 +388,20 @@ fn upstreams_times() -> Election {
     }
 }
 
-#[test]
-fn a_leader_renews_twice_in_its_deadline_but_no_more_often_than_it_retries_and_no_less_than_a_restore_demands() {
-    let check = |[lease, deadline, retry]: [u64; 3], expected: [u128; 3]| {
-        let of = |seconds| Duration::from_secs(seconds);
-        let (lease_duration, renew_deadline, retry_period) = (of(lease), of(deadline), of(retry));
-        let election = Election { lease_duration, renew_deadline, retry_period, ..upstreams_times() };
-        let found = [election.renew_period(), election.renew_limit(), election.answer_limit()];
-        assert_eq!(found.map(|time| time.as_millis()), expected, "{lease} {deadline} {retry}");
-    };
-    check([15, 10, 2], [5000, 7000, 3500]);
-    check([60, 50, 2], [5000, 47_000, 23_500]);
-    check([137, 107, 26], [26_000, 107_000, 53_500]);
-    check([15, 10, 8], [8000, 7000, 3500]);
-    check([4, 3, 1], [1500, 2500, 1250]);
-    check([3, 2, 1], [1000, 2000, 1000]);
-}
-
 /// Milliseconds since the room is there, at which the Lease was asked for or written.
-struct Times {
+struct Requests {
     asked: Vec<u128>,
     written: Vec<u128>,
 }
 
 /// Runs a leader that acquires at a full minute of the wall clock: see [`lead_from`].
-async fn lead_through(fault: Fault, from: u64, to: u64) -> (Times, Option<(u128, String)>) {
+async fn lead_through(fault: Fault, from: u64, to: u64) -> (Requests, Option<(u128, String)>) {
     lead_from(0, fault, from, to).await
 }
 
 /// Runs a leader that acquires at a millisecond, and applies the fault to the apiserver from one millisecond to another.
 /// Gives the leader's requests and, if it loses the lead within a minute, the time and the reason.
-async fn lead_from(acquired: u64, fault: Fault, from: u64, to: u64) -> (Times, Option<(u128, String)>) {
+async fn lead_from(acquired: u64, fault: Fault, from: u64, to: u64) -> (Requests, Option<(u128, String)>) {
     let room = Room::new();
     let mut leader = room.elector_of(upstreams_times());
     let at = |millis| room.started + Duration::from_millis(millis);
@@ -432,11 +419,11 @@ async fn lead_from(acquired: u64, fault: Fault, from: u64, to: u64) -> (Times, O
         // The end is polled first: otherwise chance would decide whether a renewal that is due with it is still sent.
         () = sleep_until(at(60_000)) => None,
         () = trouble => None,
-        lost = leader.renew() => Some((room.millis(Instant::now()), lost.to_string())),
+        lost = leader.renew(&[]) => Some((room.millis(Instant::now()), lost.to_string())),
     };
     let store = room.store();
     let since = |times: &[Instant]| times.iter().map(|time| room.millis(*time)).collect();
-    (Times { asked: since(&store.asked), written: since(&store.written) }, lost)
+    (Requests { asked: since(&store.asked), written: since(&store.written) }, lost)
 }
 
 #[tokio::test(start_paused = true)]
@@ -483,6 +470,96 @@ async fn a_leader_gives_up_twelve_seconds_after_its_last_renewal_and_three_befor
     }
 }
 
+/// Runs a leader with this queue until something has happened. Gives the second of each write and for how many seconds
+/// it holds the Lease, and why the leader lost it.
+async fn lead_beside(
+    room: &Room,
+    queue: &Queue,
+    happens: impl Future<Output = ()>,
+) -> (Vec<(u128, u64)>, Option<String>) {
+    let mut leader = room.elector_of(upstreams_times());
+    leader.acquire().await;
+    let lost = tokio::select! {
+        biased;
+        () = happens => None,
+        lost = leader.renew(std::slice::from_ref(queue)) => Some(lost.to_string()),
+    };
+    let store = room.store();
+    let seconds = store.seconds.iter().map(|seconds| seconds.unwrap_or_default());
+    (store.written.iter().map(|at| room.millis(*at) / 1000).zip(seconds).collect(), lost)
+}
+
+/// A queue that takes keys, and nobody takes them out of it.
+fn open_queue() -> Queue {
+    let queue = Queue::new("test", Backoff::default(), None);
+    Queue::start(std::slice::from_ref(&queue), || {});
+    queue
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_with_nothing_to_do_renews_less_often_until_a_key_comes() {
+    let (room, queue) = (Room::new(), open_queue());
+    let happens = async {
+        sleep_until(room.started + SECOND * 107).await;
+        queue.add(&Key::new("ns", "web"), Cause::Event);
+        sleep_until(room.started + SECOND * 122).await;
+    };
+    let (written, lost) = lead_beside(&room, &queue, happens).await;
+    let at_first = (0..12).map(|at| (at * 5, 15));
+    let then = [(60, 45), (80, 45), (100, 45), (107, 15), (110, 15), (115, 15), (120, 15)];
+    assert_eq!((written, lost), (at_first.chain(then).collect(), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_renews_as_usual_from_a_minute_before_what_is_due() {
+    let (room, queue) = (Room::new(), open_queue());
+    let happens = async {
+        queue.add_after(&Key::new("ns", "nightly"), SECOND * 150, "its next time");
+        sleep_until(room.started + SECOND * 112).await;
+    };
+    let (written, lost) = lead_beside(&room, &queue, happens).await;
+    assert_eq!((&written[11..], lost), (&[(55, 15), (60, 45), (80, 45), (100, 15), (105, 15), (110, 15)][..], None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_work_has_not_begun_is_not_at_rest() {
+    let (room, queue) = (Room::new(), Queue::new("test", Backoff::default(), None));
+    let (written, lost) = lead_beside(&room, &queue, sleep_until(room.started + SECOND * 100)).await;
+    assert!(lost.is_none() && written.len() == 20 && written.iter().all(|(_, seconds)| *seconds == 15), "{written:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_at_rest_whose_work_comes_while_the_server_is_away_gives_up_as_one_at_work() {
+    let (room, queue) = (Room::new(), open_queue());
+    let happens = async {
+        sleep_until(room.started + SECOND * 61).await;
+        room.store().fault = Some(Fault::Away);
+        // Nobody else may have the Lease for 45 s after its renewal, and at rest all of them serve for more tries.
+        sleep_until(room.started + SECOND * 90).await;
+        queue.add(&Key::new("ns", "web"), Cause::Event);
+        std::future::pending::<()>().await;
+    };
+    let (written, lost) = lead_beside(&room, &queue, happens).await;
+    assert_eq!(written.last(), Some(&(60, 45)));
+    assert_eq!(lost.as_deref(), Some("lease kube-system/test-operator could not be renewed within 40s"));
+    assert_eq!(room.millis(Instant::now()), 102_000, "a retry period and a renew deadline after its last renewal");
+
+    let (room, queue) = (Room::new(), open_queue());
+    let mut leader = room.elector_of(upstreams_times());
+    leader.acquire().await;
+    let term = leader.term();
+    tokio::select! {
+        lost = leader.renew(std::slice::from_ref(&queue)) => panic!("{lost}"),
+        () = sleep_until(room.started + SECOND * 62) => {}
+    }
+    room.store().fault = Some(Fault::Away);
+    queue.add(&Key::new("ns", "web"), Cause::Event);
+    let lost = leader.renew(std::slice::from_ref(&queue)).await;
+    assert_eq!(lost.to_string(), "lease kube-system/test-operator could not be renewed within 10s");
+    assert_eq!(room.millis(Instant::now()), 74_000);
+    assert!(term.is_over());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_slept_past_its_deadline_goes_on_where_nobody_has_taken_its_lease() {
     let room = Room::new();
@@ -492,7 +569,7 @@ async fn a_leader_that_slept_past_its_deadline_goes_on_where_nobody_has_taken_it
     tokio::time::advance(SECOND * 20).await;
     assert!(term.is_over());
     tokio::select! {
-        lost = leader.renew() => panic!("{lost}"),
+        lost = leader.renew(&[]) => panic!("{lost}"),
         () = room.until(|store| store.written.len() == 2) => {}
     }
     assert!(!term.is_over());
@@ -508,7 +585,7 @@ async fn a_leader_goes_on_over_a_foreign_change_of_its_lease() {
     room.store().write(Some(labelled));
     let version = room.store().version;
     tokio::select! {
-        lost = leader.renew() => panic!("{lost}"),
+        lost = leader.renew(&[]) => panic!("{lost}"),
         () = room.until(|store| store.version > version) => {}
     }
     assert_eq!(room.store().lease.as_ref().unwrap()["metadata"]["labels"]["x"], "y");
@@ -522,7 +599,7 @@ async fn a_leader_that_cannot_renew_in_time_is_lost() {
         let mut leader = room.elector_for(SECOND, "a", FAST);
         leader.acquire().await;
         room.store().fault = Some(fault);
-        let lost = timeout(LIMIT, leader.renew()).await.unwrap();
+        let lost = timeout(LIMIT, leader.renew(&[])).await.unwrap();
         assert_eq!(lost.to_string(), "lease kube-system/test-operator could not be renewed within 700ms");
         assert!(!room.is_leader());
     }
@@ -556,7 +633,7 @@ async fn of_many_candidates_one_leads() {
     let mut elector = timeout(LIMIT, led.recv()).await.unwrap().unwrap();
     let version = room.store().version;
     tokio::select! {
-        lost = elector.renew() => panic!("{lost}"),
+        lost = elector.renew(&[]) => panic!("{lost}"),
         () = room.until(|store| store.version > version + 2) => {}
     }
     assert!(led.try_recv().is_err(), "a second leader");
@@ -564,17 +641,17 @@ async fn of_many_candidates_one_leads() {
     timeout(LIMIT, led.recv()).await.unwrap().unwrap();
 }
 
+fn held_until(until: Instant) -> Held {
+    Held { renewed: Instant::now(), until }
+}
+
 // Upstream: `TestHealthzAdaptor...`, healthzadaptor_test.go.
 #[tokio::test(start_paused = true)]
 async fn the_watchdog_barks_at_a_leader_that_is_stuck_only() {
-    let watchdog = Watchdog {
-        lease: Key::new("kube-system", "test-operator"),
-        limit: Duration::from_secs(15) + WATCHDOG_GRACE,
-        renewed: Arc::default(),
-    };
+    let watchdog = Watchdog { lease: Key::new("kube-system", "test-operator"), held: Arc::default() };
     tokio::time::advance(Duration::from_secs(3600)).await;
     assert_eq!(watchdog.check(), Ok(()));
-    watchdog.set(Some(Instant::now()));
+    watchdog.set(Some(held_until(Instant::now() + Duration::from_secs(15))));
     tokio::time::advance(Duration::from_secs(35)).await;
     assert_eq!(watchdog.check(), Ok(()));
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -585,15 +662,15 @@ async fn the_watchdog_barks_at_a_leader_that_is_stuck_only() {
 
 #[tokio::test(start_paused = true)]
 async fn a_term_is_over_when_the_lease_has_expired_and_goes_on_with_the_next_renewal() {
-    let renewed = Arc::new(Mutex::new(None));
-    let term = Term { lease_duration: Duration::from_secs(15), renewed: Arc::clone(&renewed) };
+    let held = Arc::new(Mutex::new(None));
+    let term = Term { held: Arc::clone(&held) };
     assert!(term.is_over(), "a candidate has none");
-    *renewed.lock().unwrap() = Some(Instant::now());
+    *held.lock().unwrap() = Some(held_until(Instant::now() + Duration::from_secs(15)));
     tokio::time::advance(Duration::from_secs(14)).await;
     assert!(!term.is_over());
     tokio::time::advance(Duration::from_secs(1)).await;
     assert!(term.is_over());
-    *renewed.lock().unwrap() = Some(Instant::now());
+    *held.lock().unwrap() = Some(held_until(Instant::now() + Duration::from_secs(15)));
     assert!(!term.is_over());
 }
 
@@ -616,7 +693,9 @@ async fn a_term_lasts_as_long_as_the_lease_says_to_others() {
     let mut leader = room.elector_for(Duration::from_millis(1900), "a", FAST);
     let term = leader.term();
     leader.acquire().await;
-    assert_eq!((&room.spec()["leaseDurationSeconds"], term.lease_duration), (&json!(1), SECOND));
+    assert_eq!((&room.spec()["leaseDurationSeconds"], term.is_over()), (&json!(1), false));
+    tokio::time::advance(SECOND).await;
+    assert!(term.is_over());
 }
 
 #[tokio::test(start_paused = true)]
