@@ -6,7 +6,7 @@
 //! it. So a request that a Role allows does not justify a grant to do something everywhere, nor does one kind justify
 //! a grant for all kinds.
 //! Left out: grants without names that could have some, for the names in a test are its own; and the grants of
-//! the roles of every ServiceAccount, which are not ours.
+//! system:auth-delegator and of the roles of every ServiceAccount, which are not ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -273,7 +273,8 @@ fn implied(grant: &Grant) -> Option<Grant> {
 /// lacks, and refuses the write otherwise. So a life in which a role gets such rules shows that it is needed. The same
 /// holds for `approve` of a signer, and the approval of a request, for `sign` of one, and its certificate, and for
 /// `attest` of one, and its ClusterTrustBundle.
-/// And who may see an operator's pages is asked only where somebody wants to see them.
+/// And who may see an operator's pages is asked only where somebody wants to see them; certificatesigningrequest-approving-
+/// operator asks what others may do in its work, too.
 /// And `create` of `endpoints/restricted`: the admission of a distribution may ask for it, to keep addresses of pods out
 /// of Endpoints.
 /// And a life is too short for a PodCertificateRequest: it is read and deleted a quarter of an hour after it was made.
@@ -285,7 +286,8 @@ fn is_never_shown(operator: &str, Action { group: _, resource, verb }: &Action) 
         "update" => resource.ends_with("/finalizers"),
         "escalate" => matches!(resource.as_str(), "clusterroles" | "roles"),
         "approve" | "attest" | "sign" => resource == "signers",
-        "create" => matches!(resource.as_str(), "endpoints/restricted" | "tokenreviews" | "subjectaccessreviews"),
+        "create" if resource == "subjectaccessreviews" => operator != "certificatesigningrequest-approving-operator",
+        "create" => matches!(resource.as_str(), "endpoints/restricted" | "tokenreviews"),
         "get" | "delete" => resource == "podcertificaterequests",
         _ => false,
     }

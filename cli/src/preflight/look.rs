@@ -248,15 +248,13 @@ async fn bound(client: &Client, operator: &str, wanted: Role) -> Bound {
 
 /// The rights that a shadow needs of its caller: to read what the operator reads, and to review tokens and access.
 fn needed(roles: &[Role]) -> BTreeSet<Right> {
-    let review = |group: &str, resource: &str| Right {
+    let reviews = roles::REVIEWS.map(|(group, resource)| Right {
         verb: "create".to_owned(),
         group: group.to_owned(),
         resource: resource.to_owned(),
         name: String::new(),
         namespace: String::new(),
-    };
-    let reviews =
-        [review("authentication.k8s.io", "tokenreviews"), review("authorization.k8s.io", "subjectaccessreviews")];
+    });
     roles::reads(roles).into_iter().chain(reviews).collect()
 }
 

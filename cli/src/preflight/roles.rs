@@ -15,6 +15,11 @@ const SUFFIXES: [&str; 2] = ["-operator", "-controller"];
 /// The namespace of a Role that names none, as `manifests/components/namespaced` has it.
 const HOME: &str = "kube-system";
 
+/// What every operator asks the apiserver, for its pages: it reviews tokens and access. `manifests/components/cluster-wide`
+/// adds it to an operator's ClusterRole.
+pub(super) const REVIEWS: [(&str, &str); 2] =
+    [("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews")];
+
 /// One of an operator's roles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Role {
@@ -28,7 +33,15 @@ impl Role {
         let namespace = role["metadata"]["namespace"].as_str().unwrap_or(HOME);
         let namespace = if role["kind"] == "Role" { namespace.to_owned() } else { String::new() };
         let rules: Option<Vec<PolicyRule>> = serde_json::from_value(role["rules"].take())?;
-        Ok(Self { namespace, rules: rules.unwrap_or_default() })
+        let reviews = REVIEWS.map(|(group, resource)| PolicyRule {
+            api_groups: Some(vec![group.to_owned()]),
+            resources: Some(vec![resource.to_owned()]),
+            verbs: vec!["create".to_owned()],
+            ..PolicyRule::default()
+        });
+        let added = reviews.into_iter().filter(|_| namespace.is_empty());
+        let rules = rules.into_iter().flatten().chain(added).collect();
+        Ok(Self { namespace, rules })
     }
 
     /// `ClusterRole`, or `Role`.

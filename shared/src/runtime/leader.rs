@@ -122,8 +122,18 @@ pub struct Watchdog {
 struct Held {
     /// When the last renewal was begun.
     renewed: Instant,
+    /// Those of the record that it wrote.
+    times: Times,
     /// When the Lease may be another's.
     until: Instant,
+}
+
+impl Held {
+    /// By a record that is written from now on.
+    fn since(renewed: Instant, times: Times) -> Self {
+        // Other candidates count the seconds in the Lease, which are whole.
+        Self { renewed, times, until: renewed + Duration::from_secs(times.seconds()) }
+    }
 }
 
 impl Watchdog {
@@ -145,10 +155,12 @@ impl Watchdog {
         *self.held() = held;
     }
 
-    /// The Lease may be another's from this moment on, if not before.
-    fn shorten(&self, until: Instant) {
-        if let Some(held) = &mut *self.held() {
-            held.until = held.until.min(until);
+    /// A record with these times is written next. If it lasts less than what is held, it counts from now on, for it may be
+    /// stored although its answer is lost.
+    fn expect(&self, times: Times) {
+        let next = Held::since(Instant::now(), times);
+        if let Some(held) = self.held().as_mut().filter(|held| next.until < held.until) {
+            *held = next;
         }
     }
 }
@@ -274,14 +286,19 @@ impl Elector {
     /// Renews the Lease for as long as this process leads, and says why it ended; may be dropped at any time, and then
     /// [`Self::release`] is due. These queues say whether there is work.
     pub async fn renew(&mut self, queues: &[Queue]) -> Lost {
+        let mut gaps = self.client.gaps();
         let lost = loop {
-            let (times, now) = (self.times, Instant::now());
-            let since = self.watchdog.held().map_or(now, |held| held.renewed);
+            let (now, at_work) = (Instant::now(), Times::at_work(&self.election));
+            let held = self.watchdog.held().unwrap_or_else(|| Held::since(now, at_work));
+            let rests = held.times != at_work;
+            gaps.mark_unchanged();
             tokio::select! {
-                () = sleep_until(times.next_renewal(since, now, self.clock.now())) => {}
-                () = work_comes(queues), if times != Times::at_work(&self.election) => {}
+                () = sleep_until(held.times.next_renewal(held.renewed, now, self.clock.now())) => {}
+                () = work_comes(queues), if rests => {}
+                // Etcd may have been restored meanwhile, and the Lease would tell.
+                Ok(()) = gaps.changed(), if rests => {}
             }
-            let end = self.begin_renewal(times, since, is_at_rest(queues));
+            let end = self.begin_renewal(held, is_at_rest(queues));
             let renewed = tokio::select! {
                 biased;
                 // It is looked at first: a try that began now would renew the Lease of a leader that has given up.
@@ -293,22 +310,22 @@ impl Elector {
                 Ok(None) => {}
                 Ok(Some(holder)) if holder.is_empty() => break Lost::Interrupted { lease },
                 Ok(Some(holder)) => break Lost::Taken { lease, holder },
-                Err(()) => break Lost::Expired { lease, limit: times.renew_deadline.min(self.times.renew_deadline) },
+                Err(()) => {
+                    break Lost::Expired { lease, limit: held.times.renew_deadline.min(self.times.renew_deadline) };
+                }
             }
         };
         self.stop_leading();
         lost
     }
 
-    /// Chooses the times of a renewal that begins now, after one of `since` with the times `before`; gives when it must
-    /// have succeeded.
-    fn begin_renewal(&mut self, before: Times, since: Instant, is_at_rest: bool) -> Instant {
-        let now = Instant::now();
+    /// Chooses the times of the record that is written next; gives when it must have succeeded.
+    fn begin_renewal(&mut self, held: Held, is_at_rest: bool) -> Instant {
+        let (now, before) = (Instant::now(), held.times);
         let next = if is_at_rest { Times::at_rest(&self.election) } else { Times::at_work(&self.election) };
         self.times = next;
-        // A record that lasts less may be stored although its answer is lost.
-        self.watchdog.shorten(now + Duration::from_secs(next.seconds()));
-        let end = (since + before.renew_period).max(now) + before.renew_limit();
+        self.watchdog.expect(next);
+        let end = (held.renewed + before.renew_period).max(now) + before.renew_limit();
         end.min(now + next.renew_period + next.renew_limit())
     }
 
@@ -342,6 +359,14 @@ impl Elector {
     }
 
     async fn try_release(&mut self) -> Result<(), ApiError> {
+        match self.release_once().await {
+            // A renewal that was under way may have been stored in between.
+            Err(error) if error.is_conflict() => self.release_once().await,
+            outcome => outcome,
+        }
+    }
+
+    async fn release_once(&mut self) -> Result<(), ApiError> {
         let lease: Lease = self.client.get(&self.path()).await?;
         if lease.spec.holder_identity == self.election.identity {
             self.update(&lease, released(&lease.spec, self.clock.now())).await?;
@@ -382,8 +407,7 @@ impl Elector {
         match outcome {
             Ok(None) => {
                 self.note(None);
-                let until = begun + Duration::from_secs(self.times.seconds());
-                self.watchdog.set(Some(Held { renewed: begun, until }));
+                self.watchdog.set(Some(Held::since(begun, self.times)));
                 Attempt::Leads
             }
             Ok(Some(holder)) => {

@@ -102,7 +102,7 @@ struct Shared {
     observer: Option<Box<dyn Observer>>,
     state: Mutex<State>,
     wake: Notify,
-    /// Told of the same keys as the workers: see [`Queue::stirs`].
+    /// Told when a key is added, but not when one is returned: see [`Queue::stirs`].
     stirs: Notify,
 }
 

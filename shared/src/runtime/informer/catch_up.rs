@@ -65,7 +65,7 @@ impl Followed {
     /// Ends when everything that was listed knows what the apiserver had at this moment.
     pub(crate) async fn catch_up(&self, client: &Client, moment: Instant) {
         // Keys wait for these by themselves.
-        self.demands.iter().for_each(Demand::restart_first_lists);
+        self.demands.iter().for_each(|demand| demand.restart_first_lists(moment));
         let (caches, feeds): (Vec<_>, Vec<_>) = (self.caches().collect(), self.feeds());
         let caches = join_all(caches.iter().map(|cache| cache.catch_up(client, moment)));
         let feeds = join_all(feeds.iter().map(|feed| async move {
@@ -115,7 +115,7 @@ impl Followed {
         for feed in self.feeds() {
             feed.follow.health.relist_now();
         }
-        self.demands.iter().for_each(Demand::restart_first_lists);
+        self.demands.iter().for_each(|demand| demand.restart_first_lists(Instant::now()));
         let caches: Vec<Collection> = self.caches().collect();
         join_all(caches.iter().map(Collection::relist)).await;
     }

@@ -158,9 +158,10 @@ impl Demand {
         Err(parts.failing(missing).unwrap_or_else(|| "not listed yet".to_owned()))
     }
 
-    /// Begins the first lists anew that are not in yet: they may lack what was written since they began.
-    pub(crate) fn restart_first_lists(&self) {
-        self.parts().abandon_first_lists();
+    /// Begins the first lists anew that are not in yet and were begun before this moment: they may lack what was written
+    /// until then.
+    pub(crate) fn restart_first_lists(&self, moment: Instant) {
+        self.parts().abandon_first_lists(moment);
         self.has_changed();
     }
 }

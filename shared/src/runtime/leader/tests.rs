@@ -505,8 +505,8 @@ async fn a_leader_with_nothing_to_do_renews_less_often_until_a_key_comes() {
         sleep_until(room.started + SECOND * 122).await;
     };
     let (written, lost) = lead_beside(&room, &queue, happens).await;
-    let at_first = (0..12).map(|at| (at * 5, 15));
-    let then = [(60, 45), (80, 45), (100, 45), (107, 15), (110, 15), (115, 15), (120, 15)];
+    let at_first = (0..6).map(|at| (at * 5, 15));
+    let then = [(30, 45), (40, 45), (60, 45), (80, 45), (100, 45), (107, 15), (110, 15), (115, 15), (120, 15)];
     assert_eq!((written, lost), (at_first.chain(then).collect(), None));
 }
 
@@ -518,7 +518,8 @@ async fn a_leader_renews_as_usual_from_a_minute_before_what_is_due() {
         sleep_until(room.started + SECOND * 112).await;
     };
     let (written, lost) = lead_beside(&room, &queue, happens).await;
-    assert_eq!((&written[11..], lost), (&[(55, 15), (60, 45), (80, 45), (100, 15), (105, 15), (110, 15)][..], None));
+    let then = [(25, 15), (30, 45), (40, 45), (60, 45), (80, 45), (100, 15), (105, 15), (110, 15)];
+    assert_eq!((&written[5..], lost), (&then[..], None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -526,6 +527,22 @@ async fn a_leader_whose_work_has_not_begun_is_not_at_rest() {
     let (room, queue) = (Room::new(), Queue::new("test", Backoff::default(), None));
     let (written, lost) = lead_beside(&room, &queue, sleep_until(room.started + SECOND * 100)).await;
     assert!(lost.is_none() && written.len() == 20 && written.iter().all(|(_, seconds)| *seconds == 15), "{written:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_at_rest_looks_after_its_lease_when_the_server_answers_again() {
+    let (room, queue) = (Room::new(), open_queue());
+    let happens = async {
+        sleep_until(room.started + SECOND * 61).await;
+        room.store().fault = Some(Fault::Away);
+        assert!(room.client.get_bytes("/", Accept::Object).await.is_err());
+        sleep_until(room.started + SECOND * 64).await;
+        room.store().fault = None;
+        assert!(room.client.get_bytes("/", Accept::Object).await.is_ok());
+        sleep_until(room.started + SECOND * 85).await;
+    };
+    let (written, lost) = lead_beside(&room, &queue, happens).await;
+    assert_eq!((&written[8..], lost), (&[(60, 45), (64, 45), (80, 45)][..], None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -641,8 +658,9 @@ async fn of_many_candidates_one_leads() {
     timeout(LIMIT, led.recv()).await.unwrap().unwrap();
 }
 
-fn held_until(until: Instant) -> Held {
-    Held { renewed: Instant::now(), until }
+/// A hold for 15 s from now on.
+fn held_now() -> Held {
+    Held::since(Instant::now(), Times::at_work(&upstreams_times()))
 }
 
 // Upstream: `TestHealthzAdaptor...`, healthzadaptor_test.go.
@@ -651,7 +669,7 @@ async fn the_watchdog_barks_at_a_leader_that_is_stuck_only() {
     let watchdog = Watchdog { lease: Key::new("kube-system", "test-operator"), held: Arc::default() };
     tokio::time::advance(Duration::from_secs(3600)).await;
     assert_eq!(watchdog.check(), Ok(()));
-    watchdog.set(Some(held_until(Instant::now() + Duration::from_secs(15))));
+    watchdog.set(Some(held_now()));
     tokio::time::advance(Duration::from_secs(35)).await;
     assert_eq!(watchdog.check(), Ok(()));
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -665,12 +683,12 @@ async fn a_term_is_over_when_the_lease_has_expired_and_goes_on_with_the_next_ren
     let held = Arc::new(Mutex::new(None));
     let term = Term { held: Arc::clone(&held) };
     assert!(term.is_over(), "a candidate has none");
-    *held.lock().unwrap() = Some(held_until(Instant::now() + Duration::from_secs(15)));
+    *held.lock().unwrap() = Some(held_now());
     tokio::time::advance(Duration::from_secs(14)).await;
     assert!(!term.is_over());
     tokio::time::advance(Duration::from_secs(1)).await;
     assert!(term.is_over());
-    *held.lock().unwrap() = Some(held_until(Instant::now() + Duration::from_secs(15)));
+    *held.lock().unwrap() = Some(held_now());
     assert!(!term.is_over());
 }
 

@@ -1,9 +1,9 @@
 //! How long a leader's Lease lasts and when it is renewed: with work, and while there is none. Pure, but for a look at the
 //! queues.
 //!
-//! A Lease costs the apiserver as much as any other write, and most operators of a cluster have nothing to do most of the
-//! time. What these times change is how long after a crash another leader notices what nobody expects, such as a new
-//! object. Work that is due at a known time finds the usual times.
+//! A renewal costs the apiserver as much as any other write, and most operators of a cluster have nothing to do most of the
+//! time. The price: after a crash at rest it takes longer until another leader sees something new. What is due at a known
+//! time finds the usual times.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::runtime::queue::Queue;
 
 /// The longest time until a renewed Lease shows that etcd was restored.
 const RENEW_PERIOD_MAX: Duration = Duration::from_secs(5);
-/// The same while there is nothing to do: less than [`QUIET`], so that a leader is back in time for what is due.
+/// The same at rest. It is less than [`QUIET_TO_COME`], so that the usual times are back before something is due.
 const RENEW_PERIOD_MAX_AT_REST: Duration = Duration::from_secs(20);
 
 /// How much longer the Lease of a leader at rest lasts.
@@ -25,8 +25,10 @@ const LONGER: u32 = 3;
 /// But no longer than this, unless the flags say so.
 const LONGEST: Duration = Duration::from_secs(45);
 
-/// A leader is at rest that had nothing to do for so long, and will have nothing to do for so long.
-const QUIET: Duration = Duration::from_mins(1);
+/// A leader is at rest that had nothing to do for so long,
+const QUIET: Duration = Duration::from_secs(30);
+/// and will have nothing to do for so long, unless something happens.
+const QUIET_TO_COME: Duration = Duration::from_mins(1);
 
 /// The times of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +91,9 @@ impl Times {
 pub(super) fn is_at_rest(queues: &[Queue]) -> bool {
     let now = Instant::now();
     let is_quiet = |queue: &Queue| {
-        queue
-            .quiet()
-            .is_some_and(|quiet| quiet.since + QUIET <= now && quiet.until.is_none_or(|until| until >= now + QUIET))
+        queue.quiet().is_some_and(|quiet| {
+            quiet.since + QUIET <= now && quiet.until.is_none_or(|until| until >= now + QUIET_TO_COME)
+        })
     };
     !queues.is_empty() && queues.iter().all(is_quiet)
 }

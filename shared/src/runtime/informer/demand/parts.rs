@@ -35,6 +35,7 @@ struct Running {
     number: Part,
     collection: Collection,
     task: AbortHandle,
+    begun: Instant,
     linger: Duration,
     idle: Option<Idle>,
 }
@@ -141,7 +142,7 @@ impl Parts {
     ) {
         let again = self.stopped.remove(&namespace).filter(|stopped| now < stopped.at + stopped.linger);
         let linger = again.map_or(LINGER_FIRST, |stopped| (stopped.linger * 2).min(LINGER_MAX));
-        self.running.insert(namespace, Running { number, collection, task, linger, idle: None });
+        self.running.insert(namespace, Running { number, collection, task, begun: now, linger, idle: None });
     }
 
     /// When to look again whether a part is to be stopped, should nobody need it meanwhile.
@@ -149,13 +150,14 @@ impl Parts {
         self.running.values().filter_map(|part| part.next_look(now)).min()
     }
 
-    /// Stops what is not listed yet, to be started again.
-    pub(super) fn abandon_first_lists(&mut self) {
+    /// Stops what is not listed yet and was begun before this moment, to be started again.
+    pub(super) fn abandon_first_lists(&mut self, moment: Instant) {
         self.running.retain(|_, part| {
-            if !part.is_listed() {
+            let stays = part.is_listed() || part.begun >= moment;
+            if !stays {
                 part.task.abort();
             }
-            part.is_listed()
+            stays
         });
     }
 }

@@ -387,11 +387,16 @@ fn a_first_list_that_began_before_a_moment_is_begun_anew() {
         let (scene, mut asked) = (Scene::new(Extent::Cluster), 0);
         let held = scene.server.on("list", "pods").hold().once();
         let _need = scene.need.hold("a");
+        let before = Instant::now();
         held.arrived().await;
-        scene.demand.restart_first_lists();
+        scene.demand.restart_first_lists(before);
+        assert_eq!(scene.asked(&mut asked).await, ["list pods"], "it has what was written before");
+        sleep(Duration::from_millis(1)).await;
+        scene.demand.restart_first_lists(Instant::now());
         scene.ready("a").await;
-        assert_eq!(scene.asked(&mut asked).await, ["list pods", "list pods", "watch pods"]);
-        scene.demand.restart_first_lists();
+        assert_eq!(scene.asked(&mut asked).await, ["list pods", "watch pods"]);
+        sleep(Duration::from_millis(1)).await;
+        scene.demand.restart_first_lists(Instant::now());
         assert_eq!(scene.asked(&mut asked).await, [""; 0], "what is listed goes on");
     });
 }
