@@ -157,7 +157,7 @@ impl Watchdog {
 
     /// A record with these times is written next. If it lasts less than what is held, it counts from now on, for it may be
     /// stored although its answer is lost.
-    fn expect(&self, times: Times) {
+    fn allow_for(&self, times: Times) {
         let next = Held::since(Instant::now(), times);
         if let Some(held) = self.held().as_mut().filter(|held| next.until < held.until) {
             *held = next;
@@ -324,7 +324,7 @@ impl Elector {
         let (now, before) = (Instant::now(), held.times);
         let next = if is_at_rest { Times::at_rest(&self.election) } else { Times::at_work(&self.election) };
         self.times = next;
-        self.watchdog.expect(next);
+        self.watchdog.allow_for(next);
         let end = (held.renewed + before.renew_period).max(now) + before.renew_limit();
         end.min(now + next.renew_period + next.renew_limit())
     }

@@ -101,8 +101,8 @@ pub(super) fn is_at_rest(queues: &[Queue]) -> bool {
 /// Ends once there is something to do, or will be soon.
 pub(super) async fn work_comes(queues: &[Queue]) {
     loop {
-        let stirs = queues.iter().map(|queue| queue.stirs().boxed());
-        let stirs: Vec<_> = stirs.collect();
+        // Before the look: what is added after it ends the wait.
+        let stirs: Vec<_> = queues.iter().map(|queue| queue.stirs().boxed()).collect();
         if !is_at_rest(queues) {
             return;
         }
