@@ -8,9 +8,10 @@ mod der;
 use anyhow::{Context, anyhow};
 use data_encoding::BASE64;
 use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::json;
 use shared::api::object::Key;
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
-use shared::runtime::control::{Control, Preconditions};
+use shared::runtime::control::{Control, Patch, Preconditions};
 
 use crate::observe::Observed;
 use crate::plan::verification::Invalid;
@@ -72,7 +73,9 @@ impl Writer {
         let key = &metadata.key;
         let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
         let control = self.control.for_key(key, metadata.uid);
-        match control.patch_status(&CERTIFICATE_SIGNING_REQUESTS, key, preconditions, status).await {
+        // The conditions of a request have no key by which they would merge.
+        let patch = Patch::merge(&json!({ "status": status })).on_status();
+        match control.patch(&CERTIFICATE_SIGNING_REQUESTS, key, preconditions, patch).await {
             Ok(_) => {
                 match status {
                     Status::Certificate(_) => tracing::info!(request = %key, "signed the request"),

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub version: ResourceVersion,
     /// How the creation of the new ReplicaSet went, if one was planned and tried.
     pub creation: Option<(Box<NewReplicaSet>, Creation)>,
+    /// Whether a ReplicaSet has another size now, so that other counts are to come.
+    pub has_scaled: bool,
     /// The part of the status that the plan writes.
     pub scope: StatusScope,
     /// The failure that ended the plan early.
@@ -90,7 +92,7 @@ impl Writer {
         let Plan { reason: _, revision: _, progressing: _, steps, status: scope } = plan;
         let deployment = &*observed.deployment;
         let version = deployment.metadata.resource_version;
-        let mut outcome = Outcome { version, creation: None, scope, failure: None };
+        let mut outcome = Outcome { version, creation: None, has_scaled: false, scope, failure: None };
         // Of several updates of one ReplicaSet the next one rests on the one before.
         let mut written: BTreeMap<Uid, ResourceVersion> = BTreeMap::new();
         for step in steps {
@@ -102,9 +104,10 @@ impl Writer {
                 }
                 Step::UpdateReplicaSet(mut update) => {
                     update.resource_version = written.get(&update.uid).copied().unwrap_or(update.resource_version);
-                    let uid = update.uid;
+                    let (uid, scales) = (update.uid, update.scale.is_some());
                     self.update(deployment, update).await.map(|version| {
                         written.insert(uid, version);
+                        outcome.has_scaled |= scales;
                     })
                 }
                 Step::DeleteReplicaSet(deletion) => self.delete(deployment, deletion).await.map_err(Failure::of),
@@ -137,7 +140,7 @@ impl Writer {
     }
 
     async fn update(&self, deployment: &Deployment, update: ReplicaSetUpdate) -> Result<ResourceVersion, Failure> {
-        let patch = Patch::merge(&UpdateBody::new(&update));
+        let patch = Patch::strategic(&UpdateBody::new(&update));
         let ReplicaSetUpdate {
             key,
             uid,
@@ -197,7 +200,7 @@ impl Writer {
     pub(crate) async fn write_status(&self, observed: &Observed, patch: &StatusPatch) -> anyhow::Result<()> {
         let deployment = &*observed.deployment;
         let (key, preconditions) = (&deployment.metadata.key, patch.preconditions());
-        let patch = Patch::merge(patch).on_status();
+        let patch = Patch::status(patch);
         match self.control_of(deployment).patch(&DEPLOYMENTS, key, preconditions, patch).await {
             Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
             Ok(_) | Err(_) => Ok(()),

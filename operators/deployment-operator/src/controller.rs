@@ -79,7 +79,11 @@ impl Controller for DeploymentController {
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
         let pods = observed.pods();
-        let later = status.as_ref().and_then(|status| self.pace.put_off(key, pods, status.is_in_between(), now));
+        let later = status.as_ref().and_then(|status| {
+            let is_in_between = status.is_in_between();
+            let until_seen = (outcome.has_scaled && is_in_between).then(|| self.pace.until_seen(key, now)).flatten();
+            until_seen.or_else(|| self.pace.put_off(key, pods, is_in_between, now))
+        });
         let written = match status.as_ref().filter(|_| later.is_none()) {
             Some(status) => self.writer.write_status(&observed, status).await,
             None => Ok(()),

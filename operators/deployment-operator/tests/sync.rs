@@ -173,6 +173,42 @@ fn while_many_pods_come_statuses_are_apart_and_the_last_one_comes_at_once() {
 }
 
 #[test]
+fn counts_in_between_are_written_once_where_two_sets_are_scaled() {
+    test(async {
+        let server = Server::new();
+        let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 2, "maxUnavailable": 2 } });
+        add_with(&server, &rolling, 600);
+        server.change("deployments", KEY, |deployment| deployment["spec"]["replicas"] = 10.into());
+        let running = start(&server);
+        running.at_rest().await;
+        follow(&server);
+        running.at_rest().await;
+        roll_out(&server);
+        running.at_rest().await;
+        let become_available = |available: i32| {
+            for key in server.keys("replicasets") {
+                server.change("replicasets", &key, |set| {
+                    let replicas = set["spec"]["replicas"].clone();
+                    let is_new = set["spec"]["template"]["spec"] == template("new")["spec"];
+                    let available = if is_new { available.into() } else { replicas.clone() };
+                    set["status"] = json!({ "replicas": replicas, "readyReplicas": available,
+                        "availableReplicas": available, "observedGeneration": set["metadata"]["generation"] });
+                });
+            }
+        };
+        become_available(0);
+        running.at_rest().await;
+        let written = || ["replicasets", "deployments/status"].map(|of| server.count(&format!("patch {of}")));
+        let [scaled, told] = written();
+        become_available(1);
+        running.at_rest().await;
+        assert_eq!(written(), [scaled + 2, told + 1]);
+        let status = &server.get("deployments", KEY).unwrap()["status"];
+        assert_eq!([&status["availableReplicas"], &status["unavailableReplicas"]], [9, 3]);
+    });
+}
+
+#[test]
 fn a_creation_whose_answer_is_lost_makes_no_second_replica_set() {
     test(async {
         let server = Server::new();

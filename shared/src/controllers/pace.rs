@@ -7,8 +7,8 @@
 //! once there are so many that the apiserver is what they wait for.
 //! Upstream has no such wait, but its sync of a large set takes about as long; where it does not, a count in between comes
 //! later here by that moment.
-//! A sync that makes or deletes pods has not seen them yet. If it has no more to say than that it has seen the spec, the
-//! sync that sees the pods says so with their counts.
+//! A sync that makes or deletes pods, or scales a set, has not seen what comes of it. If it has no more to say than that
+//! it has seen the spec, or counts in between, the sync that sees it says so with the counts.
 //! Left out: the counts that are in between, which each controller knows. A status that says that something is done, or
 //! that tells of another template with counts of its own, never waits; nor do counts that fall, where another controller
 //! goes by them. A kill forgets all of it, and then one status comes sooner.
@@ -32,9 +32,9 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// The longest time between two statuses of a set.
 const LONGEST_OF_ALL: Duration = FOR_PEOPLE.longest;
 
-/// How long a status that only tells that the spec was seen waits for the pods that were made or deleted.
+/// How long a status that tells little waits for what was made, deleted or scaled.
 const UNTIL_SEEN: Duration = Duration::from_secs(1);
-/// The start of a wait for pods is remembered for so long, as syncs may be that far behind.
+/// The start of such a wait is remembered for so long, as syncs may be that far behind.
 const WAITING: Duration = Duration::from_mins(1);
 
 /// How the statuses a second of all sets keep those of one apart.
@@ -65,7 +65,7 @@ pub struct Pace {
 struct Written {
     /// The last status of each set, for as long as another may wait because of it.
     last: Recent,
-    /// Since when a status waits for pods that were made or deleted.
+    /// Since when a status waits for what was made, deleted or scaled.
     unseen: Recent,
     rate: Rate,
 }
@@ -101,8 +101,8 @@ impl Pace {
         wait
     }
 
-    /// How long a status waits that only tells that the spec was seen, where the sync has made or deleted pods; none once
-    /// it has waited, or if the clock was set back since.
+    /// How long a status waits that only tells that the spec was seen, where the sync has made or deleted pods, or that has
+    /// counts in between, where it has scaled a set; none once it has waited, or if the clock was set back since.
     pub fn until_seen(&self, key: &Key, now: Timestamp) -> Option<Duration> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let since = written.unseen.at.get(key).copied();

@@ -13,8 +13,8 @@ use crate::support::{DEADLINE, Scene, with_cluster};
 
 /// How long the Lease of a leader at rest lasts, by default.
 const AT_REST: i32 = 45;
-/// It is at rest half a minute after its last key, from its next renewal on.
-const UNTIL_REST: Duration = Duration::from_secs(35);
+/// It is at rest a quarter of a minute after its last key, from its next renewal on.
+const UNTIL_REST: Duration = Duration::from_secs(20);
 
 async fn seconds(scene: &Scene) -> Result<i32> {
     let leases: Api<Lease> = Api::namespaced(scene.client.clone(), "kube-system");

@@ -71,7 +71,7 @@ impl KeyControl<'_> {
         options: &DeleteOptions<U, V>,
     ) -> Result<(), ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), "");
-        let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
+        let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, options.body_for(resource)).await?;
         let version = deleted.metadata.resource_version;
         if version != ResourceVersion::default() {
             self.record(resource, Write { object: key, version, created_with: None });
@@ -102,7 +102,7 @@ impl KeyControl<'_> {
         self.noted(resource, self.control.client.patch(&path, Accept::Metadata, patch.kind, body).await)
     }
 
-    /// PATCH of the status alone. It is a merge patch, so fields that this build does not know stay.
+    /// PATCH of the status alone, so fields that this build does not know stay; see [`Patch::status`] for its lists.
     pub async fn patch_status(
         &self,
         resource: &Resource,
@@ -114,7 +114,7 @@ impl KeyControl<'_> {
         struct Body<'a, S> {
             status: &'a S,
         }
-        self.patch(resource, key, preconditions, Patch::merge(&Body { status }).on_status()).await
+        self.patch(resource, key, preconditions, Patch::status(&Body { status })).await
     }
 
     /// PUT of a whole object or subresource (`""` for the object itself) that was read and changed.
@@ -251,7 +251,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::protobuf::read_object;
+    use crate::api::protobuf::{read_object, write};
     use crate::runtime::client::{Client, ClientOptions};
     use crate::runtime::consistency::{Consistency, Watched};
     use crate::runtime::decisions::Decisions;
@@ -263,7 +263,7 @@ mod tests {
         let version = |body: &[u8]| read_object::<Deleted>(body).unwrap().metadata.resource_version.0;
         let check = |answer: &Value, expected| {
             assert_eq!(version(answer.to_string().as_bytes()), expected, "{answer}");
-            assert_eq!(version(&testing::protobuf::object(answer).unwrap()), expected, "{answer}");
+            assert_eq!(version(&write::object(answer).unwrap()), expected, "{answer}");
         };
         let metadata = json!({ "name": "a", "resourceVersion": "7" });
         check(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata }), 7);

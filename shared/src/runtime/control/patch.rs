@@ -2,7 +2,7 @@
 //!
 //! Left out: server-side apply without force. A controller takes over the fields that it applies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,15 @@ impl Patch {
         Self { manager, ..Self::new(PatchType::Apply, body) }
     }
 
+    /// A patch of the status subresource of a built-in kind whose `conditions`, if it has any, merge by their type: a field
+    /// replaces, `conditions` and other lists too, `null` removes, other fields stay. As a merge patch the same costs the
+    /// apiserver nearly twice as much, for it takes the object into JSON and back.
+    pub fn status(body: &impl Serialize) -> Self {
+        let body = json(body);
+        let body = replacing_conditions(&body).unwrap_or(body);
+        Self { kind: PatchType::StrategicMerge, subresource: "status", manager: "", body }
+    }
+
     /// Makes it a patch of this subresource.
     #[must_use]
     pub fn on(self, subresource: &'static str) -> Self {
@@ -92,6 +101,24 @@ pub(super) fn object_under<U: Serialize, V: Serialize>(
         metadata.insert("resourceVersion".to_owned(), to_raw_value(version)?);
     }
     object.insert("metadata".to_owned(), to_raw_value(&metadata)?);
+    Ok(json(&object))
+}
+
+/// The body with a directive among its status's conditions, where it has some: without it those that are left out would
+/// stay, as would the fields left out of the others.
+fn replacing_conditions(body: &[u8]) -> serde_json::Result<Bytes> {
+    type Fields = BTreeMap<String, Box<RawValue>>;
+    let mut object: Fields = serde_json::from_slice(body)?;
+    if let Some(status) = object.get_mut("status") {
+        let mut fields = Fields::deserialize(&**status)?;
+        if let Some(conditions) = fields.get_mut("conditions")
+            && let Some(mut all) = Option::<VecDeque<Box<RawValue>>>::deserialize(&**conditions)?
+        {
+            all.push_front(to_raw_value(&BTreeMap::from([("$patch", "replace")]))?);
+            *conditions = to_raw_value(&all)?;
+            *status = to_raw_value(&fields)?;
+        }
+    }
     Ok(json(&object))
 }
 
@@ -146,6 +173,26 @@ mod tests {
                 { "op": "remove", "path": "/a" },
             ]),
         );
+    }
+
+    #[test]
+    fn a_status_replaces_its_conditions_and_leaves_other_fields() {
+        let of = |status: Value| {
+            let patch = Patch::status(&json!({ "metadata": { "annotations": { "a": "b" } }, "status": status }));
+            assert_eq!((patch.kind, patch.subresource), (PatchType::StrategicMerge, "status"));
+            let sent: Value = serde_json::from_slice(&patch.body(&Preconditions::from("u"))).unwrap();
+            assert_eq!(sent["metadata"], json!({ "annotations": { "a": "b" }, "uid": "u" }));
+            sent["status"].clone()
+        };
+        let directive = json!({ "$patch": "replace" });
+        assert_eq!(
+            of(json!({ "replicas": 1, "conditions": [{ "type": "A" }] })),
+            json!({ "replicas": 1, "conditions": [directive, { "type": "A" }] })
+        );
+        assert_eq!(of(json!({ "conditions": [] })), json!({ "conditions": [directive] }));
+        for as_it_is in [json!({ "conditions": null }), json!({ "active": [{ "name": "a" }] }), json!({})] {
+            assert_eq!(of(as_it_is.clone()), as_it_is);
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ const LONGER: u32 = 3;
 const LONGEST: Duration = Duration::from_secs(45);
 
 /// A leader is at rest that had nothing to do for so long,
-const QUIET: Duration = Duration::from_secs(30);
+const QUIET: Duration = Duration::from_secs(15);
 /// and will have nothing to do for so long, unless something happens.
 const QUIET_TO_COME: Duration = Duration::from_mins(1);
 

@@ -22,6 +22,8 @@ const SECRETS: &str = "secrets";
 const HIDDEN: &str = "(not shown)";
 /// How a strategic merge patch removes items of a list that are no objects.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+/// The path of a status's conditions.
+const CONDITIONS: &str = "status.conditions";
 /// Preconditions, and what is the server's own.
 const NOT_WRITTEN: [&str; 7] = [
     "apiVersion",
@@ -117,6 +119,16 @@ impl Found {
     }
 
     fn list(&mut self, path: String, has: &[Value], wants: &[Value], form: Form) {
+        let (wants, form) = match wants {
+            [directive, wants @ ..] if directive.get("$patch").is_some_and(|value| value == "replace") => {
+                (wants, Form::Merge)
+            }
+            // Of the lists that operators write into a status no other one merges.
+            _ if form == Form::StrategicMerge && path.starts_with("status.") && path != CONDITIONS => {
+                (wants, Form::Merge)
+            }
+            _ => (wants, form),
+        };
         let before = self.0.len();
         let merges = form == Form::StrategicMerge;
         // An item of a list that does not merge is replaced whole.
@@ -288,6 +300,28 @@ mod tests {
                 r#"metadata.ownerReferences[uid=4].uid: null -> "4""#,
             ],
         );
+    }
+
+    #[test]
+    fn conditions_that_are_replaced_are_compared_one_by_one() {
+        let live = json!({ "status": { "uncounted": ["u", "v"],
+            "conditions": [{ "type": "A", "status": "True" }, { "type": "B", "status": "True" }] } });
+        let check = |status: Value, expected: &[&str]| {
+            let (path, body) = (format!("{PATH}/status"), json!({ "status": status }));
+            check(&Method::PATCH, "application/strategic-merge-patch+json", &path, &live, &body, expected);
+        };
+        let directive = json!({ "$patch": "replace" });
+        check(
+            json!({ "conditions": [directive, { "type": "A", "status": "False" }], "uncounted": ["u"] }),
+            &[
+                r#"status.conditions[type=A].status: "True" -> "False""#,
+                r#"status.conditions[type=B]: {"status":"True","type":"B"} -> null"#,
+                r#"status.uncounted: ["u","v"] -> ["u"]"#,
+            ],
+        );
+        let same = json!([directive, { "type": "A", "status": "True" }, { "type": "B", "status": "True" }]);
+        check(json!({ "conditions": same }), &[]);
+        check(json!({ "conditions": [{ "type": "A", "status": "True" }] }), &[]);
     }
 
     #[test]

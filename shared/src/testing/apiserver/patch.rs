@@ -62,6 +62,14 @@ fn merge_list(name: &str, known: &mut Value, items: &[Value]) -> Result<(), Stri
         }
     };
     let Value::Array(known) = known else { return Err(format!("{name} is no list")) };
+    let items = if let [directive, items @ ..] = items
+        && directive["$patch"] == "replace"
+    {
+        known.clear();
+        items
+    } else {
+        items
+    };
     for item in items {
         let same =
             |other: &Value| if merge_key.is_empty() { other == item } else { other[merge_key] == item[merge_key] };
@@ -142,6 +150,10 @@ mod tests {
         let patch = json!({ "metadata": { "finalizers": ["x", "z"] } });
         assert_eq!(strategic(target.clone(), &patch).unwrap()["metadata"]["finalizers"], json!(["x", "y", "z"]));
         assert!(strategic(target, &json!({ "$patch": "replace" })).is_err());
+        let target = json!({ "conditions": [{ "type": "a", "reason": "r" }, { "type": "b" }] });
+        let patch = json!({ "conditions": [{ "$patch": "replace" }, { "type": "a" }] });
+        assert_eq!(strategic(target, &patch).unwrap(), json!({ "conditions": [{ "type": "a" }] }));
+        assert_eq!(strategic(json!({}), &patch).unwrap(), json!({ "conditions": [{ "type": "a" }] }));
     }
 
     #[test]
