@@ -256,7 +256,6 @@ mod tests {
     use crate::runtime::consistency::{Consistency, Watched};
     use crate::runtime::decisions::Decisions;
     use crate::runtime::serving::loopback;
-    use crate::testing;
 
     #[test]
     fn what_a_deletion_answers_is_read_in_every_form() {

@@ -133,10 +133,11 @@ mod tests {
             b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12\x12\x08\0\x12\x06\x0a\x01u\x12\x017\x22\x06Orphan";
         assert_eq!(body, expected.as_slice());
         let read: Value = protobuf::read_object(&body).unwrap();
-        let mut sent = json!(options);
-        let all = sent.as_object_mut().unwrap();
-        (all.remove("apiVersion"), all.remove("kind"));
-        assert_eq!(read, sent);
+        let preconditions = json!({ "uid": "u", "resourceVersion": "7" });
+        assert_eq!(
+            read,
+            json!({ "gracePeriodSeconds": 0, "preconditions": preconditions, "propagationPolicy": "Orphan" })
+        );
         assert_eq!(options.body_for(&CONFIG_MAPS), json(&options));
         let any: DeleteOptions<&str, &str> = DeleteOptions::any();
         assert_eq!(any.body_for(&PODS), b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12\0".as_slice());
