@@ -129,6 +129,9 @@ impl Found {
             }
             _ => (wants, form),
         };
+        if has == wants {
+            return;
+        }
         let before = self.0.len();
         let merges = form == Form::StrategicMerge;
         // An item of a list that does not merge is replaced whole.
