@@ -104,7 +104,7 @@ impl Writer {
                 }
                 Step::UpdateReplicaSet(mut update) => {
                     update.resource_version = written.get(&update.uid).copied().unwrap_or(update.resource_version);
-                    let (uid, scales) = (update.uid, update.scale.is_some());
+                    let (uid, scales) = (update.uid, update.scale.is_some_and(|scale| scale.from != scale.to));
                     self.update(deployment, update).await.map(|version| {
                         written.insert(uid, version);
                         outcome.has_scaled |= scales;

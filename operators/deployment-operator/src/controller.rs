@@ -80,7 +80,8 @@ impl Controller for DeploymentController {
         let status = next_status(&observed, &outcome, now);
         let pods = observed.pods();
         let later = status.as_ref().and_then(|status| {
-            let is_in_between = status.is_in_between();
+            // After a failure the next sync may be half a minute away.
+            let is_in_between = status.is_in_between() && outcome.failure.is_none();
             let until_seen = (outcome.has_scaled && is_in_between).then(|| self.pace.until_seen(key, now)).flatten();
             until_seen.or_else(|| self.pace.put_off(key, pods, is_in_between, now))
         });

@@ -126,7 +126,7 @@ fn is_in_between(replicas: i32, before: &DeploymentStatus, next: &DeploymentStat
         && [next.replicas, next.updated_replicas, next.available_replicas] != [replicas; 3]
 }
 
-/// A merge patch of the status: only what changes, refused by the server if the Deployment changed meanwhile.
+/// A strategic merge patch of the status: only what changes, refused by the server if the Deployment changed meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusPatch {
     #[serde(skip)]

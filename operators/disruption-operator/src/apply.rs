@@ -56,7 +56,7 @@ impl Writer {
     }
 }
 
-/// The status as a merge patch, in which `null` drops an eviction.
+/// The status as a strategic merge patch, in which `null` drops an eviction.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusPatch<'a> {

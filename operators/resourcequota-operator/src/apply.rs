@@ -73,7 +73,7 @@ impl Writer {
     }
 }
 
-/// The status as a merge patch, in which `null` drops an entry.
+/// The status as a strategic merge patch, in which `null` drops an entry.
 #[derive(Serialize)]
 struct StatusPatch<'a> {
     hard: BTreeMap<&'a str, Option<Quantity>>,

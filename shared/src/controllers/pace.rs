@@ -101,8 +101,9 @@ impl Pace {
         wait
     }
 
-    /// How long a status waits that only tells that the spec was seen, where the sync has made or deleted pods, or that has
-    /// counts in between, where it has scaled a set; none once it has waited, or if the clock was set back since.
+    /// How long a status waits that tells little, where its sync has not seen what comes of it: one that only says that the
+    /// spec was seen, after pods were made or deleted, and one of counts in between, after a set was scaled. None once it
+    /// has waited, or if the clock was set back since.
     pub fn until_seen(&self, key: &Key, now: Timestamp) -> Option<Duration> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let since = written.unseen.at.get(key).copied();

@@ -60,7 +60,7 @@ impl<'a> CreateBody<'a> {
     }
 }
 
-/// A merge patch of a ReplicaSet: what it does not name stays.
+/// A strategic merge patch of a ReplicaSet: what it does not name stays.
 #[derive(Serialize)]
 pub(super) struct UpdateBody<'a> {
     metadata: UpdateMetadata<'a>,

@@ -77,6 +77,14 @@ fn written_part(object: &Value, subresource: &str) -> Value {
     fields.filter(|(field, _)| is_written(field)).map(|(field, value)| (field.clone(), value.clone())).collect()
 }
 
+/// The items that a strategic merge patch has for a list, and whether a directive before them replaces the list.
+fn without_directive(wants: &[Value]) -> (&[Value], bool) {
+    match wants {
+        [directive, wants @ ..] if directive.get("$patch").is_some_and(|value| value == "replace") => (wants, true),
+        _ => (wants, false),
+    }
+}
+
 struct Found(Vec<FieldDifference>);
 
 impl Found {
@@ -98,6 +106,12 @@ impl Found {
                 self.object(&path, &Map::new(), wants, form);
             }
             (Some(Value::Array(has)), Some(Value::Array(wants))) => self.list(path, has, wants, form),
+            (None, Some(Value::Array(wants))) if form == Form::StrategicMerge => {
+                let (wants, _) = without_directive(wants);
+                if !wants.is_empty() {
+                    self.push(path, None, Some(&wants.into()));
+                }
+            }
             _ => self.push(path, has, wants),
         }
     }
@@ -119,19 +133,13 @@ impl Found {
     }
 
     fn list(&mut self, path: String, has: &[Value], wants: &[Value], form: Form) {
-        let (wants, form) = match wants {
-            [directive, wants @ ..] if directive.get("$patch").is_some_and(|value| value == "replace") => {
-                (wants, Form::Merge)
-            }
-            // Of the lists that operators write into a status no other one merges.
-            _ if form == Form::StrategicMerge && path.starts_with("status.") && path != CONDITIONS => {
-                (wants, Form::Merge)
-            }
-            _ => (wants, form),
-        };
+        let (wants, is_replaced) = without_directive(wants);
         if has == wants {
             return;
         }
+        // Of the lists that operators write into a status no other one merges.
+        let is_replaced = is_replaced || (path.starts_with("status.") && path != CONDITIONS);
+        let form = if is_replaced && form == Form::StrategicMerge { Form::Merge } else { form };
         let before = self.0.len();
         let merges = form == Form::StrategicMerge;
         // An item of a list that does not merge is replaced whole.
@@ -325,6 +333,8 @@ mod tests {
         let same = json!([directive, { "type": "A", "status": "True" }, { "type": "B", "status": "True" }]);
         check(json!({ "conditions": same }), &[]);
         check(json!({ "conditions": [{ "type": "A", "status": "True" }] }), &[]);
+        check(json!({ "absent": [directive] }), &[]);
+        check(json!({ "absent": [directive, { "type": "A" }] }), &[r#"status.absent: null -> [{"type":"A"}]"#]);
     }
 
     #[test]
