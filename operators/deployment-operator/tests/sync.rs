@@ -131,6 +131,17 @@ fn start(server: &Server) -> Running {
     Running::start::<DeploymentOperator>(server, &[])
 }
 
+/// The operator at rest, once a rollout is done and the next one has begun.
+async fn rolling_out(server: &Server, follow: fn(&Server)) -> Running {
+    let running = start(server);
+    running.at_rest().await;
+    for step in [follow, roll_out] {
+        step(server);
+        running.at_rest().await;
+    }
+    running
+}
+
 #[test]
 fn survives_a_kill_before_any_write() {
     test(async {
@@ -179,12 +190,7 @@ fn counts_in_between_are_written_once_where_two_sets_are_scaled() {
         let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 2, "maxUnavailable": 2 } });
         add_with(&server, &rolling, 600);
         server.change("deployments", KEY, |deployment| deployment["spec"]["replicas"] = 10.into());
-        let running = start(&server);
-        running.at_rest().await;
-        follow(&server);
-        running.at_rest().await;
-        roll_out(&server);
-        running.at_rest().await;
+        let running = rolling_out(&server, follow).await;
         let become_available = |available: i32| {
             for key in server.keys("replicasets") {
                 server.change("replicasets", &key, |set| {
@@ -482,12 +488,7 @@ fn at_rest_it_says_why_and_what_it_has_done() {
     test(async {
         let server = Server::new();
         add(&server);
-        let running = start(&server);
-        running.at_rest().await;
-        follow(&server);
-        running.at_rest().await;
-        roll_out(&server);
-        running.at_rest().await;
+        let running = rolling_out(&server, follow).await;
         let requests = server.requests();
 
         let why = running.why(PATH);
@@ -513,12 +514,7 @@ fn what_only_a_list_can_tell_is_not_asked_for_by_asking_why() {
     test(async {
         let server = Server::new();
         add_recreating(&server);
-        let running = start(&server);
-        running.at_rest().await;
-        follow_old(&server);
-        running.at_rest().await;
-        roll_out(&server);
-        running.at_rest().await;
+        let running = rolling_out(&server, follow_old).await;
         follow_old(&server);
         running.pass(Duration::from_secs(20)).await;
         let requests = server.requests();
