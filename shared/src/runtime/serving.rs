@@ -8,7 +8,7 @@
 //! profiling.
 
 mod auth;
-mod certificate;
+pub(super) mod certificate;
 mod health;
 #[cfg(test)]
 pub(crate) mod loopback;
