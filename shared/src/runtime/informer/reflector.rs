@@ -198,11 +198,8 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
             () = sleep(BUSY_WAIT), if is_busy => return Err(self.share("no answer")),
         };
-        let stream = match stream {
-            Err(error) if is_busy && !error.is_gone() => return Err(self.share(&error.without_query())),
-            stream => stream,
-        };
         let stream = stream.map_err(|error| match error {
+            error if is_busy && !error.is_gone() => self.share(&error.without_query()),
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
         })?;
