@@ -191,6 +191,37 @@ pub(super) struct Figures {
     pub(super) pods: Option<u32>,
 }
 
+impl Figures {
+    /// The costs of this part of a step and the `next`.
+    fn and(mut self, next: Self) -> Self {
+        for (name, usage) in next.each {
+            let cpu = self.each.get(&name).map_or(Duration::ZERO, |before| before.cpu);
+            self.each.insert(name, Usage { cpu: cpu + usage.cpu, ..usage });
+        }
+        for (verb, count) in next.requests {
+            *self.requests.entry(verb).or_default() += count;
+        }
+        self.reactions.extend(next.reactions);
+        self.reactions.sort_unstable();
+        Self {
+            took: self.took + next.took,
+            cpu: self.cpu + next.cpu,
+            apiserver_cpu: self.apiserver_cpu + next.apiserver_cpu,
+            others_cpu: self.others_cpu + next.others_cpu,
+            peak_bytes: self.peak_bytes.max(next.peak_bytes),
+            resident_bytes: next.resident_bytes,
+            anonymous_bytes: next.anonymous_bytes,
+            watches: next.watches,
+            sent_bytes: self.sent_bytes + next.sent_bytes,
+            allocated_bytes: self.allocated_bytes + next.allocated_bytes,
+            each: self.each,
+            requests: self.requests,
+            reactions: self.reactions,
+            pods: self.pods.zip(next.pods).map(|(before, pods)| before + pods),
+        }
+    }
+}
+
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [took, cpu, apiserver_cpu, others_cpu] =
@@ -258,6 +289,34 @@ impl<'a> Bench<'a> {
     ) -> Result<()> {
         let figures = self.figures(work).await.context(step)?;
         self.keep(step, Figures { pods: Some(pods), ..figures }).await;
+        Ok(())
+    }
+
+    /// Measures a long step in parts, and lets the others have their turns in between: a machine's speed changes within
+    /// minutes, and would be what is compared. What a part leaves to be done falls into another's turn, so each part ends
+    /// when nothing is left.
+    async fn measure_parts<P>(
+        &mut self,
+        step: &'static str,
+        parts: impl IntoIterator<Item = P>,
+        work: impl AsyncFn(&mut Self, P) -> Result<()>,
+    ) -> Result<()> {
+        let mut sum: Option<Figures> = None;
+        for (at, part) in parts.into_iter().enumerate() {
+            if at > 0 {
+                self.turn.pass().await;
+            }
+            let figures = self.figures(async |bench| work(bench, part).await).await.context(step)?;
+            if self.options.wants(step) {
+                Progress::default().finish(&format!("  {step}, part {}: {}: {figures}", at + 1, self.contestant()));
+            }
+            sum = Some(match sum {
+                Some(before) => before.and(figures),
+                None => figures,
+            });
+        }
+        let figures = sum.with_context(|| format!("{step} has no part"))?;
+        self.keep(step, figures).await;
         Ok(())
     }
 
@@ -469,4 +528,43 @@ async fn in_parallel(count: u32, one: impl AsyncFn(u32) -> Result<()>) -> Result
 
 fn small(at: u32) -> String {
     format!("small{at:03}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(seconds: u64, memory: u64) -> Figures {
+        let time = Duration::from_secs(seconds);
+        Figures {
+            took: time,
+            cpu: time,
+            apiserver_cpu: time,
+            others_cpu: time,
+            peak_bytes: memory,
+            resident_bytes: memory,
+            anonymous_bytes: memory,
+            watches: whole(memory),
+            sent_bytes: whole(seconds),
+            allocated_bytes: whole(seconds),
+            each: BTreeMap::from([("job-operator".to_owned(), Usage { cpu: time, pss: memory, ..Usage::default() })]),
+            requests: BTreeMap::from([("create".to_owned(), seconds), (format!("patch {memory}"), 1)]),
+            reactions: vec![time],
+            pods: Some(2),
+        }
+    }
+
+    #[test]
+    fn the_costs_of_parts_add_up_and_what_is_held_is_as_in_the_last() {
+        let (long, short) = (Duration::from_secs(3), Duration::from_secs(2));
+        let both = part(3, 9).and(part(2, 4));
+        assert_eq!([both.took, both.cpu, both.apiserver_cpu, both.others_cpu], [long + short; 4], "{both}");
+        assert_eq!((both.sent_bytes, both.allocated_bytes), (5.0, 5.0));
+        assert_eq!((both.peak_bytes, both.resident_bytes, both.anonymous_bytes, both.watches), (9, 4, 4, 4.0));
+        let used = Usage { cpu: long + short, pss: 4, ..Usage::default() };
+        assert_eq!(both.each, BTreeMap::from([("job-operator".to_owned(), used)]));
+        let requests = [("create", 5), ("patch 4", 1), ("patch 9", 1)];
+        assert_eq!(both.requests, requests.map(|(verb, count)| (verb.to_owned(), count)).into());
+        assert_eq!((both.reactions, both.pods), (vec![short, long], Some(4)));
+    }
 }

@@ -38,6 +38,9 @@ pub struct Sizes {
     /// How many pods each of these has.
     #[arg(long, default_value_t = 100)]
     pub rolling_pods: i32,
+    /// How many of them roll at once.
+    #[arg(long, default_value_t = 25)]
+    pub rolling_at_once: u32,
     /// How many seconds of rest are measured.
     #[arg(long, default_value_t = 60)]
     pub rest: u64,
@@ -61,7 +64,7 @@ const TARGETS: Targets = Targets {
 
 pub(in crate::bench) fn about(options: &BenchOptions) -> Result<About> {
     let BenchOptions { pods, programs, one_program, all, .. } = options;
-    let Sizes { all_deployments, rolling, rolling_pods, rest } = all;
+    let Sizes { all_deployments, rolling, rolling_pods, rolling_at_once, rest } = all;
     let is_built = |name: &String| *one_program || programs.bin.join(name).is_file();
     let operators: Vec<String> = operator::all()?.into_iter().filter(is_built).collect();
     ensure!(!operators.is_empty(), "no operator is in {}", programs.bin.display());
@@ -76,7 +79,8 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> Result<About> {
              {all_deployments} Deployments\nof 2 pods; with {present} pods in {rolling} Deployments {rest} s of rest, \
              and {rest} s in which ten pods a second that are\nnobody's come and go; a restart of everything among \
              these pods until all are ready and lead, and a Deployment\nchanged meanwhile has its new pod; the roll of \
-             all these Deployments at once,\nbut not at its default, where that takes half an hour"
+             all these Deployments, {rolling_at_once} at once, each contestant in turn,\nbut not at its default, where \
+             that takes half an hour"
         ),
         nodes: nodes_for(present.max(pods.unsigned_abs())),
         zones: 3,
@@ -87,7 +91,7 @@ pub(in crate::bench) fn about(options: &BenchOptions) -> Result<About> {
 }
 
 pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
-    let Sizes { all_deployments, rolling, rolling_pods, rest } = bench.options.all;
+    let Sizes { all_deployments, rolling, rolling_pods, rolling_at_once, rest } = bench.options.all;
     let rest = Duration::from_secs(rest);
     bench.create_namespace(NAMESPACE).await?;
     bench.wait_ready().await?;
@@ -117,13 +121,17 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     if bench.contestant() == Contestant::Throttled {
         return Ok(());
     }
-    let roll = async |bench: &mut Bench<'_>| {
-        in_parallel(rolling, async |at| bench.patch::<Deployment>(&small(at), &template_patch("2")).await).await?;
+    let parts = (0..rolling).step_by(rolling_at_once.max(1).try_into()?);
+    let roll = async |bench: &mut Bench<'_>, first: u32| {
+        let count = rolling_at_once.max(1).min(rolling - first);
+        let patch = template_patch("2");
+        in_parallel(count, async |at| bench.patch::<Deployment>(&small(first + at), &patch).await).await?;
         bench.wait_available(&all).await?;
         let pods = i64::from(rolling) * i64::from(rolling_pods) + 2;
-        bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await
+        bench.wait_until("pods", async || Ok(bench.count::<Pod>().await? == pods)).await?;
+        bench.wait_settled().await
     };
-    bench.measure("roll many Deployments", roll).await
+    bench.measure_parts("roll many Deployments", parts, roll).await
 }
 
 impl Bench<'_> {

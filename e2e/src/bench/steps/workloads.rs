@@ -131,6 +131,18 @@ impl Bench<'_> {
         .await
     }
 
+    /// Every status says what there is, so nobody has one to write.
+    pub(super) async fn wait_settled(&self) -> Result<()> {
+        self.wait_deployments("settled", |deployment| {
+            deployment.status.as_ref().is_some_and(|status| status.terminating_replicas.unwrap_or(0) == 0)
+        })
+        .await?;
+        self.wait_until("settled", async || {
+            Ok(self.api::<ReplicaSet>().list(&ListParams::default()).await?.items.iter().all(is_settled))
+        })
+        .await
+    }
+
     pub(super) async fn wait_pod_count(&self, app: &str, count: usize) -> Result<()> {
         let selector = ListParams::default().labels(&format!("app={app}"));
         self.wait_until("pods", async || Ok(self.api::<Pod>().list_metadata(&selector).await?.items.len() == count))
@@ -142,6 +154,13 @@ fn is_complete(deployment: &Deployment, replicas: i32) -> bool {
     let (generation, status) = (deployment.metadata.generation, deployment.status.clone().unwrap_or_default());
     let counts = [status.replicas, status.updated_replicas, status.available_replicas];
     status.observed_generation == generation && counts.iter().all(|count| count.unwrap_or(0) == replicas)
+}
+
+fn is_settled(replica_set: &ReplicaSet) -> bool {
+    let status = replica_set.status.clone().unwrap_or_default();
+    status.observed_generation == replica_set.metadata.generation
+        && Some(status.replicas) == replica_set.spec.as_ref().and_then(|spec| spec.replicas)
+        && status.terminating_replicas.unwrap_or(0) == 0
 }
 
 pub(super) fn deployment(name: &str, replicas: i32) -> Value {
