@@ -61,11 +61,13 @@ install_operator() {
 # up CONTROLLERS OPERATOR...: a node for these operators, whose kube-controller-manager runs --controllers=CONTROLLERS; it is
 # stopped when the script ends.
 up() {
-  local controllers=$1
+  local controllers=$1 exported
   shift
   operators=("$@")
   trap 'finish $?' EXIT
-  eval "$("${on_host[@]}" node-real "$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=')"
+  exported=$("${on_host[@]}" node-real "$realnode" up "--controllers=$controllers" | grep '^export KUBECONFIG=') ||
+    fail "$realnode started no node"
+  eval "$exported"
   step "a node is up, its kube-controller-manager runs --controllers=$controllers"
 }
 
