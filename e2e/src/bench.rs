@@ -1,8 +1,8 @@
 //! The same steps under kube-controller-manager and under our operators, side by side, on a fresh local cluster each.
 //!
 //! Figures mean something only as ratios within one run: machines differ, and one machine's speed changes within minutes.
-//! So the contestants of a round take each step right after each other, while the others' clusters rest; where there are
-//! too many nodes for that, they come one after the other with all steps.
+//! So the contestants of a round take each step, or each part of a long one, right after each other, while the others'
+//! clusters rest; where there are too many nodes for that, they come one after the other with all steps.
 //! Left out: verdicts. What is to be reached stands in the report next to what was measured.
 
 mod apiserver;

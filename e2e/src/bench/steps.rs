@@ -214,10 +214,8 @@ impl Figures {
             watches: next.watches,
             sent_bytes: self.sent_bytes + next.sent_bytes,
             allocated_bytes: self.allocated_bytes + next.allocated_bytes,
-            each: self.each,
-            requests: self.requests,
-            reactions: self.reactions,
             pods: self.pods.zip(next.pods).map(|(before, pods)| before + pods),
+            ..self
         }
     }
 }
@@ -308,7 +306,7 @@ impl<'a> Bench<'a> {
             }
             let figures = self.figures(async |bench| work(bench, part).await).await.context(step)?;
             if self.options.wants(step) {
-                Progress::default().finish(&format!("  {step}, part {}: {}: {figures}", at + 1, self.contestant()));
+                self.tell(&format!("{step}, part {}", at + 1), &figures);
             }
             sum = Some(match sum {
                 Some(before) => before.and(figures),
@@ -388,10 +386,13 @@ impl<'a> Bench<'a> {
         if !self.options.wants(step) {
             return;
         }
-        let contestant = self.contestant();
-        Progress::default().finish(&format!("  {step}: {contestant}: {figures}"));
-        self.measured.push(Measured { contestant, step, figures });
+        self.tell(step, &figures);
+        self.measured.push(Measured { contestant: self.contestant(), step, figures });
         self.turn.pass().await;
+    }
+
+    fn tell(&self, step: &str, figures: &Figures) {
+        Progress::default().finish(&format!("  {step}: {}: {figures}", self.contestant()));
     }
 
     /// Starts the contestant.

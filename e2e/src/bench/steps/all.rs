@@ -39,7 +39,7 @@ pub struct Sizes {
     #[arg(long, default_value_t = 100)]
     pub rolling_pods: i32,
     /// How many of them roll at once.
-    #[arg(long, default_value_t = 25)]
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
     pub rolling_at_once: u32,
     /// How many seconds of rest are measured.
     #[arg(long, default_value_t = 60)]
@@ -121,9 +121,9 @@ pub(in crate::bench) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     if bench.contestant() == Contestant::Throttled {
         return Ok(());
     }
-    let parts = (0..rolling).step_by(rolling_at_once.max(1).try_into()?);
+    let parts = (0..rolling).step_by(rolling_at_once.try_into()?);
     let roll = async |bench: &mut Bench<'_>, first: u32| {
-        let count = rolling_at_once.max(1).min(rolling - first);
+        let count = rolling_at_once.min(rolling - first);
         let patch = template_patch("2");
         in_parallel(count, async |at| bench.patch::<Deployment>(&small(first + at), &patch).await).await?;
         bench.wait_available(&all).await?;
