@@ -15,6 +15,7 @@ pub mod informer;
 // Deciding once per key.
 pub mod answers;
 pub mod consistency;
+pub mod context;
 pub mod decisions;
 pub mod effect;
 pub mod expectations;

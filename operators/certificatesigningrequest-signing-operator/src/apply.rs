@@ -1,6 +1,4 @@
-//! Executes a plan: signs the certificate, or says why there is none. The status is written afterwards, if it changes.
-//!
-//! Left out: events, of which upstream has none.
+//! Executes a plan: signs the certificate and writes it, or writes that the request failed.
 
 pub mod certificate;
 mod der;
@@ -9,92 +7,70 @@ use anyhow::{Context, anyhow};
 use data_encoding::BASE64;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
-use shared::api::object::Key;
+use shared::api::object::{Key, Meta};
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
-use shared::runtime::control::{Control, Patch, Preconditions};
+use shared::runtime::api_error::ResultExt;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{Patch, Preconditions};
 
 use crate::observe::Observed;
-use crate::plan::verification::Invalid;
 use crate::plan::{Certificate, Plan, Reason};
-use crate::status::Status;
+use crate::status::{self, Status};
 use certificate::{SerialNumber, to_be_signed, whole};
 
 /// The length of a line of PEM, as Go writes it.
 const PEM_LINE: usize = 64;
 
-/// Writes the status of requests.
+/// Signs requests.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-}
-
-/// The result of executing a plan.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// The fact that the status is to tell; none if it stays as it is.
-    pub verdict: Option<Verdict>,
-    /// The reason to try again.
-    pub error: Option<anyhow::Error>,
-}
-
-/// The end of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Its certificate, as PEM.
-    Issued(String),
-    /// Its signer does not sign such a request.
-    Failed(Invalid),
+    pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
     /// Executes the plan.
-    #[expect(clippy::unused_self, reason = "a plan goes to the writer")]
-    pub(crate) fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Observed { request, pair: _ } = observed;
-        let key = &request.metadata.key;
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
+        let metadata = &observed.request.metadata;
         match plan {
             Plan::Nothing(reason) => {
-                warn(key, &reason);
-                Outcome::default()
+                warn(&metadata.key, &reason);
+                Ok(())
             }
-            Plan::TryAgain { expiry } => {
-                Outcome { verdict: None, error: Some(anyhow!("{expiry}").context("error auto signing csr")) }
+            Plan::TryAgain { expiry } => Err(anyhow!("{expiry}").context("error auto signing csr")),
+            Plan::Fail { conditions, invalid } => {
+                let status = status::failed(&conditions, &invalid, self.ctx.now());
+                self.write_status(metadata, &status).await
             }
-            Plan::Fail { invalid } => Outcome { verdict: Some(Verdict::Failed(invalid)), error: None },
-            Plan::Sign { signer: _, certificate } => match sign(&certificate) {
-                Ok(pem) => Outcome { verdict: Some(Verdict::Issued(pem)), error: None },
-                Err(error) => Outcome { verdict: None, error: Some(error.context("error auto signing csr")) },
-            },
+            Plan::Sign { signer: _, certificate } => {
+                let pem = sign(&certificate).context("error auto signing csr")?;
+                self.write_status(metadata, &status::issued(&pem)).await
+            }
         }
     }
 
-    /// Writes the status of this request, in this state.
-    pub(crate) async fn write_status(&self, observed: &Observed, status: &Status) -> anyhow::Result<()> {
-        let metadata = &observed.request.metadata;
-        let key = &metadata.key;
-        let preconditions = Preconditions { uid: metadata.uid, resource_version: Some(metadata.resource_version) };
-        let control = self.control.for_key(key, metadata.uid);
-        // The conditions of a request have no key by which they would merge.
+    /// Writes the status of the request in the observed state. A request that is gone needs none.
+    async fn write_status(&self, metadata: &Meta, status: &Status) -> anyhow::Result<()> {
+        let (key, uid) = (&metadata.key, metadata.uid);
+        let preconditions = Preconditions { uid, resource_version: Some(metadata.resource_version) };
+        // The conditions of a request have no merge key.
         let patch = Patch::merge(&json!({ "status": status })).on_status();
-        match control.patch(&CERTIFICATE_SIGNING_REQUESTS, key, preconditions, patch).await {
-            Ok(_) => {
-                match status {
-                    Status::Certificate(_) => tracing::info!(request = %key, "signed the request"),
-                    Status::Conditions(_) => tracing::info!(request = %key, "the request has failed"),
-                }
-                Ok(())
-            }
-            // Nobody wants it any more.
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error).context("write the status of the request"),
+        let control = self.ctx.for_key(key, uid);
+        let patched = control.patch(&CERTIFICATE_SIGNING_REQUESTS, key, preconditions, patch).await;
+        if patched.unless_gone().context("cannot write the status of the request")?.is_none() {
+            return Ok(());
         }
+        match status {
+            Status::Certificate(_) => tracing::info!(request = %key, "signed request"),
+            Status::Conditions(_) => tracing::info!(request = %key, "request failed"),
+        }
+        Ok(())
     }
 }
 
-/// Tells of a request that is left to people: it never changes, so that no later try can succeed.
+/// Warns of a request that can never be signed; its spec is immutable.
 fn warn(key: &Key, reason: &Reason) {
     match reason {
         Reason::Unreadable { fault: _ } | Reason::UnknownUsages { usages: _ } => {
-            tracing::warn!(request = %key, %reason, "cannot sign the request, and leaves it to somebody else");
+            tracing::warn!(request = %key, %reason, "cannot sign request; skipping");
         }
         Reason::Off
         | Reason::Issued
@@ -112,7 +88,7 @@ fn warn(key: &Key, reason: &Reason) {
 /// The certificate as PEM, with a random serial number.
 fn sign(certificate: &Certificate) -> anyhow::Result<String> {
     let mut serial_number: SerialNumber = [0; 16];
-    SystemRandom::new().fill(&mut serial_number).map_err(|_| anyhow!("there are no random numbers"))?;
+    SystemRandom::new().fill(&mut serial_number).map_err(|_| anyhow!("cannot read random numbers"))?;
     let to_be_signed = to_be_signed(certificate, serial_number);
     let signature = certificate.pair.sign(&to_be_signed)?;
     Ok(pem(&whole(certificate, &to_be_signed, &signature)))

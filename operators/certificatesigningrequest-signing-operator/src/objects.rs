@@ -1,7 +1,4 @@
-//! The view of a CertificateSigningRequest: what it asks for, from its approval until it has its certificate.
-//!
-//! Of all other requests nothing is kept but the metadata and that there is nothing to sign.
-//! Left out: the requester. Its rights were looked at when the request was approved.
+//! The view of a CertificateSigningRequest: its state, and its content from the approval until the certificate.
 
 use std::fmt;
 
@@ -59,22 +56,22 @@ impl fmt::Display for Signer {
 pub struct CertificateSigningRequest {
     /// Its metadata.
     pub metadata: Meta,
-    /// How far it has come.
+    /// Its state.
     pub state: State,
 }
 
-/// How far a request has come.
+/// The state of a request.
 #[derive(Debug, PartialEq)]
 pub enum State {
     /// It has its certificate.
     Issued,
-    /// Nobody has approved it.
+    /// It is not approved.
     NotApproved,
-    /// Somebody has denied it.
+    /// It is denied.
     Denied,
     /// It could not be signed.
     Failed,
-    /// Another signer is to sign it.
+    /// It belongs to another signer.
     OtherSigner,
     /// It is to be signed.
     Approved(Box<Approved>),
@@ -83,15 +80,15 @@ pub enum State {
 /// A request that is to be signed.
 #[derive(Debug, PartialEq)]
 pub struct Approved {
-    /// The signer that is to sign it.
+    /// Its signer.
     pub signer: Signer,
     /// The request proper: PEM, in base64.
     pub request: Box<str>,
     /// The usages of the certificate.
     pub usages: Box<[Text]>,
-    /// How long the certificate is to be valid, if anybody has said so.
+    /// The requested lifetime of the certificate.
     pub expiration_seconds: Option<i32>,
-    /// The conditions that it has, as they were served.
+    /// Its conditions, as served.
     pub conditions: Box<[Value]>,
 }
 

@@ -1,7 +1,6 @@
-//! Reads one request from the cache, and the CA of its signer as its files have it.
+//! Reads one request from the cache, and the CA of its signer from its files.
 //!
-//! Left out: a watch of the files. They are looked at when something is to be signed, so that no certificate is signed
-//! by a CA that was replaced before.
+//! The files are checked before each signature and not watched, so that a replaced CA never signs.
 
 pub mod authority;
 pub mod pair;

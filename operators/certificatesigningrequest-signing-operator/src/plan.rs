@@ -1,7 +1,4 @@
-//! The fate of an approved request: a value made from the request, its signer's CA and the time, and nothing else.
-//!
-//! The certificate is planned whole, but for its serial number and its signature.
-//! Left out: doubts about an approval. Who approves has looked at the requester.
+//! The certificate of an approved request, without its serial number and signature, or why it gets none.
 //!
 //! Upstream: `handle`, `pkg/controller/certificates/signer/signer.go`; `Sign`,
 //! `pkg/controller/certificates/authority/authority.go`.
@@ -15,6 +12,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 use shared::api::intern::Text;
 use shared::api::time::Time;
 use shared::controllers::certificates::request::{Fault, Request};
@@ -29,33 +27,35 @@ use verification::{Invalid, verify};
 /// The decision about a request, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Nothing(Reason),
-    /// Nothing is written, and it is tried again after a while.
+    /// Write nothing, and retry.
     TryAgain {
-        /// The end of the CA, which is over.
+        /// The end of the CA, which has expired.
         expiry: Expiry,
     },
-    /// It gets the condition Failed.
+    /// Add the condition Failed.
     Fail {
+        /// The other conditions, which stay.
+        conditions: Box<[Value]>,
         /// The difference between the request and those that its signer signs.
         invalid: Invalid,
     },
-    /// It gets its certificate.
+    /// Sign the certificate and write it.
     Sign {
-        /// Its signer.
+        /// The signer.
         signer: Signer,
         /// The certificate.
         certificate: Box<Certificate>,
     },
 }
 
-/// A certificate, but for its serial number and its signature.
+/// A certificate, without its serial number and signature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Certificate {
     /// The CA that signs it.
     pub pair: Arc<Pair>,
-    /// The subject, the alternative names and the public key, as they were asked for.
+    /// The requested subject, alternative names and public key.
     pub request: Request,
     /// Its usages.
     pub usages: Usages,
@@ -63,7 +63,7 @@ pub struct Certificate {
     pub validity: Validity,
 }
 
-/// Why a request is signed, or is not.
+/// Why a request is signed or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -71,13 +71,13 @@ pub enum Reason {
     Off,
     /// It has its certificate.
     Issued,
-    /// Nobody has approved it.
+    /// It is not approved.
     NotApproved,
     /// It is denied.
     Denied,
     /// It has failed before.
     Failed,
-    /// Another signer is to sign it.
+    /// It belongs to another signer.
     OtherSigner,
     /// No flag names a file for its signer.
     NoFiles {
@@ -89,12 +89,12 @@ pub enum Reason {
         /// Why not.
         fault: Fault,
     },
-    /// It asks for usages that nobody knows.
+    /// It asks for unknown usages.
     UnknownUsages {
-        /// These.
+        /// The unknown ones.
         usages: Vec<Text>,
     },
-    /// The CA's certificate is over.
+    /// The CA's certificate has expired.
     Expired {
         /// Its end.
         expiry: Expiry,
@@ -104,7 +104,7 @@ pub enum Reason {
         /// The difference.
         invalid: Invalid,
     },
-    /// It is as its signer wants it.
+    /// Its signer signs it.
     Valid {
         /// The signer.
         signer: Signer,
@@ -120,7 +120,7 @@ impl Reasoned for Plan {
         match self {
             Self::Nothing(reason) => reason.clone(),
             Self::TryAgain { expiry } => Reason::Expired { expiry: *expiry },
-            Self::Fail { invalid } => Reason::Invalid { invalid: invalid.clone() },
+            Self::Fail { invalid, .. } => Reason::Invalid { invalid: invalid.clone() },
             Self::Sign { signer, certificate } => {
                 Reason::Valid { signer: *signer, not_after: certificate.validity.not_after }
             }
@@ -146,13 +146,13 @@ pub fn plan(observed: &Observed, longest: Duration, now: Timestamp) -> Plan {
 }
 
 fn plan_of_approved(approved: &Approved, pair: &Arc<Pair>, longest: Duration, now: Timestamp) -> Plan {
-    let Approved { signer, request, usages: asked, expiration_seconds, conditions: _ } = approved;
+    let Approved { signer, request, usages: asked, expiration_seconds, conditions } = approved;
     let request = match Request::read_signed(request) {
         Ok(request) => request,
         Err(fault) => return Plan::Nothing(Reason::Unreadable { fault }),
     };
     if let Some(invalid) = verify(*signer, &request, asked) {
-        return Plan::Fail { invalid };
+        return Plan::Fail { conditions: conditions.clone(), invalid };
     }
     let usages = match usages(asked) {
         Ok(usages) => usages,

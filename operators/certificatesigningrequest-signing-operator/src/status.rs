@@ -1,6 +1,4 @@
-//! The status that a request gets: a value made from the observation, the outcome and the time, and nothing else.
-//!
-//! Left out: the condition of an approval, which other controllers and people write.
+//! The two changes of a request's status: its certificate, or the condition Failed.
 //!
 //! Upstream: `handle`, `pkg/controller/certificates/signer/signer.go`.
 
@@ -12,9 +10,7 @@ use shared::api::condition::TRUE;
 use shared::api::time::Time;
 use shared::controllers::certificates::FAILED;
 
-use crate::apply::{Outcome, Verdict};
-use crate::objects::State;
-use crate::observe::Observed;
+use crate::plan::verification::Invalid;
 
 const SIGNER_VALIDATION_FAILURE: &str = "SignerValidationFailure";
 
@@ -28,17 +24,16 @@ pub enum Status {
     Conditions(Vec<Value>),
 }
 
-/// The change of the status; none if it stays as it is.
-pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<Status> {
-    let State::Approved(approved) = &observed.request.state else { return None };
-    match outcome.verdict.as_ref()? {
-        Verdict::Issued(pem) => Some(Status::Certificate(BASE64.encode(pem.as_bytes()))),
-        Verdict::Failed(invalid) => {
-            let failure = json!({
-                "type": FAILED, "status": TRUE, "reason": SIGNER_VALIDATION_FAILURE, "message": invalid.to_string(),
-                "lastUpdateTime": Time::of(now),
-            });
-            Some(Status::Conditions(approved.conditions.iter().cloned().chain([failure]).collect()))
-        }
-    }
+/// The status with this certificate, which is PEM.
+pub fn issued(certificate: &str) -> Status {
+    Status::Certificate(BASE64.encode(certificate.as_bytes()))
+}
+
+/// The status of a request that its signer refuses; it keeps the other conditions.
+pub fn failed(conditions: &[Value], invalid: &Invalid, now: Timestamp) -> Status {
+    let failure = json!({
+        "type": FAILED, "status": TRUE, "reason": SIGNER_VALIDATION_FAILURE, "message": invalid.to_string(),
+        "lastUpdateTime": Time::of(now),
+    });
+    Status::Conditions(conditions.iter().cloned().chain([failure]).collect())
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use certificatesigningrequest_signing_operator::apply::certificate::to_be_signed;
-use certificatesigningrequest_signing_operator::apply::{Outcome, Verdict};
 use certificatesigningrequest_signing_operator::objects::Signer;
 use certificatesigningrequest_signing_operator::observe::Observed;
 use certificatesigningrequest_signing_operator::observe::pair::Pair;
@@ -16,7 +15,7 @@ use certificatesigningrequest_signing_operator::plan::policies::{
 };
 use certificatesigningrequest_signing_operator::plan::verification::Invalid;
 use certificatesigningrequest_signing_operator::plan::{Plan, plan};
-use certificatesigningrequest_signing_operator::status::{Status, next_status};
+use certificatesigningrequest_signing_operator::status::{self, Status};
 use data_encoding::BASE64;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -178,17 +177,16 @@ fn a_failure_keeps_all_other_conditions() {
     let approved = json!({ "type": "Approved", "status": "True", "new": { "a": 1 } });
     let request = Asked { usages: Vec::new(), ..Asked::by_client() }.approved();
     let observed = observed(&request.set(&["status", "conditions"], vec![approved.clone()]));
-    let outcome = Outcome { verdict: Some(Verdict::Failed(Invalid::NoClientAuth)), error: None };
+    let Plan::Fail { conditions, invalid } = plan(&observed, HOUR, NOW) else { panic!("it does not fail") };
+    assert_eq!(invalid, Invalid::NoClientAuth);
     let failure = json!({
         "type": "Failed", "status": "True", "reason": "SignerValidationFailure",
         "message": "missing required usage for client certificate: client auth",
         "lastUpdateTime": "2026-01-01T12:00:00Z",
     });
     let expected = Status::Conditions(vec![approved, failure]);
-    assert_eq!(next_status(&observed, &outcome, NOW), Some(expected));
-    let outcome = Outcome { verdict: Some(Verdict::Issued("pem".to_owned())), error: None };
-    assert_eq!(next_status(&observed, &outcome, NOW), Some(Status::Certificate("cGVt".to_owned())));
-    assert_eq!(next_status(&observed, &Outcome::default(), NOW), None);
+    assert_eq!(status::failed(&conditions, &invalid, NOW), expected);
+    assert_eq!(status::issued("pem"), Status::Certificate("cGVt".to_owned()));
 }
 
 #[test]

@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which Node, which is in `changes`.
 
 mod changes;
 
@@ -9,16 +7,16 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::flags::Flags;
+use crate::memory::Pool;
 use crate::metrics::CidrSetMetrics;
-use crate::observe::pool::Pool;
 use crate::observe::{Caches, Informers};
 use crate::plan::{Plan, Reason, plan};
 
@@ -35,24 +33,20 @@ impl Operator for NodeIpamOperator {
 
     fn set_up(Flags(sets): &Flags, setup: &mut Setup) {
         let queue = setup.queue("cidrallocator_node", Backoff::default());
-        let writer = Writer { control: setup.control(&queue), recorder: setup.recorder() };
+        let ctx = setup.context(&queue);
         let metrics = CidrSetMetrics::register(setup.metrics());
-        let (caches, Informers { mut nodes }) = Caches::new(Pool::new(sets.clone().unwrap_or_default(), &metrics));
+        let pool = Arc::new(Pool::new(sets.clone().unwrap_or_default(), &metrics));
+        let (caches, Informers { mut nodes }) = Caches::new(Arc::clone(&pool));
         let caches = Arc::new(caches);
         if sets.is_some() {
-            // A standby knows the taken blocks too: it is asked why, and goes on where the leader has stopped.
-            let noting = Arc::clone(&caches);
-            nodes.on_change_at_any_time(move |change| noting.pool.note(&change));
+            // A standby follows the taken blocks too: it answers `/why`, and continues after the leader's last block.
+            let noting = Arc::clone(&pool);
+            nodes.on_change_at_any_time(move |change| noting.note(&change));
             nodes.on_change(setup.effects(&queue).of(&caches, Caches::node_changed));
             setup.watch(nodes);
         }
-        let controller = NodeIpamController {
-            caches,
-            is_on: sets.is_some(),
-            writer,
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let writer = Writer { ctx: ctx.clone(), pool };
+        let controller = NodeIpamController { caches, is_on: sets.is_some(), writer, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
 }
@@ -63,20 +57,16 @@ struct NodeIpamController {
     /// Whether `--allocate-node-cidrs` is true.
     is_on: bool,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for NodeIpamController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
         let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
-        // Nothing was awaited since the observation, so nobody else is given the same.
-        self.caches.reserve(&observed, &plan);
-        let Outcome { fate, error } = self.writer.apply(&observed, plan).await;
-        self.caches.settle(&observed, fate);
-        error.map_or(Ok(Requeue::Done), Err)
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await?;
+        Ok(Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

@@ -10,7 +10,7 @@ use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use shared::runtime::flags::parse_bool;
 
 use crate::objects::cidr::{Cidr, Family};
-use crate::observe::cidr_set::CidrSet;
+use crate::objects::cidr_set::CidrSet;
 
 /// The only allocator without a cloud.
 const RANGE_ALLOCATOR: &str = "RangeAllocator";

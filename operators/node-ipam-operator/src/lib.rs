@@ -1,15 +1,14 @@
-//! Gives each Node the CIDRs of its pods: out of each range of `--cluster-cidr` one block that no other Node has.
+//! Assigns CIDRs to each Node for its pods: one free block of each range of `--cluster-cidr`.
 //!
-//! Reading order: [`objects`] (the view of a Node, and CIDRs) → [`controller`] (one sync; its `changes` say when it is
-//! due) → [`observe`] (its `pool` knows the taken blocks) → [`plan`] (its `cidr_set` finds a free block) → [`apply`].
-//! Left out: a status room, because only the spec is written, and the allocators of clouds, which
-//! kube-controller-manager has no more.
+//! Reading order: [`objects`] (the view of a Node, CIDRs, and the blocks of a range) → [`controller`] (one sync; its
+//! `changes` say when it is due) → [`observe`], with [`memory`] (the taken blocks) → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/nodeipam`.
 
 pub mod apply;
 pub mod controller;
 pub mod flags;
+pub mod memory;
 pub mod metrics;
 pub mod objects;
 pub mod observe;

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::runtime::metrics::Metrics;
 
-use crate::observe::cidr_set::CidrSet;
+use crate::objects::cidr_set::CidrSet;
 
 const ALLOCATIONS: &str = "node_ipam_controller_cidrset_cidrs_allocations";
 const RELEASES: &str = "node_ipam_controller_cidrset_cidrs_releases";

@@ -3,6 +3,7 @@
 //! Left out: `podCIDR`, which the apiserver keeps as the first of `podCIDRs`, and all that heartbeats write.
 
 pub mod cidr;
+pub mod cidr_set;
 
 use std::fmt::{self, Display};
 

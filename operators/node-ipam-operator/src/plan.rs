@@ -1,6 +1,4 @@
-//! Which CIDRs a Node gets: a value made from the Node and from what is free of each range, and nothing else.
-//!
-//! Left out: other CIDRs for a Node that has some. The apiserver lets nobody change them.
+//! Which CIDRs a Node gets, once: the apiserver refuses to change them.
 //!
 //! Upstream: `AllocateOrOccupyCIDR`, `pkg/controller/nodeipam/ipam/range_allocator.go`.
 
@@ -10,34 +8,35 @@ use serde::Serialize;
 use shared::api::object::Uid;
 use shared::runtime::decisions::{self, Reasoned};
 
+use crate::memory::{Place, Range};
 use crate::objects::cidr::Cidr;
 use crate::objects::{PodCidr, joined};
-use crate::observe::{Observed, Place, Range};
+use crate::observe::Observed;
 
 /// The decision about a Node, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Keep(Reason),
-    /// It is given CIDRs.
+    /// Assign CIDRs to the Node.
     Assign {
         /// One of each range, in the order of the ranges.
         cidrs: Vec<Cidr>,
-        /// This very Node.
+        /// The Node's uid.
         uid: Uid,
         /// Why.
         reason: Reason,
     },
-    /// It gets nothing, because a range is full.
+    /// Assign nothing, because a range is full.
     Wait {
-        /// The place of that range among all.
+        /// The index of that range.
         index: usize,
         /// Why.
         reason: Reason,
     },
 }
 
-/// Why a Node is given CIDRs, or is not.
+/// Why a Node gets CIDRs or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -45,17 +44,17 @@ pub enum Reason {
     Off,
     /// It has CIDRs.
     Has {
-        /// These.
+        /// Its CIDRs.
         cidrs: Vec<PodCidr>,
     },
-    /// It has a CIDR of which another Node, or the range of Services, has addresses too.
+    /// It has a CIDR that overlaps with another Node's or with the range of Services.
     Shared {
-        /// This one.
+        /// The CIDR.
         cidr: PodCidr,
     },
-    /// It has a CIDR that is in no range.
+    /// It has a CIDR outside of every range.
     Outside {
-        /// This one.
+        /// The CIDR.
         cidr: PodCidr,
     },
     /// It has none, and is being deleted.
@@ -65,11 +64,11 @@ pub enum Reason {
         /// How many blocks are free: in the range that has the fewest.
         free: u64,
     },
-    /// It has none, and was given these before: that may have been stored.
-    Given,
+    /// It has none, and these were assigned before; that may have been stored.
+    Assigned,
     /// It has none, and a range is full.
     Full {
-        /// This one.
+        /// The range.
         cluster_cidr: Cidr,
     },
 }
@@ -86,7 +85,7 @@ impl Reasoned for Plan {
 
 /// Decides for one Node.
 pub fn plan(observed: &Observed) -> Plan {
-    let Observed { node, places, ranges, given } = observed;
+    let Observed { node, places, ranges, assigned } = observed;
     if !node.pod_cidrs().is_empty() {
         return Plan::Keep(standing(node.pod_cidrs(), places));
     }
@@ -94,8 +93,8 @@ pub fn plan(observed: &Observed) -> Plan {
         return Plan::Keep(Reason::BeingDeleted);
     }
     let uid = node.metadata.uid;
-    if let Some(cidrs) = given {
-        return Plan::Assign { cidrs: cidrs.clone(), uid, reason: Reason::Given };
+    if let Some(cidrs) = assigned {
+        return Plan::Assign { cidrs: cidrs.clone(), uid, reason: Reason::Assigned };
     }
     match next_free(ranges) {
         Ok(cidrs) => {
@@ -112,7 +111,7 @@ fn next_free(ranges: &[Range]) -> Result<Vec<Cidr>, (usize, Cidr)> {
     ranges.iter().enumerate().map(next).collect()
 }
 
-/// The reason to keep the CIDRs that a Node has, which tells of the first that is not as it should be.
+/// The reason to keep the CIDRs of a Node; it names the first wrong one.
 fn standing(cidrs: &[PodCidr], places: &[Place]) -> Reason {
     let first_in = |wanted: Place| {
         let found = cidrs.iter().zip(places).find(|(_, place)| **place == wanted);
@@ -139,12 +138,14 @@ impl fmt::Display for Reason {
         match self {
             Self::Off => f.write_str("--allocate-node-cidrs is false"),
             Self::Has { cidrs } => write!(f, "has {}", joined(cidrs)),
-            Self::Shared { cidr } => write!(f, "has {cidr}, which another Node or --service-cluster-ip-range has too"),
+            Self::Shared { cidr } => {
+                write!(f, "has {cidr}, which overlaps with another Node or --service-cluster-ip-range")
+            }
             Self::Outside { cidr } => write!(f, "has {cidr}, which is not in --cluster-cidr"),
             Self::BeingDeleted => f.write_str("is being deleted"),
             Self::Missing { free } => write!(f, "has none, free: {free}"),
-            Self::Given => f.write_str("has none, and was given these before"),
-            Self::Full { cluster_cidr } => write!(f, "has none, and {cluster_cidr} has no free one"),
+            Self::Assigned => f.write_str("has none, and these were assigned before"),
+            Self::Full { cluster_cidr } => write!(f, "has none, and {cluster_cidr} is full"),
         }
     }
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use node_ipam_operator::objects::cidr::{Cidr, Family, InvalidCidr};
-use node_ipam_operator::observe::cidr_set::CidrSet;
+use node_ipam_operator::objects::cidr_set::CidrSet;
 use proptest::prelude::*;
 use shared::testing::properties::order_is_irrelevant;
 

@@ -1,7 +1,7 @@
 //! The flags of this operator, and those that contradict each other.
 
 use node_ipam_operator::flags::Flags;
-use node_ipam_operator::observe::cidr_set::CidrSet;
+use node_ipam_operator::objects::cidr_set::CidrSet;
 use shared::runtime::flags;
 
 /// The ranges with the mask sizes of their blocks and how many are free, or the error.

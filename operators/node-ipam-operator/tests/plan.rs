@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use node_ipam_operator::apply::{Fate, cidrs_patch};
+use node_ipam_operator::apply::cidrs_patch;
+use node_ipam_operator::memory::Pool;
 use node_ipam_operator::metrics::CidrSetMetrics;
 use node_ipam_operator::objects::Node;
 use node_ipam_operator::objects::cidr::Cidr;
+use node_ipam_operator::objects::cidr_set::CidrSet;
 use node_ipam_operator::observe::Caches;
-use node_ipam_operator::observe::cidr_set::CidrSet;
-use node_ipam_operator::observe::pool::Pool;
 use node_ipam_operator::plan::{Plan, plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn world(ranges: &[(&str, i32)], services: &[&str]) -> World {
         set
     };
     let pool = Pool::new(ranges.iter().map(set).collect(), &CidrSetMetrics::register(&registry));
-    let (caches, _) = Caches::new(pool);
+    let (caches, _) = Caches::new(Arc::new(pool));
     World { caches, registry }
 }
 
@@ -83,13 +83,21 @@ impl World {
     fn sync(&self, name: &str) -> Plan {
         let observed = self.caches.observe(&Key::new("", name)).unwrap();
         let plan = plan(&observed);
-        self.caches.reserve(&observed, &plan);
+        if let Plan::Assign { cidrs, uid, .. } = &plan {
+            self.caches.pool.assign(&Key::new("", name), *uid, cidrs);
+        }
         plan
     }
 
-    /// The end of a sync.
-    fn settle(&self, name: &str, fate: Fate) {
-        self.caches.settle(&self.caches.observe(&Key::new("", name)).unwrap(), fate);
+    /// The end of a sync: the apiserver has refused the patch, or may have stored it.
+    fn settle(&self, name: &str, is_refused: bool) {
+        let node = self.caches.nodes.get(&Key::new("", name)).unwrap();
+        let (pool, metadata) = (&self.caches.pool, &node.metadata);
+        if is_refused {
+            pool.refuse(&metadata.key, metadata.uid);
+        } else {
+            pool.keep(&metadata.key, metadata.uid);
+        }
     }
 
     /// The decision about a new Node, and that nothing is changed by asking for it.
@@ -145,7 +153,7 @@ fn a_node_gets_the_next_free_block_of_each_range() {
 #[test]
 fn a_node_gets_nothing_where_a_range_is_full() {
     let taken = ["127.123.234.0/30", "127.123.234.4/30", "127.123.234.8/30", "127.123.234.12/30"];
-    let full = "wait (has none, and 127.123.234.0/28 has no free one)";
+    let full = "wait (has none, and 127.123.234.0/28 is full)";
     check(&[("127.123.234.0/28", 30)], &[], &taken, full);
     // Nothing is taken of the range that is not full.
     let dual = world(&[("fd00::/64", 66), ("127.123.234.0/28", 30)], &["127.123.234.0/28"]);
@@ -188,7 +196,7 @@ fn what_a_node_that_has_gone_had_is_given_again() {
     }
     world.check(&node("d"), "assign 127.123.234.0/30 (has none, free: 1)");
     world.sync("d");
-    world.check(&node("e"), "wait (has none, and 127.123.234.0/28 has no free one)");
+    world.check(&node("e"), "wait (has none, and 127.123.234.0/28 is full)");
     // Also before the cache shows that it has any.
     world.lose("d");
     world.check(&node("e"), "assign 127.123.234.0/30 (has none, free: 1)");
@@ -242,7 +250,8 @@ fn a_replica_goes_on_where_another_one_has_stopped() {
 #[test]
 fn cidrs_that_overlap_are_told() {
     let world = world(&[("10.0.0.0/16", 24)], &["10.0.128.0/17"]);
-    let shared = |cidr: &str| format!("keep (has {cidr}, which another Node or --service-cluster-ip-range has too)");
+    let shared =
+        |cidr: &str| format!("keep (has {cidr}, which overlaps with another Node or --service-cluster-ip-range)");
     world.see(&with_cidrs("a", &["10.0.1.0/24"]));
     world.check(&with_cidrs("b", &["10.0.1.0/24"]), &shared("10.0.1.0/24"));
     world.check(&with_cidrs("c", &["10.0.200.0/24"]), &shared("10.0.200.0/24"));
@@ -260,21 +269,21 @@ fn what_a_node_was_given_is_its_own_until_it_is_refused() {
     let world = world(&[("10.0.0.0/22", 24)], &[]);
     world.check(&node("a"), "assign 10.0.0.0/24 (has none, free: 4)");
     world.sync("a");
-    world.check(&node("a"), "assign 10.0.0.0/24 (has none, and was given these before)");
+    world.check(&node("a"), "assign 10.0.0.0/24 (has none, and these were assigned before)");
     world.check(&node("b"), "assign 10.0.1.0/24 (has none, free: 3)");
     // As upstream, the next try is another block.
-    world.settle("a", Fate::Refused);
+    world.settle("a", true);
     world.check(&node("a"), "assign 10.0.1.0/24 (has none, free: 4)");
     world.sync("a");
-    world.settle("a", Fate::InDoubt);
-    world.settle("a", Fate::Refused);
-    world.check(&node("a"), "assign 10.0.1.0/24 (has none, and was given these before)");
+    world.settle("a", false);
+    world.settle("a", true);
+    world.check(&node("a"), "assign 10.0.1.0/24 (has none, and these were assigned before)");
     // What was stored is in use, whatever is refused before the cache shows it.
     world.check(&node("c"), "assign 10.0.2.0/24 (has none, free: 3)");
     world.sync("c");
-    world.settle("c", Fate::Known);
-    world.settle("c", Fate::Refused);
-    world.check(&node("c"), "assign 10.0.2.0/24 (has none, and was given these before)");
+    world.settle("c", false);
+    world.settle("c", true);
+    world.check(&node("c"), "assign 10.0.2.0/24 (has none, and these were assigned before)");
     // Another Node of the same name was given nothing.
     world.lose("a");
     world.check(&node("a").uid_of("another"), "assign 10.0.3.0/24 (has none, free: 3)");
@@ -285,7 +294,7 @@ fn a_node_that_loses_its_cidrs_gets_the_same_again() {
     let world = world(&[("10.0.0.0/22", 24)], &[]);
     world.see(&with_cidrs("a", &["10.0.2.0/24"]));
     assert_eq!(world.see(&node("a")), enqueued(&["a"]));
-    world.check(&node("a"), "assign 10.0.2.0/24 (has none, and was given these before)");
+    world.check(&node("a"), "assign 10.0.2.0/24 (has none, and these were assigned before)");
     world.check(&node("b"), "assign 10.0.0.0/24 (has none, free: 3)");
 }
 
@@ -493,25 +502,21 @@ impl Cluster {
             Happens::Watched => self.watched(),
             Happens::Synced | Happens::Refused | Happens::AnswerLost | Happens::Late => {
                 let Some((creation, cidr)) = self.sync(number) else { return };
-                let fate = match what {
-                    Happens::Refused => Fate::Refused,
+                let is_refused = match what {
+                    Happens::Refused => true,
                     Happens::Late => {
                         self.late.push_back((number, creation, cidr));
-                        Fate::InDoubt
+                        false
                     }
                     Happens::AnswerLost => {
                         self.patch(number, creation, &cidr);
-                        Fate::InDoubt
+                        false
                     }
                     Happens::Synced | Happens::Created | Happens::Deleted | Happens::Arrives | Happens::Watched => {
-                        if self.patch(number, creation, &cidr) {
-                            Fate::Known
-                        } else {
-                            Fate::Refused
-                        }
+                        !self.patch(number, creation, &cidr)
                     }
                 };
-                self.world.settle(&Self::name(number), fate);
+                self.world.settle(&Self::name(number), is_refused);
             }
             Happens::Created | Happens::Deleted => {}
         }

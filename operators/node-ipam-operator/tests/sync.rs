@@ -122,7 +122,7 @@ fn a_node_that_gets_nothing_is_told_and_gets_what_is_free_first() {
         assert_eq!(server.events(), ["Normal CIDRNotAvailable: Node a status is now: CIDRNotAvailable"]);
         let why = running.why("/api/v1/nodes/a");
         let [key] = &why.keys[..] else { panic!("{why}") };
-        assert_eq!(key.now[0].text, "wait (has none, and 10.0.0.0/22 has no free one)");
+        assert_eq!(key.now[0].text, "wait (has none, and 10.0.0.0/22 is full)");
         let error = "failed to allocate cidr from cluster cidr at idx:0: CIDR allocation failed; there are no \
                      remaining CIDRs left to allocate in the accepted range";
         assert_eq!(key.last[0].error.as_deref(), Some(error));

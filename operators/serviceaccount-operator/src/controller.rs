@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which namespace, which is in `changes`.
 
 mod changes;
 
@@ -9,13 +7,13 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NAMESPACES;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::objects::{DEFAULT, SERVICE_ACCOUNTS};
 use crate::observe::{Caches, Informers};
@@ -37,39 +35,32 @@ impl Operator for ServiceAccountOperator {
 
     fn set_up(_: &Flags, setup: &mut Setup) {
         let queue = setup.queue("serviceaccount", Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut namespaces, mut service_accounts }) = Caches::new();
-        let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
-        namespaces.on_change(effects.of(&caches, Caches::namespace_changed));
-        service_accounts.on_change(effects.of(&caches, Caches::service_account_changed));
+        namespaces.on_change(effects.with(changes::namespace_changed));
+        service_accounts.on_change(effects.with(changes::service_account_changed));
         setup.watch(namespaces);
         setup.watch(service_accounts);
-        let controller = ServiceAccountController {
-            caches,
-            writer: Writer { control },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller = ServiceAccountController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
 }
 
 /// Syncs namespaces.
 struct ServiceAccountController {
-    caches: Arc<Caches>,
+    caches: Caches,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for ServiceAccountController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let observed = self.caches.observe(key);
         let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        error.map_or(Ok(Requeue::Done), Err)
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await?;
+        Ok(Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

@@ -1,8 +1,7 @@
 //! Gives every namespace its ServiceAccount `default`, without which no pod is admitted there.
 //!
 //! Reading order: [`objects`] (what is watched) → [`controller`] (one sync; its `changes` say what leads to it) →
-//! [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because nothing is written but the account itself; and
-//! tokens, which are the serviceaccount-token-controller's.
+//! [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/serviceaccount/serviceaccounts_controller.go`.
 

@@ -1,7 +1,4 @@
 //! The views: the metadata of active namespaces, and of the ServiceAccounts called `default`.
-//!
-//! Left out: the phase, by which the apiserver selects; and all other ServiceAccounts, which are their makers'
-//! business.
 
 use serde::Deserialize;
 use shared::api::object::Meta;
@@ -18,7 +15,7 @@ pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAc
 /// A ServiceAccount called [`DEFAULT`].
 #[derive(Debug, Deserialize)]
 pub struct ServiceAccount {
-    /// All that is read of it.
+    /// Its metadata.
     pub metadata: Meta,
 }
 

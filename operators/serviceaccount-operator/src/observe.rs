@@ -1,6 +1,4 @@
-//! Reads, from the caches, what is to be known of one namespace.
-//!
-//! Left out: live reads. What a stale cache misses, the apiserver says by refusing.
+//! Reads one namespace from the caches.
 
 use std::sync::Arc;
 
@@ -10,14 +8,14 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{DEFAULT, Namespace, ServiceAccount};
 
-/// The observation of one namespace, which may be gone: the cache has active ones only.
+/// The observation of one namespace, which may be gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The key of the namespace.
     pub namespace: Key,
-    /// It is there, and its phase is `Active`.
+    /// Whether it exists and its phase is `Active`.
     pub is_active: bool,
-    /// It has its account.
+    /// Whether it has its ServiceAccount.
     pub has_account: bool,
 }
 

@@ -1,6 +1,4 @@
-//! Whether a namespace is given its ServiceAccount: a value made from what was observed, and nothing else.
-//!
-//! Left out: changing an account that is there, whatever it looks like.
+//! Whether a namespace gets its ServiceAccount. An existing account is never changed.
 //!
 //! Upstream: `syncNamespace`, `pkg/controller/serviceaccount/serviceaccounts_controller.go`.
 
@@ -15,21 +13,21 @@ use crate::observe::Observed;
 /// The decision about a namespace, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Nothing(Reason),
-    /// It gets its account.
+    /// Create the ServiceAccount.
     Create,
 }
 
-/// Why it gets an account, or does not.
+/// Why the ServiceAccount is created or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is being deleted, or gone.
+    /// The namespace is being deleted, or gone.
     NotActive,
-    /// It has its account.
+    /// The ServiceAccount exists.
     HasAccount,
-    /// It has none.
+    /// The ServiceAccount is missing.
     NoAccount,
 }
 

@@ -1,14 +1,15 @@
-//! Tells kubelets, by an annotation of each Node, for how long they may cache ConfigMaps and Secrets: the longer, the more
-//! Nodes there are.
+//! Tells kubelets, by an annotation of each Node, how long they may cache ConfigMaps and Secrets: longer in larger
+//! clusters.
 //!
 //! Reading order: [`objects`] (what is read of a Node) → [`controller`] (one sync; its `changes` say what leads to it) →
-//! [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because nothing is written but the annotation.
+//! [`observe`], with [`memory`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/ttl`.
 
 pub mod apply;
 pub mod controller;
 pub mod flags;
+pub mod memory;
 pub mod objects;
 pub mod observe;
 pub mod plan;

@@ -1,6 +1,4 @@
-//! The view of a Node: one annotation, and that the Node exists.
-//!
-//! Left out: everything else, such as whether it is ready or being deleted; every Node counts.
+//! The view of a Node: its metadata with one annotation.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +16,7 @@ pub const TTL: &str = "node.alpha.kubernetes.io/ttl";
 /// A Node by its metadata.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Node {
-    /// Its metadata, and what its annotation says.
+    /// Its metadata.
     pub metadata: Meta<Ttl>,
 }
 
@@ -27,12 +25,12 @@ shared::view!(Node, NODES, Ttl);
 /// The value of the annotation [`TTL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ttl {
-    /// It is not there.
+    /// There is no annotation.
     #[default]
     Missing,
-    /// It is no whole number.
+    /// It is not a whole number.
     Unreadable,
-    /// This, in whatever way it is written.
+    /// A whole number.
     Seconds(i64),
 }
 

@@ -1,16 +1,13 @@
-//! Reads one Node, and how large the cluster is.
-//!
-//! The last boundary is remembered: where two boundaries overlap, the decision depends on the former one.
-//! Left out: the boundary of a former process, as upstream.
+//! Reads one Node and the size of the cluster.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use shared::api::object::Key;
 use shared::runtime::cache::Cache;
 use shared::runtime::informer::{Informer, InformerBuilder};
 
+use crate::memory::{Boundary, Size};
 use crate::objects::Node;
-use crate::plan::Boundary;
 
 /// The observation of one Node and of the size of its cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,11 +20,11 @@ pub struct Observed {
     pub boundary: Boundary,
 }
 
-/// The caches of this operator.
+/// The cache of this operator, and its memory.
 pub struct Caches {
     /// All Nodes.
     pub nodes: Arc<Cache<Node>>,
-    /// How large their number was.
+    /// The last size of the cluster.
     pub size: Size,
 }
 
@@ -36,32 +33,16 @@ pub(crate) struct Informers {
     pub(crate) nodes: Informer<Node>,
 }
 
-/// The boundary that was right for the number of Nodes when it last changed.
-#[derive(Default)]
-pub struct Size(Mutex<Boundary>);
-
-impl Size {
-    /// The boundary for this number of Nodes, after the former boundary.
-    pub fn boundary(&self, nodes: usize) -> Boundary {
-        self.last().after(nodes)
-    }
-
-    fn last(&self) -> MutexGuard<'_, Boundary> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Caches {
-    /// Empty caches, and the informers that fill them.
+    /// An empty cache, and the informer that fills it.
     pub(crate) fn new() -> (Self, Informers) {
         let nodes = InformerBuilder::new().metadata_only().build();
         (Self { nodes: nodes.cache(), size: Size::default() }, Informers { nodes })
     }
 
-    /// Takes in how many Nodes there are now.
+    /// Remembers how many Nodes there are now.
     pub fn note_size(&self) {
-        let mut last = self.size.last();
-        *last = last.after(self.nodes.len());
+        self.size.note(self.nodes.len());
     }
 
     /// Reads the Node of this key; none if it is gone.

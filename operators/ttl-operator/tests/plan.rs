@@ -10,9 +10,10 @@ use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 use shared::testing::{ObjectBuilder, forget, object, store, uid};
 use ttl_operator::apply::ttl_patch;
+use ttl_operator::memory::{Boundary, Size};
 use ttl_operator::objects::{Node, TTL};
-use ttl_operator::observe::{Caches, Observed, Size};
-use ttl_operator::plan::{Boundary, Plan, plan};
+use ttl_operator::observe::{Caches, Observed};
+use ttl_operator::plan::{Plan, plan};
 
 /// The numbers of Nodes around which something changes, and what is right where the cluster has only grown.
 const TTLS: [(usize, u32); 5] = [(100, 0), (500, 15), (1000, 30), (2000, 60), (usize::MAX, 300)];
@@ -57,7 +58,7 @@ fn a_node_is_annotated_unless_it_says_what_is_right() {
     }
     check(&annotated("-1"), 1, "annotate 0 (has -1, nodes: 1)");
     for text in ["", " 0", "0s", "0x0", "1_5", "99999999999999999999"] {
-        check(&annotated(text), 1, "annotate 0 (has what is no number, nodes: 1)");
+        check(&annotated(text), 1, "annotate 0 (annotation is not a number, nodes: 1)");
     }
     // A Node that is being deleted is still there.
     check(&node("a").terminating(), 1, "annotate 0 (has none, nodes: 1)");

@@ -66,6 +66,24 @@ pub enum ApiError {
     Shadow,
 }
 
+/// Shorter ways to treat the result of a request.
+pub trait ResultExt<T> {
+    /// `None` if the object is gone. Right for a write that has no purpose without its object: a deletion, or a patch
+    /// of what was observed. Wrong if the caller must tell an absent object from an absent kind
+    /// ([`ApiError::is_object_not_found`]), and for a create, which gets a 404 if its namespace is missing.
+    fn unless_gone(self) -> Result<Option<T>, ApiError>;
+}
+
+impl<T> ResultExt<T> for Result<T, ApiError> {
+    fn unless_gone(self) -> Result<Option<T>, ApiError> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// The fields of `metav1.Status` that callers read.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
@@ -317,6 +335,10 @@ mod tests {
         assert!(!error(409, r#"{"code":409,"reason":"AlreadyExists"}"#).is_conflict());
         assert!(error(409, r#"{"metadata":null,"code":409,"reason":"Conflict"}"#).is_conflict());
         assert!(error(404, "404 page not found\n").is_not_found());
+        let gone: Result<(), ApiError> = Err(error(404, r#"{"code":404,"reason":"NotFound"}"#));
+        assert!(matches!(gone.unless_gone(), Ok(None)));
+        let refused: Result<(), ApiError> = Err(error(409, r#"{"code":409,"reason":"Conflict"}"#));
+        assert!(refused.unless_gone().is_err_and(|error| error.is_conflict()));
         assert_eq!(error(502, "").to_string(), "the server answered 502");
         let path = "/api/v1/pods?watch=1&timeoutSeconds=417".to_owned();
         let refused = ApiError::Transport { method: "GET".to_owned(), path, cause: "connection refused".to_owned() };

@@ -60,18 +60,27 @@ impl Effects {
     }
 
     /// The handler of an informer: it carries out the effects that `changed` gives for each change.
+    pub fn with<T: Kind, F>(&self, changed: F) -> impl Fn(Change<'_, T>) + Send + Sync + use<T, F>
+    where
+        F: Fn(Change<'_, T>) -> Vec<Effect> + Send + Sync + 'static,
+    {
+        let effects = self.clone();
+        move |change| {
+            for effect in changed(change) {
+                effects.carry_out(effect, || Trigger::of(&**change.latest()));
+            }
+        }
+    }
+
+    /// As [`Self::with`], for a function that reads caches.
     pub fn of<C, T, F>(&self, caches: &Arc<C>, changed: F) -> impl Fn(Change<'_, T>) + Send + Sync + use<C, T, F>
     where
         C: Send + Sync + 'static,
         T: Kind,
         F: Fn(&C, Change<'_, T>) -> Vec<Effect> + Send + Sync + 'static,
     {
-        let (effects, caches) = (self.clone(), Arc::clone(caches));
-        move |change| {
-            for effect in changed(&caches, change) {
-                effects.carry_out(effect, || Trigger::of(&**change.latest()));
-            }
-        }
+        let caches = Arc::clone(caches);
+        self.with(move |change: Change<'_, T>| changed(&caches, change))
     }
 
     fn carry_out(&self, effect: Effect, trigger: impl FnOnce() -> Trigger) {
@@ -127,7 +136,7 @@ mod tests {
         Queue::start(std::slice::from_ref(&queue), || ());
 
         let effects_of = Effects::new(queue.clone(), control.clone(), Arc::clone(&expectations));
-        let handler = effects_of.of(&pods.cache(), move |_, _: Change<'_, Pod>| effects.clone());
+        let handler = effects_of.with(move |_: Change<'_, Pod>| effects.clone());
         let start = Instant::now();
         handler(Change::Added(&pod("a").build()));
 

@@ -47,6 +47,31 @@ impl EventType {
     }
 }
 
+/// An event as a plan has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedEvent {
+    /// The state of the object that it is about.
+    pub about: ObjectReference,
+    /// Normal or Warning.
+    pub kind: EventType,
+    /// Upstream's word for it.
+    pub reason: &'static str,
+    /// The text for people.
+    pub message: String,
+}
+
+impl PlannedEvent {
+    /// A Normal event.
+    pub fn normal(about: ObjectReference, reason: &'static str, message: String) -> Self {
+        Self { about, kind: EventType::Normal, reason, message }
+    }
+
+    /// A Warning.
+    pub fn warning(about: ObjectReference, reason: &'static str, message: String) -> Self {
+        Self { about, kind: EventType::Warning, reason, message }
+    }
+}
+
 /// One call of [`Recorder::event`].
 #[derive(Clone, Debug)]
 struct Occurrence {

@@ -22,8 +22,8 @@ use crate::runtime::queue::{self, Queue};
 use crate::runtime::run::Names;
 use crate::runtime::worker::Controller;
 
-/// The answers that one queue gives.
-pub(crate) struct Desk {
+/// Explains the keys of one queue.
+pub(crate) struct KeyExplainer {
     queue: Queue,
     decisions: Decisions,
     explain: Box<Explain>,
@@ -32,7 +32,7 @@ pub(crate) struct Desk {
 /// The state of the object's key, where the queue has one for it.
 type Explain = dyn Fn(&Subject, &Clock) -> Option<KeyState> + Send + Sync;
 
-impl Desk {
+impl KeyExplainer {
     pub(crate) fn new<C: Controller>(
         controller: Arc<C>,
         queue: Queue,
@@ -76,7 +76,7 @@ pub(crate) struct Explainer {
     pub(crate) identity: String,
     pub(crate) clock: Clock,
     pub(crate) followed: Followed,
-    pub(crate) desks: Vec<Desk>,
+    pub(crate) explainers: Vec<KeyExplainer>,
 }
 
 impl Explainer {
@@ -90,7 +90,7 @@ impl Explainer {
             version: VERSION.to_owned(),
             role: self.role(),
             time: now,
-            keys: self.desks.iter().filter_map(|desk| (desk.explain)(&object, &self.clock)).collect(),
+            keys: self.explainers.iter().filter_map(|keys| (keys.explain)(&object, &self.clock)).collect(),
             caches: self.caches(now, is_near),
             object,
         }
@@ -108,7 +108,7 @@ impl Explainer {
             identity: self.identity.clone(),
             time: now,
             caches: self.caches(now, |_| true),
-            queues: self.desks.iter().map(|desk| desk.state(now)).collect(),
+            queues: self.explainers.iter().map(|keys| keys.state(now)).collect(),
         }
     }
 

@@ -343,6 +343,24 @@ impl LeaderMetrics {
     }
 }
 
+/// The syncs of one controller that were put off because a cache was behind, by resource.
+pub struct StaleSyncSkips(Family<[(&'static str, String); 2], Counter>);
+
+impl StaleSyncSkips {
+    /// Registers them under upstream's name and help.
+    pub fn register(metrics: &Metrics, name: &'static str, help: &'static str) -> Self {
+        let skips = Family::default();
+        metrics.register(name, help, skips.clone());
+        Self(skips)
+    }
+
+    /// Counts one; `resource` is the one whose cache is behind, as upstream prints it: `statefulsets.apps`.
+    pub fn count(&self, resource: &str) {
+        let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+        self.0.get_or_create(&[("group", group.to_owned()), ("resource", resource.to_owned())]).inc();
+    }
+}
+
 /// The metrics of the event recorder.
 #[derive(Clone)]
 pub struct EventMetrics {

@@ -234,7 +234,7 @@ fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
         identity,
         clock: setup.clock(),
         followed: setup.followed.clone(),
-        desks: std::mem::take(&mut setup.desks),
+        explainers: std::mem::take(&mut setup.explainers),
     }
 }
 

@@ -79,11 +79,15 @@ pub trait Controller: Send + Sync + 'static {
     fn held(&self, _resource: &str) {}
 }
 
+/// Called with the resource whose cache has not seen a key's own writes, when the key is held for it.
+pub(crate) type OnHeld = Box<dyn Fn(&str) + Send + Sync>;
+
 /// The state that the workers of one queue share.
 pub(crate) struct Work<C> {
     pub(crate) controller: Arc<C>,
     pub(crate) queue: Queue,
     pub(crate) consistency: Arc<Consistency>,
+    pub(crate) on_held: Option<OnHeld>,
     pub(crate) decisions: Decisions,
     pub(crate) clock: Clock,
     /// Counts the syncs that panicked.
@@ -118,6 +122,9 @@ impl<C: Controller> Work<C> {
         for (resource, what) in behind.writes() {
             tracing::debug!(%key, resource, what, "held until the cache has seen its own write");
             self.controller.held(resource);
+            if let Some(on_held) = &self.on_held {
+                on_held(resource);
+            }
         }
         let queue = self.queue.clone();
         tokio::spawn(async move {
@@ -127,7 +134,7 @@ impl<C: Controller> Work<C> {
     }
 
     async fn sync(&self, key: &Key) {
-        let Self { controller, queue, consistency: _, decisions, clock, panics } = self;
+        let Self { controller, queue, consistency: _, on_held: _, decisions, clock, panics } = self;
         let attempt = queue.failures(key) + 1;
         decisions.begin(clock.now(), key, queue.trigger(key));
         // On the heap for as long as it takes: every worker that waits would hold the room of a sync otherwise.
@@ -218,6 +225,7 @@ mod tests {
             controller: Arc::clone(&controller),
             queue: queue.clone(),
             consistency: nothing_written(),
+            on_held: None,
             decisions: Decisions::default(),
             clock: Clock::system(),
             panics: Arc::clone(&panics),

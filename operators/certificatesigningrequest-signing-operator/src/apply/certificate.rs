@@ -1,8 +1,7 @@
 //! A certificate's bytes, as Go writes them: the same names, kinds of texts and order of extensions.
 //!
-//! Left out: the bytes of the subject as the request has them. Go writes the attributes that it knows in an order of
-//! its own, those of one kind in one set, and drops all others. So whoever reads the certificate finds the same in it
-//! whoever has signed it.
+//! Go writes the attributes of the subject that it knows in an order of its own, those of one kind in one set, and drops
+//! all others.
 //!
 //! Upstream: `CreateCertificate`, Go's crypto/x509.
 

@@ -1,6 +1,4 @@
-//! DER, as far as a certificate needs it to be written.
-//!
-//! Left out: reading any, which x509-parser does.
+//! Writes the DER of a certificate.
 
 pub(super) const BOOLEAN: u8 = 0x01;
 pub(super) const INTEGER: u8 = 0x02;

@@ -1,7 +1,6 @@
-//! The CAs of the signers: pairs of files that are looked at before each signature, and read again when they change.
+//! The CAs of the signers: pairs of files, which are checked before each signature and reloaded when they change.
 //!
-//! While the files are being replaced, or are broken, the last pair that worked signs.
-//! Left out: the content of the files, which is in `pair`.
+//! While the files are invalid, the last valid pair signs.
 //!
 //! Upstream: `caProvider`, `pkg/controller/certificates/signer/ca_provider.go`; `DynamicCertKeyPairContent`,
 //! `staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates/dynamic_serving_content.go`.
@@ -56,7 +55,7 @@ struct Current {
     pair: Arc<Pair>,
 }
 
-/// The times, sizes and inodes of both files. When a mounted Secret changes, its link leads to another file.
+/// The times, sizes and inodes of both files. A changed Secret is mounted as another file.
 type Stamp = [Option<(SystemTime, u64, u64)>; 2];
 
 impl Authorities {
@@ -65,12 +64,12 @@ impl Authorities {
         Self(authorities.into_iter().collect())
     }
 
-    /// Whether nobody signs anything.
+    /// Whether no signer has a CA.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The CA of a signer as its files have it now, if it has files.
+    /// The current CA of a signer, if it has files.
     pub fn current(&self, signer: Signer) -> Option<Arc<Pair>> {
         self.0.get(&signer).map(|authority| authority.current())
     }
@@ -81,7 +80,7 @@ impl Authorities {
         for authority in self.0.values() {
             let NamedFile { flag, path } = &authority.key;
             if !told.contains(&path.as_path()) && is_open(path) {
-                tracing::warn!(flag, path = %path.display(), "others than its owner may read the file of the CA's key");
+                tracing::warn!(flag, path = %path.display(), "the file of the CA key is readable by others than its owner");
                 told.push(path);
             }
         }
@@ -96,7 +95,7 @@ impl Authority {
         Ok(Self { certificate, key, current: Mutex::new(Current { stamp, pair: Arc::new(pair) }) })
     }
 
-    /// The pair as the files have it now.
+    /// The current pair.
     pub fn current(&self) -> Arc<Pair> {
         let mut current = self.locked();
         let stamp = [stamp(&self.certificate.path), stamp(&self.key.path)];
@@ -105,10 +104,10 @@ impl Authority {
             match read(&self.certificate, &self.key) {
                 Ok(pair) if pair == *current.pair => {}
                 Ok(pair) => {
-                    tracing::info!(path = %self.certificate.path.display(), "the CA has changed");
+                    tracing::info!(path = %self.certificate.path.display(), "reloaded CA");
                     current.pair = Arc::new(pair);
                 }
-                Err(error) => tracing::error!(error, "the CA has changed for the worse: the old one goes on signing"),
+                Err(error) => tracing::error!(error, "reloaded CA is invalid; still signing with the previous one"),
             }
         }
         Arc::clone(&current.pair)

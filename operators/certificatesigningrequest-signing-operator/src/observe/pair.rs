@@ -1,10 +1,7 @@
 //! A CA's certificate and the key that belongs to it.
 //!
-//! The key is read by ring, which finds it out if it is not the certificate's; one on P-521, with which ring cannot sign,
-//! by the crate p521. The texts and bytes that it is read from are wiped. Of the certificate only the facts are kept
-//! that certificates below it get.
-//! Left out: chains. The file of the certificate holds one, as upstream. And whether it says that it is a CA's: nobody
-//! asks that upstream.
+//! ring reads the key; the crate p521 reads one on P-521, with which ring cannot sign. The texts and bytes of the key are
+//! wiped. As upstream, the file holds one certificate, which need not be marked as a CA's.
 //!
 //! Upstream: `setCA`, `pkg/controller/certificates/signer/ca_provider.go`; `ParsePrivateKeyPEM`,
 //! staging/src/k8s.io/client-go/util/keyutil/key.go.

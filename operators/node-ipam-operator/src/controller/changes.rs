@@ -1,14 +1,14 @@
-//! Which Nodes are synced when one changes: a new one without CIDRs, and when one has gone those that wait.
+//! Which Nodes are synced when one changes: a new one without CIDRs, and those that wait when one is deleted.
 //!
-//! Left out: heartbeats, and all other changes that leave the CIDRs as they are; and the blocks that a change takes or
-//! lets go, which are [`crate::observe::pool`]'s.
+//! [`crate::memory`] follows the blocks themselves.
 
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
 use shared::runtime::queue::Cause;
 
+use crate::memory::Place;
 use crate::objects::Node;
-use crate::observe::{Caches, Place};
+use crate::observe::Caches;
 
 impl Caches {
     /// Upstream: `NewCIDRRangeAllocator`, `pkg/controller/nodeipam/ipam/range_allocator.go`, whose handlers enqueue a
@@ -24,7 +24,7 @@ impl Caches {
         self.needs_sync(node).then(|| Effect::Enqueue(key.clone(), Cause::Event)).into_iter().collect()
     }
 
-    /// A Node that has CIDRs is synced only to tell that they are not as they should be.
+    /// A Node that has CIDRs is synced only to report a wrong one.
     fn needs_sync(&self, node: &Node) -> bool {
         if node.pod_cidrs().is_empty() {
             return !node.metadata.is_being_deleted();
@@ -32,7 +32,7 @@ impl Caches {
         self.pool.places(node.pod_cidrs()).iter().any(|place| *place != Place::Own)
     }
 
-    /// As many Nodes as there is something free for.
+    /// Syncs as many waiting Nodes as there are free blocks.
     fn wake_waiting(&self) -> Vec<Effect> {
         let free = usize::try_from(self.pool.free()).unwrap_or(usize::MAX);
         let waiting = self.waiting().take(free);

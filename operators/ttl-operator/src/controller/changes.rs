@@ -1,8 +1,7 @@
 //! Which Node is synced when one changes.
 //!
-//! Most changes of a Node are its heartbeats, and give nothing to do. But where its annotation is not what is right by
-//! now, any of them leads to a sync: as upstream, a cluster of another size is told its Nodes at their own pace, and not
-//! all at once. Left out: the number of Nodes, which is noted on a standby too: that is [`Caches::note_size`].
+//! A change leads to a sync only if the Node's annotation is wrong. After a change of the cluster's size each Node is
+//! therefore patched at its next heartbeat, and not all at once.
 
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;

@@ -18,20 +18,21 @@ use crate::runtime::cache::Progress;
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Consistency, Follow, Watched};
+use crate::runtime::context::ControllerContext;
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::effect::Effects;
 use crate::runtime::events::{Events, Recorder};
 use crate::runtime::expectations::Expectations;
-use crate::runtime::explain::Desk;
+use crate::runtime::explain::KeyExplainer;
 use crate::runtime::flags::SharedFlags;
 use crate::runtime::informer::{Demand, Extent, Feeder, Followed, Informer, Need};
 use crate::runtime::leader::Term;
-use crate::runtime::metrics::Metrics;
+use crate::runtime::metrics::{Metrics, StaleSyncSkips};
 use crate::runtime::queue::{Backoff, Queue};
 use crate::runtime::serving::{Checks, Probe, Query};
 use crate::runtime::shadow::Shadow;
-use crate::runtime::worker::{Controller, Work};
+use crate::runtime::worker::{Controller, OnHeld, Work};
 
 /// The declarations of an operator before anything starts.
 pub struct Setup {
@@ -54,8 +55,9 @@ pub struct Setup {
     pub(super) consistency: BTreeMap<&'static str, Arc<Consistency>>,
     pub(super) expectations: BTreeMap<&'static str, Arc<Expectations>>,
     pub(super) starters: Vec<Starter>,
+    pub(super) on_held: BTreeMap<&'static str, OnHeld>,
     pub(super) workers: Vec<BoxFuture<'static, ()>>,
-    pub(super) desks: Vec<Desk>,
+    pub(super) explainers: Vec<KeyExplainer>,
     pub(super) pages: Vec<OwnPage>,
 }
 
@@ -100,8 +102,9 @@ impl Setup {
             consistency: BTreeMap::new(),
             expectations: BTreeMap::new(),
             starters,
+            on_held: BTreeMap::new(),
             workers: Vec::new(),
-            desks: Vec::new(),
+            explainers: Vec::new(),
             pages: Vec::new(),
         }
     }
@@ -109,6 +112,11 @@ impl Setup {
     /// The flags every operator has.
     pub fn flags(&self) -> &SharedFlags {
         &self.flags
+    }
+
+    /// Clock, writes, decisions and events for the syncs of this queue.
+    pub fn context(&mut self, queue: &Queue) -> ControllerContext {
+        ControllerContext::new(self.control(queue), self.clock(), self.recorder(), self.decisions(queue))
     }
 
     /// Reads and writes for the syncs of this queue; writes nothing while another replica may be at work. A key of the
@@ -154,6 +162,17 @@ impl Setup {
     /// The metrics, for an operator that has its own.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Calls this when a key of the queue is held, with the resource whose cache has not seen the key's own writes.
+    pub fn on_held(&mut self, queue: &Queue, held: impl Fn(&str) + Send + Sync + 'static) {
+        self.on_held.insert(queue.name(), Box::new(held));
+    }
+
+    /// Counts the held keys of the queue; `name` and `help` are upstream's.
+    pub fn count_held(&mut self, queue: &Queue, name: &'static str, help: &'static str) {
+        let skips = StaleSyncSkips::register(&self.metrics, name, help);
+        self.on_held(queue, move |resource| skips.count(resource));
     }
 
     /// Where the syncs of a queue note what they decided.
@@ -275,11 +294,12 @@ impl Setup {
     /// Syncs the keys of `queue`, `workers` at a time, while this replica leads.
     pub fn work<C: Controller>(&mut self, controller: Arc<C>, queue: &Queue, workers: usize) {
         let (consistency, decisions) = (self.consistency(queue), self.decisions(queue));
-        let desk = Desk::new(Arc::clone(&controller), queue.clone(), Arc::clone(&consistency), decisions.clone());
-        self.desks.push(desk);
+        let (explained, noted) = (Arc::clone(&controller), decisions.clone());
+        self.explainers.push(KeyExplainer::new(explained, queue.clone(), Arc::clone(&consistency), noted));
+        let on_held = self.on_held.remove(queue.name());
         let (queue, clock, panics) = (queue.clone(), self.clock(), Arc::clone(&self.panics));
         let work: BoxFuture<'static, ()> = match self.shadow.clone() {
-            None => Box::pin(Work { controller, queue, consistency, decisions, clock, panics }.run(workers)),
+            None => Box::pin(Work { controller, queue, consistency, on_held, decisions, clock, panics }.run(workers)),
             Some(shadow) => {
                 if let Some(resource) = controller.status_of() {
                     let (following, starter) = shadow.follow_status(resource, &queue).run(self.client.clone());
@@ -287,7 +307,7 @@ impl Setup {
                     self.at_start(starter);
                 }
                 let controller = Arc::new(shadow.controller(controller, &queue));
-                Box::pin(Work { controller, queue, consistency, decisions, clock, panics }.run(workers))
+                Box::pin(Work { controller, queue, consistency, on_held, decisions, clock, panics }.run(workers))
             }
         };
         self.workers.push(work);

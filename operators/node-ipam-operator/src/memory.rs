@@ -1,11 +1,8 @@
-//! Which blocks are taken: by Nodes in the cache, by the range of Services, and by Nodes that were given CIDRs which
-//! the cache does not show yet.
+//! The taken blocks, remembered between syncs: those of Nodes in the cache, those of Services, and those that were
+//! assigned to Nodes whose CIDRs the cache does not show yet.
 //!
-//! CIDRs that a Node was given stay its own until the cache shows its CIDRs or its deletion, or the apiserver has
-//! refused them. So after a lost answer, or with a cache that is behind, it is given the same again, and no other Node
-//! gets them.
-//! Left out: CIDRs that a former process was about to give. It writes nothing once its Lease has expired, and the next
-//! process begins with the Nodes as they are after that.
+//! An assignment lasts until the cache shows the Node's CIDRs or its deletion, or until the apiserver refuses it. After a
+//! lost answer the Node therefore gets the same CIDRs again, and no other Node gets them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,11 +10,32 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shared::api::object::{Key, Uid};
 use shared::runtime::cache::Change;
 
-use super::cidr_set::CidrSet;
-use super::{Place, Range};
 use crate::metrics::{CidrSetMetrics, SetMetrics};
 use crate::objects::cidr::Cidr;
+use crate::objects::cidr_set::CidrSet;
 use crate::objects::{Node, PodCidr};
+
+/// What is free of one range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The range.
+    pub cluster_cidr: Cidr,
+    /// The block that a Node would get; none if all are taken.
+    pub next: Option<Cidr>,
+    /// How many blocks are free.
+    pub free: u64,
+}
+
+/// Where a CIDR of a Node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a range, and it shares no address.
+    Own,
+    /// In a range, and it shares addresses with another holder.
+    Shared,
+    /// In no range.
+    Outside,
+}
 
 /// The blocks of all ranges.
 pub struct Pool(Mutex<State>);
@@ -25,32 +43,32 @@ pub struct Pool(Mutex<State>);
 struct State {
     /// One for each range, in their order, with its metrics.
     sets: Vec<(CidrSet, SetMetrics)>,
-    given: BTreeMap<Key, Given>,
+    assigned: BTreeMap<Key, Assignment>,
 }
 
-/// CIDRs that a Node was given and that the cache does not show.
-struct Given {
+/// CIDRs that were assigned to a Node, while the cache does not show them.
+struct Assignment {
     uid: Uid,
     cidrs: Vec<Cidr>,
-    /// Whether they may be stored, or in use: a patch that is refused says nothing of an earlier one.
+    /// Whether they may be stored or in use. The refusal of a later patch does not change that.
     may_be_stored: bool,
 }
 
 impl Pool {
-    /// These sets, of which the range of Services is taken already, and no Node.
+    /// These sets, in which only the range of Services is taken.
     pub fn new(sets: Vec<CidrSet>, metrics: &CidrSetMetrics) -> Self {
         let with_metrics = |set: CidrSet| {
             let metrics = metrics.of(&set);
             (set, metrics)
         };
-        Self(Mutex::new(State { sets: sets.into_iter().map(with_metrics).collect(), given: BTreeMap::new() }))
+        Self(Mutex::new(State { sets: sets.into_iter().map(with_metrics).collect(), assigned: BTreeMap::new() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in a change that the cache has seen.
+    /// Follows a change of the cache.
     pub fn note(&self, change: &Change<'_, Node>) {
         let (old, new) = match change {
             Change::Added(new) => (None, Some(*new)),
@@ -61,19 +79,19 @@ impl Pool {
         let node = change.latest();
         let (key, uid) = (&node.metadata.key, node.metadata.uid);
         let mut state = self.state();
-        // Taken first, and let go last: a block that goes from one holder to the next is never free in between.
+        // Occupy first and release last, so that a block which changes hands is never free in between.
         if had != has {
             ranges(has).for_each(|cidr| state.occupy(cidr));
         }
         if new.is_none() || !has.is_empty() {
-            let was_given = state.take_back(key, uid);
-            if old.is_some() && had.is_empty() && !was_given {
-                // Another replica has given them. If this one is the next to give some, it goes on from there.
+            let was_assigned = state.unassign(key, uid);
+            if old.is_some() && had.is_empty() && !was_assigned {
+                // Another replica assigned them. This one continues from there after a takeover.
                 ranges(has).for_each(|cidr| state.move_past(cidr));
             }
         } else if !had.is_empty() {
-            // Only an etcd that was restored from a backup takes CIDRs away, and the kubelet still uses them.
-            state.give(key, uid, ranges(had).collect(), true);
+            // CIDRs vanish only when etcd is restored from a backup, and the kubelet still uses them.
+            state.assign(key, uid, ranges(had).collect(), true);
         }
         if had != has {
             ranges(had).for_each(|cidr| state.release(cidr));
@@ -100,42 +118,42 @@ impl Pool {
         self.state().sets.iter().map(|(set, _)| range(set)).collect()
     }
 
-    /// To how many Nodes CIDRs could be given.
+    /// How many Nodes can still get CIDRs.
     pub fn free(&self) -> u64 {
         self.state().sets.iter().map(|(set, _)| set.free()).min().unwrap_or_default()
     }
 
-    /// The CIDRs that this Node was given, as long as the cache does not show any.
-    pub fn given(&self, key: &Key, uid: Uid) -> Option<Vec<Cidr>> {
+    /// The CIDRs that were assigned to this Node, while the cache does not show any.
+    pub fn assigned(&self, key: &Key, uid: Uid) -> Option<Vec<Cidr>> {
         let state = self.state();
-        state.given.get(key).filter(|given| given.uid == uid).map(|given| given.cidrs.clone())
+        state.assigned.get(key).filter(|assigned| assigned.uid == uid).map(|assigned| assigned.cidrs.clone())
     }
 
-    /// Takes these CIDRs for a Node, unless it was given them before.
-    pub fn give(&self, key: &Key, uid: Uid, cidrs: &[Cidr]) {
+    /// Assigns these CIDRs to a Node, unless it has an assignment.
+    pub fn assign(&self, key: &Key, uid: Uid, cidrs: &[Cidr]) {
         let mut state = self.state();
-        if state.given.get(key).is_some_and(|given| given.uid == uid) {
+        if state.assigned.get(key).is_some_and(|assigned| assigned.uid == uid) {
             return;
         }
-        state.give(key, uid, cidrs.to_vec(), false);
+        state.assign(key, uid, cidrs.to_vec(), false);
         for (set, metrics) in &mut state.sets {
             let tries = cidrs.iter().filter_map(|cidr| set.move_past(*cidr));
             tries.for_each(|tries| metrics.searched(tries));
         }
     }
 
-    /// The apiserver has refused the CIDRs that a Node was given. They stay its own if an earlier patch may be stored.
+    /// Drops an assignment that the apiserver refused, unless an earlier patch of it may be stored.
     pub fn refuse(&self, key: &Key, uid: Uid) {
         let mut state = self.state();
-        if state.given.get(key).is_some_and(|given| !given.may_be_stored) {
-            state.take_back(key, uid);
+        if state.assigned.get(key).is_some_and(|assigned| !assigned.may_be_stored) {
+            state.unassign(key, uid);
         }
     }
 
-    /// The CIDRs that a Node was given are stored, or no answer says that they are not.
+    /// Keeps an assignment that is stored, or whose answer was lost.
     pub fn keep(&self, key: &Key, uid: Uid) {
-        if let Some(given) = self.state().given.get_mut(key).filter(|given| given.uid == uid) {
-            given.may_be_stored = true;
+        if let Some(assigned) = self.state().assigned.get_mut(key).filter(|assigned| assigned.uid == uid) {
+            assigned.may_be_stored = true;
         }
     }
 }
@@ -161,23 +179,23 @@ impl State {
         }
     }
 
-    /// A Node is given these in place of CIDRs that it was given before.
-    fn give(&mut self, key: &Key, uid: Uid, cidrs: Vec<Cidr>, may_be_stored: bool) {
+    /// Assigns these, in place of a former assignment under this key.
+    fn assign(&mut self, key: &Key, uid: Uid, cidrs: Vec<Cidr>, may_be_stored: bool) {
         for cidr in &cidrs {
             self.occupy(*cidr);
         }
-        if let Some(former) = self.given.insert(key.clone(), Given { uid, cidrs, may_be_stored }) {
+        if let Some(former) = self.assigned.insert(key.clone(), Assignment { uid, cidrs, may_be_stored }) {
             former.cidrs.into_iter().for_each(|cidr| self.release(cidr));
         }
     }
 
-    /// Whether the Node was given CIDRs, which are its own no more.
-    fn take_back(&mut self, key: &Key, uid: Uid) -> bool {
-        if self.given.get(key).is_none_or(|given| given.uid != uid) {
+    /// Drops the Node's assignment. Gives whether it had one.
+    fn unassign(&mut self, key: &Key, uid: Uid) -> bool {
+        if self.assigned.get(key).is_none_or(|assigned| assigned.uid != uid) {
             return false;
         }
-        let given = self.given.remove(key).into_iter();
-        given.flat_map(|given| given.cidrs).for_each(|cidr| self.release(cidr));
+        let assigned = self.assigned.remove(key).into_iter();
+        assigned.flat_map(|assigned| assigned.cidrs).for_each(|cidr| self.release(cidr));
         true
     }
 }

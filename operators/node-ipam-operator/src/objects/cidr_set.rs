@@ -1,14 +1,13 @@
 //! One range of `--cluster-cidr`, cut into blocks of one size: which are taken, and which is the next free one.
 //!
-//! Upstream keeps a bit for each block. Here each CIDR in the range has a number of holders, so a block that has two is
-//! free only once both have let it go.
-//! Left out: locks, and metrics, which are counted where sets are kept.
+//! Upstream keeps a bit for each block. Here each CIDR in the range has a number of holders, so a block with two holders
+//! is free only after both have released it.
 //!
 //! Upstream: `pkg/controller/nodeipam/ipam/cidrset/cidr_set.go`.
 
 use std::collections::BTreeMap;
 
-use crate::objects::cidr::{Cidr, Family};
+use super::cidr::{Cidr, Family};
 
 /// How many bits longer a block's mask may be than that of its range, if they are IPv6.
 ///
@@ -162,7 +161,7 @@ impl CidrSet {
         self.held_from(self.block(block)).filter_map(|(cidr, _)| self.run(cidr))
     }
 
-    /// The first block from here on that nobody holds; past the last one if all are taken.
+    /// The first free block from here on; past the last one if all are taken.
     fn first_free(&self, from: u64) -> u64 {
         let mut free = from;
         for (first, last) in self.runs_from(from) {
@@ -174,7 +173,7 @@ impl CidrSet {
         free
     }
 
-    /// How many of these blocks nobody holds.
+    /// How many of these blocks are free.
     fn free_within(&self, (first, last): Run) -> u64 {
         let (mut free, mut at) = (0, first);
         for (begin, end) in self.runs_from(first).take_while(|(begin, _)| *begin <= last) {
