@@ -1,6 +1,4 @@
-//! Carries out a plan: records the events; and writes the status.
-//!
-//! Decides nothing. Left out: evicting or deleting pods.
+//! Executes a plan: records its events and writes the status.
 
 pub mod stale;
 
@@ -8,20 +6,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::control::{Control, Preconditions};
 use shared::runtime::events::Recorder;
 
-use crate::objects::{BudgetCondition, BudgetStatus, POD_DISRUPTION_BUDGETS};
+use crate::objects::{BudgetCondition, BudgetStatus, Failure, POD_DISRUPTION_BUDGETS};
 use crate::observe::{Caches, Observed};
-use crate::plan::{Counts, Failure, Plan, PlannedEvent};
+use crate::plan::Plan;
+use crate::plan::counts::Counts;
+use crate::plan::notices::PlannedEvent;
 
 /// Writes for budgets.
 pub(crate) struct Writer {
     pub(crate) control: Control,
     pub(crate) recorder: Recorder,
-    /// Where the statuses are noted that are written.
+    /// The memory of written statuses.
     pub(crate) caches: Arc<Caches>,
 }
 
@@ -30,12 +31,12 @@ pub(crate) struct Writer {
 pub struct Outcome {
     /// The numbers for the status, or why there are none.
     pub counts: Result<Counts, Failure>,
-    /// When to look again; none if only a change can make a difference.
+    /// The time until the next sync; none if only a change can make a difference.
     pub recheck: Option<Duration>,
 }
 
 impl Writer {
-    /// Executes the plan.
+    /// Execute the plan.
     pub(crate) fn apply(&self, plan: Plan) -> Outcome {
         let Plan { notices, counts, recheck } = plan;
         for PlannedEvent { about, kind, reason, message } in notices {
@@ -44,19 +45,26 @@ impl Writer {
         Outcome { counts, recheck }
     }
 
-    /// Writes the status of the state that was observed; the server refuses (409) if there is a newer one. Above all
-    /// there is one after each eviction, which must not be written over.
-    pub(crate) async fn write_status(&self, observed: &Observed, status: &BudgetStatus) -> Result<(), ApiError> {
+    /// Write the status under the observed resourceVersion: an eviction that came in between must not be overwritten.
+    pub(crate) async fn write_status(
+        &self,
+        observed: &Observed,
+        status: &BudgetStatus,
+        now: Timestamp,
+    ) -> Result<(), ApiError> {
+        let memory = &self.caches.memory;
         let meta = &observed.budget.metadata;
         let preconditions = Preconditions { uid: meta.uid, resource_version: Some(meta.resource_version) };
         let patch = StatusPatch::new(&observed.budget.status, status);
-        self.caches.decided.writes(&meta.key, status.clone());
+        memory.decided.writes(&meta.key, status.clone());
         let control = self.control.for_key(&meta.key, meta.uid);
-        control.patch_status(&POD_DISRUPTION_BUDGETS, &meta.key, preconditions, &patch).await.map(drop)
+        control.patch_status(&POD_DISRUPTION_BUDGETS, &meta.key, preconditions, &patch).await?;
+        memory.statuses.wrote(&meta.key, now);
+        Ok(())
     }
 }
 
-/// The status as a strategic merge patch, in which `null` drops an eviction.
+/// The status as a strategic merge patch. `null` removes an eviction; only the apiserver adds them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusPatch<'a> {
@@ -71,7 +79,6 @@ struct StatusPatch<'a> {
 }
 
 impl<'a> StatusPatch<'a> {
-    /// Evictions are only ever dropped here: it is the apiserver that adds them.
     fn new(before: &'a BudgetStatus, status: &'a BudgetStatus) -> Self {
         let BudgetStatus {
             observed_generation,

@@ -1,10 +1,6 @@
-//! The operator as a process, and one sync of a budget on one screen.
-//!
-//! Left out: which change enqueues which key, which is in `changes`; and pods whose disruption never came: `stale_pods`
-//! decides about each, and `search` looks for those that are not followed.
+//! The process, and one sync of a budget.
 
-pub mod changes;
-mod rises;
+mod changes;
 mod search;
 mod stale_pods;
 
@@ -12,33 +8,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use jiff::Timestamp;
-use shared::api::explain::{Stage, Subject};
+use shared::api::explain::{self, Subject};
 use shared::api::object::{Key, Kind};
-use shared::controllers::pace::NEXT_STATUS;
+use shared::controllers::status_throttle::NEXT_STATUS;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage};
+use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer, stale};
 use crate::flags::Flags;
-use crate::objects::PodDisruptionBudget;
+use crate::objects::{Failure, PodDisruptionBudget};
 use crate::observe::scales::live_scales;
 use crate::observe::search::Scope;
 use crate::observe::{Caches, Informers, Observed, are_pods_behind};
-use crate::plan::{Failure, PlannedEvent, plan, plan_live_read, plan_wait};
-use crate::status::{can_wait, next_status};
-use changes::stale_pod_changed;
-use rises::{Pace, Rises};
+use crate::plan::notices::PlannedEvent;
+use crate::plan::{Stage, next_stage};
+use crate::status::{has_only_counts, next_status};
+use changes::{budget_changed, overlap_changed, pod_changed, remember, stale_pod_changed};
 use search::{FIRST, PURPOSE, SearchController};
 use stale_pods::StalePodController;
 
-/// So many budgets at a time: upstream's one never waits for an owner's scale.
+/// The number of budgets synced at a time. Upstream's single worker never waits for the scale of an owner.
 const WORKERS: usize = 4;
-/// The key is held as soon as it is taken again.
+/// The delay of a key that is held when it is taken again.
 const SOON: Duration = Duration::from_millis(1);
 
 /// The operator as a process.
@@ -63,7 +58,6 @@ impl Operator for DisruptionOperator {
         let controller = DisruptionController {
             caches: Arc::clone(&caches),
             writer: Writer { control, recorder: setup.recorder(), caches: Arc::clone(&caches) },
-            rises: Rises::default(),
             clock: setup.clock(),
             decisions: setup.decisions(&budgets),
         };
@@ -89,8 +83,7 @@ impl Operator for DisruptionOperator {
     }
 }
 
-/// Declares that budgets are followed, and pods in the namespaces that have one; and connects their changes with the
-/// queues of budgets and of pods.
+/// Follow budgets, and the pods of namespaces with a budget.
 fn follow(
     setup: &mut Setup,
     caches: &Arc<Caches>,
@@ -98,29 +91,22 @@ fn follow(
     [budgets, stale]: [&Queue; 2],
 ) {
     let effects = setup.effects(budgets);
-    pod_disruption_budgets.on_change(effects.of(caches, Caches::budget_changed));
+    pod_disruption_budgets.on_change(effects.of(caches, budget_changed));
     let known = Arc::clone(caches);
-    pod_disruption_budgets.on_change(move |change| {
-        known.decided.note(&change);
-        known.evictions.note(&change);
-    });
+    pod_disruption_budgets.on_change(move |change| remember(&known.memory, change));
     let known = Arc::clone(caches);
-    setup.on_restore(move || {
-        known.decided.start_over();
-        known.searches.start_over();
-    });
-    pods.on_change(effects.of(caches, Caches::pod_changed));
+    setup.on_restore(move || known.memory.start_over());
+    pods.on_change(effects.of(caches, pod_changed));
+    pods.on_change(setup.effects(stale).of(&Arc::new(setup.clock()), stale_pod_changed));
     let (known, recorder) = (Arc::clone(caches), setup.recorder());
     pods.on_change(move |change| {
-        if let Some(PlannedEvent { about, kind, reason, message }) = known.overlap_changed(change) {
+        if let Some(PlannedEvent { about, kind, reason, message }) = overlap_changed(&known, change) {
             recorder.event(&about, kind, reason, message);
         }
     });
-    let clock = setup.clock();
-    pods.on_change(setup.effects(stale).of(caches, move |_, change| stale_pod_changed(change, clock.now())));
     let need = pod_disruption_budgets.need(|_| true);
     setup.watch(pod_disruption_budgets);
-    // All of them: ended pods count among those that there should be.
+    // Pods that have ended too, because they count as expected.
     setup.watch_beside(pods, &need);
 }
 
@@ -128,7 +114,6 @@ fn follow(
 struct DisruptionController {
     caches: Arc<Caches>,
     writer: Writer,
-    rises: Rises,
     clock: Clock,
     decisions: Decisions,
 }
@@ -136,65 +121,51 @@ struct DisruptionController {
 impl Controller for DisruptionController {
     /// Upstream: `sync` and `trySync`, `pkg/controller/disruption/disruption.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key) else {
-            self.writer.control.forget(key, None);
-            self.rises.forget(key);
+        let Writer { control, .. } = &self.writer;
+        let Some(mut observed) = self.caches.observe(key) else {
+            control.forget(key, None);
             return Ok(Requeue::Done);
         };
-        if let Some(wait) = plan_wait(&observed)
-            && are_pods_behind(&self.caches, &self.writer.control, &observed)
-        {
-            self.decisions.record(self.clock.now(), key, &wait);
-            return Ok(Requeue::After(SOON, "pods that are as new as the eviction"));
-        }
-        let observed = match plan_live_read(&observed) {
-            None => observed,
-            Some(live_read) => {
-                self.decisions.record(self.clock.now(), key, &live_read);
-                live_scales(&self.writer.control, observed).await
+        let (plan, now) = loop {
+            let now = self.clock.now();
+            let stage = next_stage(&observed, now);
+            self.decisions.record(now, key, &stage);
+            match stage {
+                Stage::SeeEvictions(_) if are_pods_behind(&self.caches, control, &observed) => {
+                    return Ok(Requeue::After(SOON, "pods as new as the evictions"));
+                }
+                Stage::SeeEvictions(_) => observed.has_seen_evictions = true,
+                Stage::ReadScales(_) => observed.scales = live_scales(control, key.namespace(), &observed.pods).await,
+                Stage::Decide(plan) => break (plan, now),
             }
         };
-        let now = self.clock.now();
-        let plan = plan(&observed, now);
-        self.decisions.record(now, key, &plan);
-
         let outcome = self.writer.apply(plan);
 
-        let Some(status) = next_status(&observed, &outcome, now) else {
-            self.rises.forget(key);
-            return requeue(outcome, None);
-        };
-        if can_wait(&observed.budget.status, &status)
-            && let Some(later) = self.rises.wait(key, &status, self.pace(&observed, now), now)
+        let Some(status) = next_status(&observed, &outcome, now) else { return requeue(outcome, None) };
+        if has_only_counts(&observed.budget.status, &status)
+            && let Some(wait) = self.caches.memory.statuses.wait(key, now)
         {
-            return requeue(outcome, Some(later));
+            return requeue(outcome, Some(wait));
         }
-        self.rises.note(key, &status, now);
-        if let Err(error) = self.writer.write_status(&observed, &status).await {
-            return self.fail_safe(&observed, &outcome, error).await;
+        match self.writer.write_status(&observed, &status, now).await {
+            Ok(()) => requeue(outcome, None),
+            Err(error) => self.fail_safe(&observed, &outcome, error).await,
         }
-        requeue(outcome, None)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&PodDisruptionBudget::RESOURCE)
     }
 
-    fn preview(&self, key: &Key) -> Vec<Stage> {
+    fn preview(&self, key: &Key) -> Vec<explain::Stage> {
         let observed = self.caches.observe(key);
-        let first = |observed| first_stage(plan_live_read(observed), || plan(observed, self.clock.now()));
-        observed.iter().map(first).collect()
+        observed.iter().map(|observed| stage(&next_stage(observed, self.clock.now()))).collect()
     }
 }
 
 impl DisruptionController {
-    fn pace(&self, observed: &Observed, now: Timestamp) -> &'static Pace {
-        let is_asked_for = self.caches.evictions.are_expected(&observed.budget.metadata.key, now);
-        if observed.are_pods_rolling() && !is_asked_for { &Pace::ROLLING } else { &Pace::PROMPT }
-    }
-
-    /// Where a status cannot be written, one that allows nothing may be: numbers that are too high let pods be evicted.
-    /// A conflict is no reason for that, for it says that the numbers of somebody else are newer.
+    /// If a status cannot be written, try one that allows nothing: numbers that are too high let pods be evicted. Not
+    /// after a conflict, because the status is newer then.
     ///
     /// Upstream: `failSafe`, `pkg/controller/disruption/disruption.go`.
     async fn fail_safe(&self, observed: &Observed, outcome: &Outcome, error: ApiError) -> anyhow::Result<Requeue> {
@@ -203,21 +174,22 @@ impl DisruptionController {
         }
         let is_sent = !matches!(error, ApiError::NotLeading | ApiError::Shadow);
         if is_sent && !error.is_conflict() && outcome.counts.is_ok() {
+            let now = self.clock.now();
             let failed = Outcome { counts: Err(Failure::passing(&error)), recheck: None };
-            if let Some(status) = next_status(observed, &failed, self.clock.now()) {
-                self.writer.write_status(observed, &status).await?;
+            if let Some(status) = next_status(observed, &failed, now) {
+                self.writer.write_status(observed, &status, now).await?;
             }
         }
         Err(error.into())
     }
 }
 
-/// When a budget is looked at again whose status was written, or waits.
-fn requeue(outcome: Outcome, later: Option<Duration>) -> anyhow::Result<Requeue> {
+/// When to sync a budget again.
+fn requeue(outcome: Outcome, next_status: Option<Duration>) -> anyhow::Result<Requeue> {
     let Outcome { counts, recheck } = outcome;
     if let Err(Failure { message, is_lasting: false }) = counts {
         return Err(anyhow!(message));
     }
-    let recheck = recheck.map(|left| (left, "the time that an eviction may take"));
-    Ok(Requeue::earliest([recheck, later.map(|left| (left, NEXT_STATUS))]))
+    let recheck = recheck.map(|left| (left, "the timeout of an eviction"));
+    Ok(Requeue::earliest([recheck, next_status.map(|left| (left, NEXT_STATUS))]))
 }

@@ -1,16 +1,14 @@
-//! Counts for each PodDisruptionBudget how many of its pods may be evicted, and takes back the condition of pods whose
-//! disruption never came.
+//! Counts how many pods of each PodDisruptionBudget may be evicted, and resets stale conditions DisruptionTarget.
 //!
-//! Reading order: [`objects`] (the fields that are read) → [`controller`] (one sync; its `changes` say which change
-//! leads to it) → [`observe`], with [`observe::scales`] (how many pods the owners ask for) → [`plan`] → [`apply`] →
-//! [`status`].
-//! Left out: evictions, which the apiserver allows or refuses by the status that is written here.
+//! Reading order: [`objects`] (the fields read) → [`controller`] (one sync; `changes` says which change leads to it) →
+//! [`memory`] → [`observe`], with [`observe::scales`] (the scales of owners) → [`plan`] → [`apply`] → [`status`].
 //!
 //! Upstream: `pkg/controller/disruption`.
 
 pub mod apply;
 pub mod controller;
 pub mod flags;
+pub mod memory;
 pub mod objects;
 pub mod observe;
 pub mod plan;

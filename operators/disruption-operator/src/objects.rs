@@ -1,12 +1,12 @@
-//! The views of budgets, of pods, and of their owners; and the exact texts that are written.
-//!
-//! Left out: `unhealthyPodEvictionPolicy`, which the apiserver reads when a pod is to be evicted.
+//! The views of budgets, pods and owners, and the exact texts of conditions and events.
 
 pub mod budget;
+pub mod failure;
 pub mod owner;
 pub mod pod;
 
 pub use budget::{BudgetCondition, BudgetStatus, Limit, POD_DISRUPTION_BUDGETS, PodDisruptionBudget};
+pub use failure::Failure;
 pub use pod::{Pod, Target};
 
 /// The types of a budget's conditions.
@@ -17,9 +17,9 @@ pub mod conditions {
 
 /// The reasons of the budget's condition.
 pub mod condition_reasons {
-    /// More pods are healthy than must be.
+    /// More pods are healthy than required.
     pub const SUFFICIENT_PODS: &str = "SufficientPods";
-    /// They are not.
+    /// No healthy pod can be spared.
     pub const INSUFFICIENT_PODS: &str = "InsufficientPods";
     /// The pods could not be counted.
     pub const SYNC_FAILED: &str = "SyncFailed";
@@ -27,14 +27,14 @@ pub mod condition_reasons {
 
 /// The reasons of events.
 pub mod events {
-    /// The budget selects no pod, or its selector cannot be read.
+    /// The budget selects no pod, or its selector is invalid.
     pub const NO_PODS: &str = "NoPods";
-    /// An owner does not say how many pods it asks for.
+    /// The scale of an owner is unknown.
     pub const CALCULATE_EXPECTED_POD_COUNT_FAILED: &str = "CalculateExpectedPodCountFailed";
-    /// A pod has no owner that could say so.
+    /// A pod has no controller, and therefore no scale.
     pub const UNMANAGED_PODS: &str = "UnmanagedPods";
-    /// A pod is selected by several budgets.
+    /// Several budgets select a pod.
     pub const MULTIPLE_POD_DISRUPTION_BUDGETS: &str = "MultiplePodDisruptionBudgets";
-    /// A pod was to be evicted, and is still there.
+    /// An evicted pod was not deleted in time.
     pub const NOT_DELETED: &str = "NotDeleted";
 }

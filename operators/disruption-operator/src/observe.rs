@@ -1,10 +1,6 @@
-//! Reads everything that one sync decides on: the budget, the pods that it selects, and, where it asks for a share of
-//! them, how many their owners ask for.
-//!
-//! Left out: pods of namespaces without a budget, which only [`search`] looks for.
+//! Reads everything one sync decides on: the budget, the pods it selects and, for a percentage or `maxUnavailable`, the
+//! scales of their owners.
 
-pub mod decided;
-pub mod evictions;
 pub mod scales;
 pub mod search;
 pub mod selected;
@@ -15,64 +11,50 @@ use std::sync::Arc;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
-use shared::controllers::revisions::REVISION_LABEL;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::consistency::Write;
 use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder};
 
+use crate::memory::Memory;
 use crate::objects::{Pod, PodDisruptionBudget};
-use decided::Decided;
-use evictions::Evictions;
 use scales::Scales;
-use search::Searches;
 use selected::Selected;
 
-/// All that one sync decides on.
+/// The input of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The budget.
     pub budget: Arc<PodDisruptionBudget>,
-    /// The pods that it selects, by key; none if its selector cannot be read.
+    /// The pods it selects, by key; empty if its selector is invalid.
     pub pods: Vec<Arc<Pod>>,
-    /// How many pods their owners ask for.
+    /// Whether the pods are known to be as new as every eviction in the status.
+    pub has_seen_evictions: bool,
+    /// The scales of the pods' owners.
     pub scales: Scales,
 }
 
 impl Observed {
-    /// The evictions that the status has, and whose pod is not among those that are selected.
-    pub fn unseen_evictions(&self) -> Vec<&str> {
-        let is_seen = |name: &str| self.pods.iter().any(|pod| pod.metadata.name() == name);
+    /// The evictions in the status whose pods are not among those selected.
+    pub fn evictions_without_pod(&self) -> Vec<&str> {
+        let has_pod = |name: &str| self.pods.iter().any(|pod| pod.metadata.name() == name);
         let names = self.budget.status.disrupted_pods.keys().map(|name| &**name);
-        names.filter(|name| !is_seen(name)).collect()
-    }
-
-    /// Whether the pods that stay are of several revisions: then their owner replaces one by the other, and takes away
-    /// again what is healthy beyond the budget.
-    pub fn are_pods_rolling(&self) -> bool {
-        let staying = self.pods.iter().filter(|pod| !pod.has_ended && !pod.metadata.is_being_deleted());
-        let mut revisions = staying.map(|pod| (&pod.metadata.controller, pod.metadata.labels.get(REVISION_LABEL)));
-        let first = revisions.next();
-        revisions.any(|revision| Some(revision) != first)
+        names.filter(|name| !has_pod(name)).collect()
     }
 }
 
-/// The caches of this operator, and its memory between syncs.
+/// The caches of this operator, with its memory between syncs.
 pub struct Caches {
     /// All budgets.
     pub pod_disruption_budgets: Arc<Cache<PodDisruptionBudget>>,
     /// The budgets by namespace.
     pub budgets_by_namespace: IndexId,
-    /// The pods of the namespaces with a budget.
+    /// The pods of all namespaces with a budget.
     pub pods: Arc<Cache<Pod>>,
-    /// Which budgets select which pods.
+    /// The indices between budgets and pods.
     pub selected: Selected,
-    /// The statuses that were decided last.
-    pub decided: Decided,
-    /// Since when evictions are noted.
-    pub evictions: Evictions,
-    /// How far the searches have come.
-    pub searches: Searches,
+    /// The memory between syncs.
+    pub memory: Memory,
 }
 
 /// The informers that fill the caches.
@@ -96,36 +78,33 @@ impl Caches {
             budgets_by_namespace,
             pods: pods.cache(),
             selected,
-            decided: Decided::default(),
-            evictions: Evictions::default(),
-            searches: Searches::default(),
+            memory: Memory::default(),
         };
         (caches, Informers { pod_disruption_budgets, pods })
     }
 
-    /// Reads the budget of this key; none if it is gone.
+    /// The budget of this key with its pods; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let budget = self.pod_disruption_budgets.get(key)?;
         let selected = |selector| self.selected.pods(key.namespace(), selector);
         let pods = budget.selects.as_ref().map(selected).unwrap_or_default();
-        Some(Observed { budget, pods, scales: Scales::Unread })
+        Some(Observed { budget, pods, has_seen_evictions: false, scales: Scales::Unread })
     }
 
-    /// Whether the pods of a namespace are followed because it has a budget.
+    /// Whether a namespace has a budget; only then its pods are followed.
     pub fn has_budgets(&self, namespace: &str) -> bool {
         self.pod_disruption_budgets.count_by_index(self.budgets_by_namespace, &by_namespace(namespace)) > 0
     }
 }
 
-/// Whether the pods may be older than an eviction whose pod they have not. Then the budget's key is held until they are
-/// not.
+/// Whether the pods may be older than an eviction whose pod is missing. If so, the budget's key is held until the pods
+/// are new enough.
 ///
-/// The apiserver notes an eviction in the budget before it deletes the pod. A pod that is not there may be gone, or may
-/// not have been seen yet: in the second case it would count as healthy as soon as it is seen, had its eviction been
-/// forgotten. So pods have to be as new as the eviction, as they have to be as new as the key's own writes.
+/// The apiserver notes an eviction in the budget before it deletes the pod. A missing pod may be gone or not seen yet. If
+/// the operator dropped the eviction of a pod not seen yet, this pod would count as healthy once it is seen.
 pub(crate) fn are_pods_behind(caches: &Caches, control: &Control, observed: &Observed) -> bool {
     let (budget, consistency) = (&*observed.budget, control.consistency());
-    let version = caches.evictions.version(budget, &observed.unseen_evictions());
+    let version = caches.memory.evictions.version(budget, &observed.evictions_without_pod());
     let (key, uid) = (&budget.metadata.key, budget.metadata.uid);
     consistency.record(key, uid, &PODS, Write { object: key, version, created_with: None });
     consistency.behind(key).is_some()

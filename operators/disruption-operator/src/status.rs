@@ -1,26 +1,21 @@
-//! The status of a budget, and of a pod whose disruption never came.
-//!
-//! Left out: conditions of others, which stay as they are; and the resourceVersion under which a status is written,
-//! which is `apply`'s.
+//! The next status of a budget.
 //!
 //! Upstream: `updatePdbStatus` and `failSafe`, `pkg/controller/disruption/disruption.go`;
 //! `UpdateDisruptionAllowedCondition` and `ConditionsAreUpToDate`,
 //! `staging/src/k8s.io/component-helpers/apps/poddisruptionbudget/helpers.go`.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use shared::api::condition::{FALSE, TRUE};
 use shared::api::intern::Text;
-use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::time::Time;
 
 use crate::apply::Outcome;
 use crate::objects::conditions::DISRUPTION_ALLOWED;
-use crate::objects::{BudgetCondition, BudgetStatus, PodDisruptionBudget, condition_reasons};
+use crate::objects::{BudgetCondition, BudgetStatus, Failure, PodDisruptionBudget, condition_reasons};
 use crate::observe::Observed;
-use crate::plan::{Counts, Failure};
+use crate::plan::counts::Counts;
 
-/// The status, if it is another one than before.
+/// The next status; none if it equals the written one.
 pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<BudgetStatus> {
     let budget = &*observed.budget;
     let status = match &outcome.counts {
@@ -30,16 +25,18 @@ pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Op
     (status != budget.status).then_some(status)
 }
 
-/// Whether a status can wait, because it allows what the one before allowed and at most more. An eviction that came or
-/// went is told at once, and so is another number of pods that must be healthy.
-pub fn can_wait(before: &BudgetStatus, next: &BudgetStatus) -> bool {
-    let told = |status: &BudgetStatus| (status.observed_generation, status.desired_healthy, status.expected_pods > 0);
-    // With `IfHealthyBudget` the apiserver compares these two before it evicts a pod that is not ready.
+/// Whether a status changes nothing but counts, and permits every eviction that the one before permits.
+///
+/// A finished eviction is more than a count: a new pod of the same name would count as evicted until its entry is gone.
+pub fn has_only_counts(before: &BudgetStatus, next: &BudgetStatus) -> bool {
+    let expects =
+        |status: &BudgetStatus| (status.observed_generation, status.desired_healthy, status.expected_pods > 0);
+    // With `IfHealthyBudget` the apiserver compares these two before it evicts an unready pod.
     let is_disrupted = |status: &BudgetStatus| status.current_healthy < status.desired_healthy;
     let has_failed = |status: &BudgetStatus| {
         status.allowed_condition().is_none_or(|condition| condition.reason == condition_reasons::SYNC_FAILED)
     };
-    told(before) == told(next)
+    expects(before) == expects(next)
         && before.disrupted_pods == next.disrupted_pods
         && before.disruptions_allowed <= next.disruptions_allowed
         && (is_disrupted(before) || !is_disrupted(next))
@@ -62,7 +59,7 @@ fn counted(budget: &PodDisruptionBudget, counts: &Counts, now: Timestamp) -> Bud
         1.. => (TRUE, condition_reasons::SUFFICIENT_PODS),
         _ => (FALSE, condition_reasons::INSUFFICIENT_PODS),
     };
-    // Where the numbers stay, the other fields of the condition stay too.
+    // If no number changes, the rest of the condition stays too.
     let says_so = |condition: &BudgetCondition| condition.status == is_allowed && condition.reason == reason;
     if status != budget.status || !status.allowed_condition().is_some_and(says_so) {
         status.set_condition(allowed_condition(is_allowed, reason, "", generation, now));
@@ -70,8 +67,7 @@ fn counted(budget: &PodDisruptionBudget, counts: &Counts, now: Timestamp) -> Bud
     status
 }
 
-/// Nothing may be evicted while the pods cannot be counted. All other numbers stay, and so does the generation that
-/// they are about.
+/// Allow no eviction while the pods cannot be counted. All other numbers stay, with their generation.
 fn not_counted(before: &BudgetStatus, failure: &Failure, now: Timestamp) -> BudgetStatus {
     let mut status = BudgetStatus { disruptions_allowed: 0, ..before.clone() };
     let (reason, generation) = (condition_reasons::SYNC_FAILED, before.observed_generation);
@@ -88,21 +84,4 @@ fn allowed_condition(status: &str, reason: &str, message: &str, generation: i64,
         reason: Text::new(reason),
         message: message.into(),
     }
-}
-
-/// The strategic merge patch of a pod's `/status` after which nothing outside of it is about to end it.
-///
-/// Upstream: `syncStalePodDisruption`, `pkg/controller/disruption/disruption.go`; `UpdatePodCondition`,
-/// `pkg/api/v1/pod/util.go`, leaves nothing of the condition that was there.
-pub fn cleared_target(generation: i64, now: Timestamp) -> Value {
-    let condition = json!({
-        "type": DISRUPTION_TARGET,
-        "status": FALSE,
-        "observedGeneration": generation,
-        "lastProbeTime": null,
-        "lastTransitionTime": Time::of(now),
-        "reason": null,
-        "message": null,
-    });
-    json!({ "status": { "conditions": [condition] } })
 }

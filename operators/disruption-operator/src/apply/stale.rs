@@ -1,6 +1,4 @@
-//! Carries out the decisions about pods that something outside of them was to end.
-//!
-//! Left out: events, of which upstream has none.
+//! Executes the decisions about pods with the condition DisruptionTarget.
 
 use std::time::Duration;
 
@@ -12,11 +10,7 @@ use shared::runtime::control::{Control, Patch, Preconditions};
 use shared::runtime::queue::Queue;
 
 use crate::observe::stale::StalePod;
-use crate::plan::stale::{SearchPlan, StalePlan};
-use crate::status::cleared_target;
-
-/// The purpose of the timer of such a pod.
-pub(crate) const STALE: &str = "the time in which something may end the pod";
+use crate::plan::stale::{SearchPlan, StalePlan, TIMER, cleared_target};
 
 /// Writes to pods.
 pub(crate) struct Writer {
@@ -27,14 +21,14 @@ pub(crate) struct Writer {
 /// The result of executing a plan.
 #[derive(Debug)]
 pub struct Outcome {
-    /// When to look again; none if only a change can make a difference.
+    /// The time until the next sync; none if only a change can make a difference.
     pub next: Option<Duration>,
-    /// The error of the write, if it failed.
+    /// The error of a failed write.
     pub error: Option<anyhow::Error>,
 }
 
 impl Writer {
-    /// Executes the plan.
+    /// Execute the plan.
     pub(crate) async fn apply(&self, observed: &StalePod, plan: StalePlan) -> Outcome {
         match plan {
             StalePlan::Keep(_) => Outcome { next: None, error: None },
@@ -50,21 +44,20 @@ impl Writer {
         let patch = Patch::strategic(&cleared_target(generation, self.clock.now())).on_status();
         match self.control.for_name(key).patch(&PODS, key, preconditions, patch).await {
             Ok(_) => {
-                tracing::info!(pod = %key, "took back that the pod is about to be disrupted");
+                tracing::info!(pod = %key, "reset condition DisruptionTarget");
                 Ok(())
             }
-            // It is as good as ended.
             Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error).context("take back the condition"),
+            Err(error) => Err(error).context("cannot reset condition DisruptionTarget"),
         }
     }
 }
 
-/// Has every pod looked at that a search has found. Gives the time until the next page.
+/// Schedule the check of each pod found. Return the time until the next page.
 pub(crate) fn apply_search(plan: SearchPlan, stale: &Queue) -> Duration {
     let SearchPlan { found, next } = plan;
     for (pod, left) in found {
-        stale.add_after(&pod, left, STALE);
+        stale.add_after(&pod, left, TIMER);
     }
     next
 }

@@ -1,7 +1,4 @@
-//! The controller of searches: one sync reads a page of pods, and looks for those that something outside of them is about
-//! to end, where pods are not followed.
-//!
-//! Left out: the decision about such a pod, which `stale_pods` makes when its time is over.
+//! The controller of searches: one sync reads one page of pods.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +13,20 @@ use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::stale::apply_search;
 use crate::observe::Caches;
+use crate::observe::search::live_page;
 use crate::plan::stale::plan_search;
 
-/// The first searches look for pods of the time in which no replica worked, and are in no hurry.
+/// The delay of the first searches.
 pub(super) const FIRST: Duration = Duration::from_mins(5);
 
 /// The purpose of the timer.
 pub(super) const PURPOSE: &str = "the next page of the search";
 
-/// Looks for pods that are to be ended from outside.
+/// Searches for pods with the condition DisruptionTarget.
 pub(super) struct SearchController {
     pub(super) caches: Arc<Caches>,
     pub(super) control: Control,
-    /// Where pods are looked at.
+    /// The queue of these pods.
     pub(super) stale: Queue,
     pub(super) clock: Clock,
     pub(super) decisions: Decisions,
@@ -36,19 +34,17 @@ pub(super) struct SearchController {
 
 impl Controller for SearchController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let observed = self.caches.searches.live_page(&self.control, key).await?;
+        let observed = live_page(&self.caches.memory.searches, &self.control, key).await?;
         let now = self.clock.now();
         let plan = plan_search(&observed, now);
         self.decisions.record(now, key, &plan);
         Ok(Requeue::After(apply_search(plan, &self.stale), PURPOSE))
     }
 
-    /// It acts on no object.
     fn key_of(&self, _object: &Subject) -> Option<Key> {
         None
     }
 
-    /// All of it is read live.
     fn preview(&self, _key: &Key) -> Vec<Stage> {
         Vec::new()
     }

@@ -1,6 +1,4 @@
-//! The controller of pods that something outside of them is about to end: one sync decides about one of them.
-//!
-//! Left out: which pods those are, which `changes` and `search` say.
+//! The controller of pods with the condition DisruptionTarget: one sync decides about one pod.
 
 use std::sync::Arc;
 
@@ -11,12 +9,12 @@ use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::stale::{Outcome, STALE, Writer};
+use crate::apply::stale::{Outcome, Writer};
 use crate::observe::Caches;
 use crate::observe::stale::live_stale;
-use crate::plan::stale::plan_stale;
+use crate::plan::stale::{TIMER, plan_stale};
 
-/// Looks at one pod.
+/// Syncs pods.
 pub(super) struct StalePodController {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,
@@ -37,7 +35,7 @@ impl Controller for StalePodController {
         let Outcome { next, error } = self.writer.apply(&observed, plan).await;
         match error {
             Some(error) => Err(error),
-            None => Ok(Requeue::earliest([next.map(|left| (left, STALE))])),
+            None => Ok(Requeue::earliest([next.map(|left| (left, TIMER))])),
         }
     }
 
@@ -45,7 +43,6 @@ impl Controller for StalePodController {
         object.key_of(&PODS)
     }
 
-    /// A pod that is not followed is read live.
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let observed = self.caches.observe_stale(key);
         observed.iter().map(|observed| stage(&plan_stale(observed, self.clock.now()))).collect()

@@ -1,7 +1,4 @@
 //! A PodDisruptionBudget: its selector, its limit, and its whole status.
-//!
-//! Left out: merging. A patch of the status names the evictions that it drops; its resourceVersion says which state it
-//! follows from.
 
 use std::collections::BTreeMap;
 
@@ -25,32 +22,31 @@ pub const POD_DISRUPTION_BUDGETS: Resource =
 pub struct PodDisruptionBudget {
     /// Its metadata.
     pub metadata: Meta,
-    /// `spec.selector` as it is served.
+    /// `spec.selector` as served.
     pub selector: Option<LabelSelector>,
-    /// The same, compiled: `{}` selects every pod of the namespace, and none selects none.
+    /// The compiled selector: `{}` selects every pod of the namespace, and a missing one selects none.
     pub selects: Result<Selector, InvalidSelector>,
-    /// The number or share of pods that it asks for.
+    /// `spec.maxUnavailable` or `spec.minAvailable`.
     pub limit: Limit,
-    /// As last written.
+    /// `status`.
     pub status: BudgetStatus,
 }
 
 shared::view!(PodDisruptionBudget, POD_DISRUPTION_BUDGETS);
 
-/// The number or share of pods that a budget asks for.
+/// The limit of a budget, as a number or a percentage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// At most so many pods may be missing or unhealthy.
+    /// The most pods that may be missing or unhealthy.
     MaxUnavailable(IntOrPercent),
-    /// At least so many must be healthy.
+    /// The fewest pods that must be healthy.
     MinAvailable(IntOrPercent),
-    /// Nothing.
+    /// No limit.
     None,
 }
 
 impl Limit {
-    /// Whether it depends on how many pods the owners ask for. For a number of healthy pods the pods that are there are
-    /// enough.
+    /// Whether it depends on the scale of the owners. For a number of healthy pods the existing pods are enough.
     pub fn needs_scale(&self) -> bool {
         match self {
             Self::MaxUnavailable(_) | Self::MinAvailable(IntOrPercent::Percent(_) | IntOrPercent::Invalid(_)) => true,
@@ -63,20 +59,20 @@ impl Limit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BudgetStatus {
-    /// The generation that the numbers are about.
+    /// The generation of the spec behind these numbers.
     pub observed_generation: i64,
-    /// The pods that the apiserver has begun to evict, by name, and when.
+    /// The start of each running eviction, by pod name; added by the apiserver.
     #[serde(deserialize_with = "null_as_default")]
     pub disrupted_pods: BTreeMap<Box<str>, Time>,
-    /// How many pods may be evicted now.
+    /// The number of pods that may be evicted now.
     pub disruptions_allowed: i32,
-    /// How many pods are healthy.
+    /// The number of healthy pods.
     pub current_healthy: i32,
-    /// How many must be.
+    /// The number of healthy pods required.
     pub desired_healthy: i32,
-    /// How many pods there should be.
+    /// The number of pods expected.
     pub expected_pods: i32,
-    /// In the order they were set.
+    /// All conditions, those of other writers included.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<BudgetCondition>,
 }
@@ -85,21 +81,21 @@ pub struct BudgetStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetCondition {
-    /// `DisruptionAllowed`, or one of somebody else.
+    /// `DisruptionAllowed`, or a type of another writer.
     #[serde(rename = "type")]
     pub type_: Text,
     /// `True`, `False` or `Unknown`.
     pub status: Text,
-    /// The generation that it is about.
+    /// The generation of the spec behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// When the status last changed.
+    /// The time of the last change of `status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// Why, as one word.
+    /// The reason as one word.
     #[serde(default)]
     pub reason: Text,
-    /// Why, for a person.
+    /// The reason for people.
     #[serde(default)]
     pub message: Box<str>,
 }
@@ -110,7 +106,7 @@ impl BudgetStatus {
         self.conditions.iter().find(|condition| condition.type_ == DISRUPTION_ALLOWED)
     }
 
-    /// Sets a condition; its last transition moves with the status alone.
+    /// Set a condition. Its transition time changes only if its status does.
     ///
     /// Upstream: `SetStatusCondition`, `staging/src/k8s.io/apimachinery/pkg/api/meta/conditions.go`.
     pub fn set_condition(&mut self, condition: BudgetCondition) {

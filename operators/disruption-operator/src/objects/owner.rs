@@ -1,6 +1,4 @@
-//! The owners of pods: how many pods each asks for, and the owner of a ReplicaSet itself.
-//!
-//! Left out: everything else. Owners of any kind are read, and all that they have in common is a scale.
+//! The owners of pods: their scales, and the owner of a ReplicaSet.
 
 use serde::Deserialize;
 use shared::api::object::{Meta, Uid, null_as_default};
@@ -9,10 +7,10 @@ use shared::api::resource::{REPLICA_SETS, Resource};
 /// `apps/v1` `StatefulSet`.
 pub const STATEFUL_SETS: Resource = Resource::namespaced("apps", "v1", "StatefulSet", "statefulsets");
 
-/// The subresource of objects that can be scaled.
+/// The name of the subresource.
 pub const SCALE: &str = "scale";
 
-/// The group versions in which a scale is understood.
+/// The supported group versions of a scale.
 ///
 /// Upstream: `NewScaleConverter`, `staging/src/k8s.io/client-go/scale/util.go`.
 pub const SCALE_VERSIONS: [&str; 4] = ["autoscaling/v1", "apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"];
@@ -22,7 +20,7 @@ pub const SCALE_VERSIONS: [&str; 4] = ["autoscaling/v1", "apps/v1beta1", "apps/v
 pub struct ReplicaSet {
     /// Its metadata.
     pub metadata: Meta,
-    /// How many pods it asks for.
+    /// Its scale.
     #[serde(default)]
     pub spec: ScaleSpec,
 }
@@ -33,10 +31,10 @@ shared::view!(ReplicaSet, REPLICA_SETS);
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Scale {
-    /// Whose scale it is.
+    /// The metadata of the scaled object.
     #[serde(deserialize_with = "null_as_default")]
     pub metadata: ScaleMeta,
-    /// How many pods it asks for.
+    /// The desired scale.
     #[serde(deserialize_with = "null_as_default")]
     pub spec: ScaleSpec,
 }
@@ -49,11 +47,11 @@ pub struct ScaleMeta {
     pub uid: Uid,
 }
 
-/// `spec` of an object that can be scaled, or of its scale.
+/// `spec` of a scalable object, or of its scale.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ScaleSpec {
-    /// How many pods it asks for.
+    /// The desired number of pods.
     #[serde(deserialize_with = "null_as_default")]
     pub replicas: i32,
 }

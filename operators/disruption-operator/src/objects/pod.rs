@@ -1,6 +1,4 @@
-//! A pod: its owner, whether it is healthy, and whether something outside of it is said to end it.
-//!
-//! Left out: everything of the spec.
+//! A pod: its owner, its health, and its condition DisruptionTarget.
 
 use serde::Deserialize;
 use shared::api::condition::{Condition, TRUE, find, is_true};
@@ -9,8 +7,9 @@ use shared::api::pod::{DISRUPTION_TARGET, Phase};
 use shared::api::resource::PODS;
 use shared::api::time::Time;
 
-/// The reason of a disruption by the kubelet, which may take any time to end the pod. Upstream:
-/// `PodReasonTerminationByKubelet`.
+/// The reason of a disruption by the kubelet, which has no time limit.
+///
+/// Upstream: `PodReasonTerminationByKubelet`, `staging/src/k8s.io/api/core/v1/types.go`.
 const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
 
 /// A pod.
@@ -19,25 +18,25 @@ const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
 pub struct Pod {
     /// Its metadata.
     pub metadata: Meta,
-    /// Its condition Ready is True.
+    /// Whether its condition Ready is True.
     pub is_ready: bool,
-    /// No container of it will ever run again.
+    /// Whether it has succeeded or failed.
     pub has_ended: bool,
-    /// Something outside of it is about to end it, the kubelet aside.
+    /// Its condition DisruptionTarget, unless the kubelet set it.
     pub target: Option<Target>,
 }
 
 shared::view!(Pod, PODS);
 
-/// The condition `DisruptionTarget` of a pod, if it is True.
+/// A condition `DisruptionTarget` that is True.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Since when, if it says so.
+    /// The time of its last transition, if known.
     pub since: Option<Time>,
 }
 
 impl Pod {
-    /// Whether it makes no difference to any budget that one is replaced by the other.
+    /// Whether both states count the same for every budget.
     pub fn is_alike(&self, other: &Self) -> bool {
         let state = |pod: &Self| (pod.is_ready, pod.metadata.is_being_deleted());
         state(self) == state(other)

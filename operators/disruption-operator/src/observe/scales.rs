@@ -1,10 +1,10 @@
-//! How many pods the owners of a budget's pods ask for, read live: one request for each owner, two for a ReplicaSet of
-//! a Deployment, and one more for each group version of other kinds.
+//! The scales of the pods' owners, read live: one request for each owner, two for a ReplicaSet of a Deployment, and one
+//! more for each group version of other kinds.
 //!
-//! Owners are not followed: they are needed only when pods change, and then a live read is newer than any cache.
-//! Left out: owners of owners but for Deployments, as upstream.
+//! Owners are not followed. They are needed only when pods change, and then a live read is newer than any cache.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use shared::api::intern::Text;
 use shared::api::object::{ControllerRef, Key, Uid};
@@ -14,44 +14,46 @@ use shared::runtime::api_error::ApiError;
 use shared::runtime::control::Control;
 use shared::runtime::discovery::GroupVersion;
 
-use super::Observed;
 use crate::objects::owner::{ReplicaSet, SCALE, SCALE_VERSIONS, STATEFUL_SETS, Scale};
-use crate::plan::Failure;
+use crate::objects::{Failure, Pod};
 
-/// The answers to the question how many pods the owners ask for.
+/// The scales of the pods' owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scales {
-    /// Nothing was asked.
+    /// Not read.
     Unread,
-    /// The answers, by the uid that the pods name.
+    /// The scales by the owner uid in the pods.
     Read(BTreeMap<Uid, OwnerScale>),
-    /// One owner did not answer, or has no scale.
+    /// An owner has no scale, or its scale could not be read.
     Failed(Failure),
 }
 
-/// How many pods one owner asks for.
+/// The scale of one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerScale {
-    /// The owner that counts: for a ReplicaSet of a Deployment, the Deployment.
+    /// The scaled object: the Deployment if the owner is a ReplicaSet of one.
     pub uid: Uid,
-    /// For how many.
+    /// The desired number of pods.
     pub replicas: i32,
 }
 
-/// The same, with the scale of every owner, up to the first that has none.
-pub(crate) async fn live_scales(control: &Control, observed: Observed) -> Observed {
-    let scales = match read_scales(control, &observed).await {
+/// Read the scale of every owner, up to the first failure.
+pub(crate) async fn live_scales(control: &Control, namespace: &str, pods: &[Arc<Pod>]) -> Scales {
+    match read_scales(control, namespace, pods).await {
         Ok(scales) => Scales::Read(scales),
         Err(failure) => Scales::Failed(failure),
-    };
-    Observed { scales, ..observed }
+    }
 }
 
 /// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`.
-async fn read_scales(control: &Control, observed: &Observed) -> Result<BTreeMap<Uid, OwnerScale>, Failure> {
-    let mut finder = Finder { control, namespace: observed.budget.metadata.namespace(), served: BTreeMap::new() };
+async fn read_scales(
+    control: &Control,
+    namespace: &str,
+    pods: &[Arc<Pod>],
+) -> Result<BTreeMap<Uid, OwnerScale>, Failure> {
+    let mut finder = Finder { control, namespace, served: BTreeMap::new() };
     let mut scales: BTreeMap<Uid, OwnerScale> = BTreeMap::new();
-    for pod in &observed.pods {
+    for pod in pods {
         let Some(owner) = pod.metadata.controller.as_ref().filter(|owner| !scales.contains_key(&owner.uid)) else {
             continue;
         };
@@ -65,15 +67,14 @@ async fn read_scales(control: &Control, observed: &Observed) -> Result<BTreeMap<
 struct Finder<'a> {
     control: &'a Control,
     namespace: &'a str,
-    /// The resources of the group versions that were asked for.
+    /// The resources of the group versions read so far.
     served: BTreeMap<Text, GroupVersion>,
 }
 
 impl Finder<'_> {
     /// The scale of an owner; none if it is gone.
     ///
-    /// Upstream: `finders`, `pkg/controller/disruption/disruption.go`. There four kinds are followed, and the fifth
-    /// finder asks live for an object that their caches do not have.
+    /// Upstream: `finders`, `pkg/controller/disruption/disruption.go`.
     async fn find(&mut self, owner: &ControllerRef) -> Result<Option<OwnerScale>, Failure> {
         match (group_of(&owner.api_version)?, owner.kind.as_str()) {
             ("apps" | "extensions", "ReplicaSet") => self.of_replica_set(owner).await,
@@ -112,7 +113,7 @@ impl Finder<'_> {
         if !has_scale {
             return Err(Failure::lasting(format!("{resource} does not implement the scale subresource")));
         }
-        // A pod's owner of no namespace is not looked for outside of the pod's.
+        // The owner is looked up in the pod's namespace only.
         if !resource.namespaced {
             return Ok(None);
         }
@@ -128,7 +129,7 @@ impl Finder<'_> {
         Ok(served)
     }
 
-    /// The scale of the object of this name, if it has this uid.
+    /// The scale of the object of this name, if its uid matches.
     async fn scale(&self, resource: &Resource, name: &str, uid: Uid) -> Result<Option<OwnerScale>, Failure> {
         let Some(key) = self.key(name) else { return Ok(None) };
         let found: Option<Scale> = existing(self.control.get_subresource(resource, &key, SCALE).await)?;
@@ -136,13 +137,13 @@ impl Finder<'_> {
         Ok(own.map(|scale| OwnerScale { uid, replicas: scale.spec.replicas }))
     }
 
-    /// None if no object can be called so.
+    /// None if the name is not valid in a path.
     fn key(&self, name: &str) -> Option<Key> {
         is_segment(name).then(|| Key::new(self.namespace, name))
     }
 }
 
-/// The object that was read; none if it does not exist.
+/// The object, or none if it does not exist.
 fn existing<T>(read: Result<T, ApiError>) -> Result<Option<T>, Failure> {
     match read {
         Ok(found) => Ok(Some(found)),

@@ -1,7 +1,5 @@
-//! Budgets and pods, found by a label that the budget's selector asks for: neither a sync looks at every pod of its
-//! namespace, nor a change of a pod at every budget. A selector without such a label looks at its whole namespace.
-//!
-//! Upstream looks at all pods, and at all budgets.
+//! Indices between budgets and pods, by one label that the budget's selector requires. A sync does not read every pod of
+//! its namespace, and a pod event does not check every budget. A selector without such a label reads its whole namespace.
 
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{Pod, PodDisruptionBudget};
 
-/// The indices by which pods and budgets find each other.
+/// The indices between budgets and pods.
 pub struct Selected {
     pods: ByLabel<Pod>,
     budgets: Arc<Cache<PodDisruptionBudget>>,
@@ -21,7 +19,7 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// Builds the informers, with the indices that are needed here besides those they have.
+    /// Add the indices and build the informers.
     pub(crate) fn new(
         mut budgets: InformerBuilder<PodDisruptionBudget>,
         pods: InformerBuilder<Pod>,
@@ -36,7 +34,7 @@ impl Selected {
         (selected, budgets, informer)
     }
 
-    /// The pods of a namespace that are selected, by key.
+    /// The selected pods of a namespace, by key.
     pub(crate) fn pods(&self, namespace: &str, selector: &Selector) -> Vec<Arc<Pod>> {
         if *selector == Selector::nothing() {
             return Vec::new();

@@ -1,6 +1,4 @@
-//! Reads a pod that something outside of it was to end.
-//!
-//! Left out: which pods those are where pods are not followed, which [`super::search`] finds.
+//! Reads a pod with the condition DisruptionTarget.
 
 use std::sync::Arc;
 
@@ -16,18 +14,18 @@ use crate::objects::Pod;
 /// One pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StalePod {
-    /// One state of it.
+    /// Its observed state.
     pub pod: Arc<Pod>,
 }
 
 impl Caches {
-    /// Reads a pod that is followed; none if the cache does not have it.
+    /// The pod from the cache; none if it is not there.
     pub fn observe_stale(&self, key: &Key) -> Option<StalePod> {
         self.pods.get(key).map(|pod| StalePod { pod })
     }
 }
 
-/// A pod as the cache has it, or, where pods are not followed, as it is; none if it is gone.
+/// Read a pod from the cache, or live if the pods of its namespace are not followed. None if it is gone.
 pub(crate) async fn live_stale(caches: &Caches, control: &Control, key: &Key) -> anyhow::Result<Option<StalePod>> {
     let known = caches.observe_stale(key);
     if known.is_some() || caches.has_budgets(key.namespace()) {
@@ -36,6 +34,6 @@ pub(crate) async fn live_stale(caches: &Caches, control: &Control, key: &Key) ->
     let (fields, mut found) = (format!("metadata.name={}", key.name()), None);
     let selection = Selection { field_selector: &fields, ..Selection::default() };
     let each = |pod: Pod| found = Some(StalePod { pod: Arc::new(pod) });
-    control.list_each(&PODS, key.namespace(), selection, Accept::Object, each).await.context("read the pod")?;
+    control.list_each(&PODS, key.namespace(), selection, Accept::Object, each).await.context("cannot read pod")?;
     Ok(found)
 }

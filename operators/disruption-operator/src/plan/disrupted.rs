@@ -1,8 +1,7 @@
-//! Which evictions go on, and which have taken too long.
+//! Running and overdue evictions.
 //!
-//! The apiserver notes an eviction in the budget's status, and then deletes the pod. Until that is seen, the pod counts
-//! as gone; if it never is, the pod counts again. Left out: evictions of pods that are being deleted or are gone, which
-//! are done.
+//! The apiserver notes an eviction in the budget's status before it deletes the pod. The pod counts as gone until its
+//! deletion is observed. If that does not happen in time, it counts as healthy again.
 //!
 //! Upstream: `buildDisruptedPodMap`, `pkg/controller/disruption/disruption.go`.
 
@@ -16,7 +15,7 @@ use shared::api::time::Time;
 use crate::objects::Pod;
 use crate::observe::Observed;
 
-/// How many seconds an eviction may take until its pod is being deleted.
+/// The timeout of an eviction, until its pod is being deleted.
 ///
 /// Upstream: `DeletionTimeout`, `pkg/controller/disruption/disruption.go`.
 pub const DELETION_TIMEOUT_SECONDS: i64 = 120;
@@ -24,15 +23,15 @@ pub const DELETION_TIMEOUT_SECONDS: i64 = 120;
 /// The evictions of a budget.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Disrupted {
-    /// Those that go on, and when they began.
-    pub going: BTreeMap<Box<str>, Time>,
-    /// The pods that were to be deleted and are not.
+    /// The start of each running eviction, by pod name.
+    pub running: BTreeMap<Box<str>, Time>,
+    /// The pods whose evictions timed out.
     pub overdue: Vec<Arc<Pod>>,
-    /// When the first of those that go on will have taken too long.
+    /// The time until the first running eviction times out.
     pub recheck: Option<Duration>,
 }
 
-/// The evictions that the status has of pods that are there.
+/// Sort the evictions of existing pods by their timeout.
 pub fn disrupted(observed: &Observed, now: Timestamp) -> Disrupted {
     let mut found = Disrupted::default();
     for pod in observed.pods.iter().filter(|pod| !pod.metadata.is_being_deleted()) {
@@ -41,7 +40,7 @@ pub fn disrupted(observed: &Observed, now: Timestamp) -> Disrupted {
         match began.remaining(DELETION_TIMEOUT_SECONDS, now) {
             Some(left) => {
                 found.recheck = Some(found.recheck.map_or(left, |first| first.min(left)));
-                found.going.insert(name.into(), *began);
+                found.running.insert(name.into(), *began);
             }
             None => found.overdue.push(Arc::clone(pod)),
         }

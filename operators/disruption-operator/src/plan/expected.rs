@@ -1,6 +1,4 @@
-//! How many pods there should be, and how many of them must be healthy.
-//!
-//! Left out: reading how many the owners ask for, which is [`crate::observe::scales`]'.
+//! The number of pods expected, and how many of them must be healthy.
 //!
 //! Upstream: `getExpectedPodCount`, `pkg/controller/disruption/disruption.go`.
 
@@ -9,23 +7,22 @@ use std::collections::BTreeMap;
 use shared::api::int_or_percent::{IntOrPercent, InvalidPercent, Rounding};
 use shared::api::object::Uid;
 
-use super::Failure;
-use crate::objects::Limit;
+use crate::objects::{Failure, Limit};
 use crate::observe::Observed;
 use crate::observe::scales::{OwnerScale, Scales};
 
-/// The numbers that a budget expects.
+/// The numbers expected of a budget's pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// How many pods must be healthy.
+    /// The number of healthy pods required.
     pub desired_healthy: i32,
-    /// How many there should be.
+    /// The number of pods.
     pub pods: i32,
-    /// How many have no owner, where owners say how many there should be.
+    /// The number of pods without a controller, where the controllers' scales count.
     pub unmanaged: usize,
 }
 
-/// Computes how many pods there should be, from the budget, its pods and their owners.
+/// Compute the numbers from the budget, its pods and the scales of their owners.
 pub fn expected(observed: &Observed) -> Result<Expected, Failure> {
     match &observed.budget.limit {
         Limit::None => Ok(Expected::default()),
@@ -48,14 +45,14 @@ fn part(share: &IntOrPercent, total: i32) -> Result<i32, Failure> {
     share.of(total, Rounding::Up).map_err(|invalid: InvalidPercent| Failure::lasting(invalid.to_string()))
 }
 
-/// How many pods the owners ask for in all, and how many pods have no owner.
+/// The sum of the owners' scales, and the number of pods without a controller.
 ///
 /// Upstream: `getExpectedScale`, `pkg/controller/disruption/disruption.go`.
 fn scale(observed: &Observed) -> Result<(i32, usize), Failure> {
     let unmanaged = observed.pods.iter().filter(|pod| pod.metadata.controller.is_none()).count();
     let replicas: BTreeMap<Uid, i32> = match &observed.scales {
         Scales::Unread => BTreeMap::new(),
-        // Two ReplicaSets of one Deployment have the same scale.
+        // By uid, because two ReplicaSets of one Deployment share its scale.
         Scales::Read(scales) => scales.values().map(|OwnerScale { uid, replicas }| (*uid, *replicas)).collect(),
         Scales::Failed(failure) => return Err(failure.clone()),
     };

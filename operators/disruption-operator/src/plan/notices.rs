@@ -1,14 +1,24 @@
-//! The events about a budget and its pods, in upstream's words.
-//!
-//! Left out: when each is told, which the plan says, and for pods of several budgets the changes of pods.
+//! The events about a budget and its pods, with upstream's texts.
 
-use shared::api::object::Kind;
+use shared::api::object::{Kind, ObjectReference};
 use shared::api::selector::{InvalidSelector, LabelSelector};
 use shared::runtime::events::EventType;
 
-use super::{Failure, PlannedEvent};
-use crate::objects::{Pod, PodDisruptionBudget, events};
+use crate::objects::{Failure, Pod, PodDisruptionBudget, events};
 use crate::observe::Observed;
+
+/// An event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedEvent {
+    /// Its object.
+    pub about: ObjectReference,
+    /// Normal or Warning.
+    pub kind: EventType,
+    /// Its reason.
+    pub reason: &'static str,
+    /// The text for people.
+    pub message: String,
+}
 
 fn about_budget(observed: &Observed, kind: EventType, reason: &'static str, message: String) -> PlannedEvent {
     PlannedEvent { about: observed.budget.reference(), kind, reason, message }
@@ -37,14 +47,14 @@ pub(super) fn unmanaged(observed: &Observed) -> PlannedEvent {
     about_budget(observed, EventType::Warning, events::UNMANAGED_PODS, message)
 }
 
-/// Upstream's words name the namespace twice, and the budget not at all.
+/// Upstream's text names the namespace twice instead of the budget.
 pub(super) fn not_deleted(observed: &Observed, pod: &Pod) -> PlannedEvent {
     let namespace = observed.budget.metadata.namespace();
     let message = format!("Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't");
     PlannedEvent { about: pod.reference(), kind: EventType::Warning, reason: events::NOT_DELETED, message }
 }
 
-/// Of a pod that several budgets select; none if it is one at most.
+/// The warning about a pod that several budgets select; none if at most one does.
 ///
 /// Upstream: `getPdbForPod`, `pkg/controller/disruption/disruption.go`.
 pub fn several_budgets<'a>(

@@ -1,6 +1,4 @@
-//! Whether a pod is still said to be ended by something outside of it, long after nobody did.
-//!
-//! Left out: the component that has set the condition. Only the kubelet may take any time.
+//! Stale conditions DisruptionTarget: the pod was to be disrupted, and was not in time.
 //!
 //! Upstream: `nonTerminatingPodHasStaleDisruptionCondition` and `syncStalePodDisruption`,
 //! `pkg/controller/disruption/disruption.go`.
@@ -10,8 +8,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
+use shared::api::condition::FALSE;
 use shared::api::list::list;
 use shared::api::object::Key;
+use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::time::Time;
 use shared::runtime::control::Preconditions;
 use shared::runtime::decisions::{self, Reasoned};
@@ -21,12 +22,16 @@ use crate::objects::Pod;
 use crate::observe::search::{Scope, Search};
 use crate::observe::stale::StalePod;
 
-/// How many seconds something may take that is about to end a pod.
+/// The age in seconds at which the condition becomes stale.
 ///
 /// Upstream: `stalePodDisruptionTimeout`, `pkg/controller/disruption/disruption.go`.
 pub const STALE_SECONDS: i64 = 120;
 
-/// How long until the condition of a pod is stale; none if the pod has no such condition, or it will be ended.
+/// The purpose of the timer of such a pod.
+pub const TIMER: &str = "the deadline of the pod's disruption";
+
+/// The time until the condition of a pod is stale. None without this condition, or if the pod has ended or is being
+/// deleted.
 pub fn stale_in(pod: &Pod, now: Timestamp) -> Option<Duration> {
     let target = pod.target.filter(|_| !pod.metadata.is_being_deleted() && !pod.has_ended)?;
     let left = target.since.and_then(|since| since.remaining(STALE_SECONDS, now));
@@ -36,49 +41,49 @@ pub fn stale_in(pod: &Pod, now: Timestamp) -> Option<Duration> {
 /// The decision about one pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StalePlan {
-    /// Nothing is written.
+    /// Keep the condition.
     Keep(StaleReason),
-    /// It is looked at again.
+    /// Check again.
     Wait {
-        /// After this time.
+        /// In this time.
         left: Duration,
-        /// When its condition will be stale.
+        /// When the condition becomes stale.
         due: Time,
     },
-    /// Its condition becomes False, if it is still in this state.
+    /// Set the condition to False.
     Clear {
-        /// This pod, in this state.
+        /// The observed pod and version.
         preconditions: Preconditions,
-        /// Its generation.
+        /// The pod's generation.
         generation: i64,
-        /// Since when it was to be ended, if the condition says so.
+        /// The transition time of the condition, if known.
         since: Option<Time>,
     },
 }
 
-/// Why a pod is left alone, or its condition is taken back.
+/// Why the condition is kept or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StaleReason {
-    /// It is being deleted.
+    /// The pod is being deleted.
     BeingDeleted,
-    /// It has ended.
+    /// The pod has ended.
     Ended,
-    /// Nothing outside of it is said to end it, the kubelet aside.
+    /// The pod has no such condition, or the kubelet set it.
     NoTarget,
-    /// There is still time for something to end it.
+    /// The pod may still be disrupted.
     NotStale {
-        /// Until then.
+        /// The deadline.
         due: Time,
     },
-    /// Nothing has ended it in time.
+    /// The pod was not disrupted in time.
     Stale {
-        /// Since when it was to be ended.
+        /// The transition time of the condition, if known.
         since: Option<Time>,
     },
 }
 
-/// Decides about one pod.
+/// Decide about one pod.
 pub fn plan_stale(observed: &StalePod, now: Timestamp) -> StalePlan {
     let StalePod { pod } = observed;
     let meta = &pod.metadata;
@@ -98,12 +103,29 @@ pub fn plan_stale(observed: &StalePod, now: Timestamp) -> StalePlan {
     StalePlan::Clear { preconditions, generation: meta.generation, since: target.since }
 }
 
-/// The pods that a page of a search has found, and when to look at each.
+/// The strategic merge patch of a pod's `/status` that resets the condition.
+///
+/// Upstream: `syncStalePodDisruption`, `pkg/controller/disruption/disruption.go`; `UpdatePodCondition`,
+/// `pkg/api/v1/pod/util.go`, replaces the whole condition.
+pub fn cleared_target(generation: i64, now: Timestamp) -> Value {
+    let condition = json!({
+        "type": DISRUPTION_TARGET,
+        "status": FALSE,
+        "observedGeneration": generation,
+        "lastProbeTime": null,
+        "lastTransitionTime": Time::of(now),
+        "reason": null,
+        "message": null,
+    });
+    json!({ "status": { "conditions": [condition] } })
+}
+
+/// The decision about one page of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPlan {
-    /// By key.
+    /// The pods to check, by key, and when.
     pub found: Vec<(Key, Duration)>,
-    /// When to read the next page, of this search or of the next one.
+    /// The time until the next page, of this search or the next one.
     pub next: Duration,
 }
 
@@ -111,14 +133,14 @@ pub struct SearchPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SearchReason {
-    /// So many pods of this page are to be ended by something outside of them.
+    /// The page has this many pods with the condition.
     Found {
-        /// How many.
+        /// Their number.
         pods: usize,
     },
 }
 
-/// Decides which of the pods that were found are looked at.
+/// Decide when to check the pods of a page.
 pub fn plan_search(observed: &Search, now: Timestamp) -> SearchPlan {
     let due = observed.targets.iter().filter_map(|pod| Some((pod.metadata.key.clone(), stale_in(pod, now)?)));
     let mut found: Vec<(Key, Duration)> = due.collect();
@@ -159,7 +181,7 @@ impl fmt::Display for StalePlan {
         match self {
             Self::Keep(_) => write!(f, "keep ({reason})"),
             Self::Wait { left, due: _ } => write!(f, "wait {} ({reason})", GoDuration(*left)),
-            Self::Clear { .. } => write!(f, "take the condition back ({reason})"),
+            Self::Clear { .. } => write!(f, "reset the condition ({reason})"),
         }
     }
 }
@@ -167,11 +189,11 @@ impl fmt::Display for StalePlan {
 impl fmt::Display for SearchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.found.is_empty() {
-            f.write_str("nothing (no pod is to be ended from outside)")?;
+            f.write_str("nothing (no pod is about to be disrupted)")?;
         } else {
-            write!(f, "look at {} (to be ended from outside)", list(&self.found, |(key, _)| key.to_string()))?;
+            write!(f, "check {} (about to be disrupted)", list(&self.found, |(key, _)| key.to_string()))?;
         }
-        write!(f, ", the next page in {}", GoDuration(self.next))
+        write!(f, "; next page in {}", GoDuration(self.next))
     }
 }
 
@@ -180,10 +202,10 @@ impl fmt::Display for StaleReason {
         match self {
             Self::BeingDeleted => f.write_str("being deleted"),
             Self::Ended => f.write_str("has ended"),
-            Self::NoTarget => f.write_str("nothing is to end it"),
-            Self::NotStale { due } => write!(f, "until {due} it may still be ended"),
-            Self::Stale { since: Some(since) } => write!(f, "nothing has ended it since {since}"),
-            Self::Stale { since: None } => f.write_str("nothing has ended it, nobody knows since when"),
+            Self::NoTarget => f.write_str("no condition DisruptionTarget"),
+            Self::NotStale { due } => write!(f, "may be disrupted until {due}"),
+            Self::Stale { since: Some(since) } => write!(f, "not disrupted since {since}"),
+            Self::Stale { since: None } => f.write_str("not disrupted since an unknown time"),
         }
     }
 }
@@ -191,6 +213,6 @@ impl fmt::Display for StaleReason {
 impl fmt::Display for SearchReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Found { pods } = self;
-        write!(f, "{pods} pods are to be ended from outside")
+        write!(f, "{pods} pods are about to be disrupted")
     }
 }

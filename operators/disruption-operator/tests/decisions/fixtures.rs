@@ -7,9 +7,10 @@ use disruption_operator::apply::Outcome;
 use disruption_operator::objects::BudgetStatus;
 use disruption_operator::observe::Observed;
 use disruption_operator::observe::scales::{OwnerScale, Scales};
-use disruption_operator::plan::{Plan, plan};
+use disruption_operator::plan::{Plan, Stage, next_stage, plan};
 use disruption_operator::status::next_status;
 use serde_json::{Value, json};
+use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, object, uid};
 
 /// A budget of the pods labelled `foo=bar`, as upstream's tests have it.
@@ -28,7 +29,7 @@ pub(crate) fn unready(name: &str) -> ObjectBuilder {
     shared::testing::pod(name).label("foo", "bar")
 }
 
-/// A reference to an owner that is called so.
+/// The same pod with an owner of this name.
 pub(crate) fn owned(pod: ObjectBuilder, api_version: &str, kind: &str, name: &str) -> ObjectBuilder {
     let owner = json!({
         "apiVersion": api_version, "kind": kind, "name": name, "uid": uid(name).to_string(), "controller": true,
@@ -36,23 +37,25 @@ pub(crate) fn owned(pod: ObjectBuilder, api_version: &str, kind: &str, name: &st
     pod.set(&["metadata", "ownerReferences"], json!([owner]))
 }
 
-/// As [`pod`], of a ReplicaSet.
+/// A ready pod of a ReplicaSet.
 pub(crate) fn of_set(name: &str, set: &str) -> ObjectBuilder {
     owned(pod(name), "apps/v1", "ReplicaSet", set)
 }
 
-/// The answers of these owners: by whose name, who asks, and for how many.
+/// Scales by owner: the owner's name, the scaled object's name, and its replicas.
 pub(crate) fn scales(owners: &[(&str, &str, i32)]) -> Scales {
-    let scale =
-        |(name, asks, replicas): &(&str, &str, i32)| (uid(name), OwnerScale { uid: uid(asks), replicas: *replicas });
+    let scale = |(name, scaled, replicas): &(&str, &str, i32)| {
+        (uid(name), OwnerScale { uid: uid(scaled), replicas: *replicas })
+    };
     Scales::Read(owners.iter().map(scale).collect::<BTreeMap<_, _>>())
 }
 
 pub(crate) fn observed(budget: &ObjectBuilder, pods: &[ObjectBuilder], scales: Scales) -> Observed {
-    Observed { budget: budget.build(), pods: pods.iter().map(ObjectBuilder::build).collect(), scales }
+    let pods = pods.iter().map(ObjectBuilder::build).collect();
+    Observed { budget: budget.build(), pods, has_seen_evictions: false, scales }
 }
 
-/// Where no owner has to be asked.
+/// An observation without scales.
 pub(crate) fn alone(budget: &ObjectBuilder, pods: &[ObjectBuilder]) -> Observed {
     observed(budget, pods, Scales::Unread)
 }
@@ -68,7 +71,7 @@ pub(crate) fn synced(observed: &Observed) -> BudgetStatus {
     next_status(observed, &outcome, NOW).unwrap_or_else(|| observed.budget.status.clone())
 }
 
-/// The same budget with this status.
+/// The same observation with this status.
 pub(crate) fn with_status(observed: &Observed, budget: &ObjectBuilder, status: &BudgetStatus) -> Observed {
     let disrupted: BTreeMap<&str, String> =
         status.disrupted_pods.iter().map(|(name, time)| (&**name, time.to_string())).collect();
@@ -84,7 +87,7 @@ pub(crate) fn with_status(observed: &Observed, budget: &ObjectBuilder, status: &
     Observed { budget: budget.clone().set(&["status"], status).build(), ..observed.clone() }
 }
 
-/// Allowed, healthy, to be healthy, expected: as upstream's `VerifyPdbStatus` has it.
+/// Assert allowed, healthy, desired and expected, as upstream's `VerifyPdbStatus`.
 #[track_caller]
 pub(crate) fn check(observed: &Observed, expected: (i32, i32, i32, i32)) {
     let status = synced(observed);
@@ -98,6 +101,13 @@ pub(crate) fn check(observed: &Observed, expected: (i32, i32, i32, i32)) {
 /// The reasons of the events.
 pub(crate) fn told(observed: &Observed) -> Vec<&'static str> {
     plan(observed, NOW).notices.iter().map(|notice| notice.reason).collect()
+}
+
+/// The text of the next stage and the JSON of its reason, if it is not the last one.
+pub(crate) fn early_stage(observed: &Observed) -> Option<(String, Value)> {
+    let next = next_stage(observed, NOW);
+    let shown = stage(&next);
+    (!matches!(next, Stage::Decide(_))).then_some((shown.text, shown.reason))
 }
 
 /// Names of pods `prefix-0`, `prefix-1`, ….

@@ -1,20 +1,21 @@
 //! The disruptions that budgets of every kind allow: upstream's cases under their Go names, and the texts of events.
 
+use disruption_operator::objects::Failure;
+use disruption_operator::observe::Observed;
 use disruption_operator::observe::scales::Scales;
-use disruption_operator::plan::reason::Unknown;
-use disruption_operator::plan::{Failure, plan, plan_live_read, plan_wait};
+use disruption_operator::plan::plan;
 use serde_json::{Value, json};
-use shared::runtime::decisions::{LiveRead, stage};
+use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago};
 
-use crate::fixtures::{alone, budget, check, names, observed, of_set, owned, pod, scales, told, unready};
+use crate::fixtures::{alone, budget, check, early_stage, names, observed, of_set, owned, pod, scales, told, unready};
 
 #[track_caller]
-fn text(observed: &disruption_operator::observe::Observed, expected: &str) {
+fn text(observed: &Observed, expected: &str) {
     assert_eq!(plan(observed, NOW).to_string(), expected);
 }
 
-fn message(observed: &disruption_operator::observe::Observed, reason: &str) -> String {
+fn message(observed: &Observed, reason: &str) -> String {
     let notices = plan(observed, NOW).notices;
     notices.into_iter().find(|notice| notice.reason == reason).unwrap().message
 }
@@ -44,7 +45,7 @@ fn a_number_of_healthy_pods_needs_no_owner() {
     }
     pods[0] = unready("yo-0");
     check(&alone(&three, &pods), (0, 3, 3, 4));
-    assert_eq!(plan_live_read(&alone(&three, &[of_set("a", "set")])), None);
+    assert_eq!(early_stage(&alone(&three, &[of_set("a", "set")])), None);
 }
 
 /// Upstream: `TestIntegerMaxUnavailable`, `TestNakedPod`, `TestStatusForUnmanagedPod`, `TestTotalUnmanagedPods`.
@@ -56,7 +57,7 @@ fn a_pod_without_an_owner_allows_no_share() {
         let naked = alone(&share, &[pod("naked")]);
         check(&naked, (0, 1, 0, 0));
         assert_eq!(told(&naked), ["UnmanagedPods"]);
-        text(&naked, "tell UnmanagedPods; allow 0 (1 of 0 pods are healthy, and 0 must be; 1 without an owner)");
+        text(&naked, "record UnmanagedPods; allow 0 (1 of 0 pods are healthy, 0 required; 1 without a controller)");
         let expected = "Pods selected by this PodDisruptionBudget (selector: \
             &LabelSelector{MatchLabels:map[string]string{foo: bar,},MatchExpressions:[]LabelSelectorRequirement{},}) \
             were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may \
@@ -130,11 +131,9 @@ fn owners_of_any_kind_say_how_many_pods_there_should_be() {
         names("pod", 4).iter().map(|name| owned(pod(name), "custom.k8s.io/v1", "customresource", "own")).collect();
     check(&observed(&budget("maxUnavailable", 5), &pods, scales(&[("own", "own", 10)])), (0, 4, 5, 10));
     check(&observed(&budget("maxUnavailable", 8), &pods, scales(&[("own", "own", 10)])), (2, 4, 2, 10));
-    let question = plan_live_read(&alone(&budget("maxUnavailable", 5), &pods)).unwrap();
-    let owners = vec!["customresource own".to_owned()];
-    assert_eq!(question, LiveRead { step: question.step, reason: Unknown::Scale { owners, more: 0 } });
-    let expected = "a share is asked for, and the owners are customresource own";
-    assert_eq!(question.to_string(), format!("read how many pods the owners ask for ({expected})"));
+    let (text, reason) = early_stage(&alone(&budget("maxUnavailable", 5), &pods)).unwrap();
+    assert_eq!(text, "read the scales of the owners (the budget depends on the scale of customresource own)");
+    assert_eq!(reason, json!({ "scale": { "owners": ["customresource own"], "more": 0 } }));
 }
 
 /// Upstream: `TestUnsupportedControllerPod`.
@@ -146,7 +145,7 @@ fn an_owner_without_a_scale_allows_nothing_and_is_told() {
     let error = "jobs.batch does not implement the scale subresource";
     let expected = format!("Failed to calculate the number of expected pods: {error}");
     assert_eq!(message(&failed, "CalculateExpectedPodCountFailed"), expected);
-    let expected = format!("tell CalculateExpectedPodCountFailed; allow 0 (the pods cannot be counted: {error})");
+    let expected = format!("record CalculateExpectedPodCountFailed; allow 0 (cannot count pods: {error})");
     text(&failed, &expected);
     assert_eq!(stage(&plan(&failed, NOW)).reason, json!({ "notCounted": { "error": error } }));
 }
@@ -180,7 +179,7 @@ fn an_eviction_counts_until_its_pod_is_being_deleted_or_two_minutes_have_passed(
     assert_eq!(kept, ["p3"]);
     assert_eq!(message(&state, "NotDeleted"), "Pod was expected by PDB default/default to be deleted but it wasn't");
     assert_eq!(decided.notices[0].about.key.to_string(), "default/p2");
-    let expected = "tell NotDeleted; allow 0 (1 of 3 pods are healthy, and 1 must be; 1 being evicted); again in 1m0s";
+    let expected = "record NotDeleted; allow 0 (1 of 3 pods are healthy, 1 required; 1 being evicted); recheck in 1m0s";
     text(&state, expected);
 }
 
@@ -188,20 +187,33 @@ fn an_eviction_counts_until_its_pod_is_being_deleted_or_two_minutes_have_passed(
 fn the_first_eviction_to_take_too_long_says_when_to_look_again() {
     let one = evicted(budget("minAvailable", 0), &[("a", 30), ("b", 100), ("c", 0)]);
     let state = alone(&one, &[pod("a"), pod("b"), pod("c")]);
-    text(&state, "allow 0 (0 of 3 pods are healthy, and 0 must be; 3 being evicted); again in 20s");
+    text(&state, "allow 0 (0 of 3 pods are healthy, 0 required; 3 being evicted); recheck in 20s");
     // At its last instant it is over.
     let over = alone(&evicted(budget("minAvailable", 0), &[("a", 120)]), &[pod("a")]);
-    text(&over, "tell NotDeleted; allow 1 (1 of 1 pods are healthy, and 0 must be)");
+    text(&over, "record NotDeleted; allow 1 (1 of 1 pods are healthy, 0 required)");
 }
 
 #[test]
 fn an_evicted_pod_that_is_not_known_is_waited_for() {
     let one = evicted(budget("minAvailable", 1), &[("a", 0), ("b", 0)]);
-    assert_eq!(plan_wait(&alone(&one, &[pod("a"), pod("b").terminating()])), None);
-    let wait = plan_wait(&alone(&one, &[pod("a")])).unwrap();
-    let expected = "wait until the pods are as new as the eviction (evicted, and gone or not seen yet: b)";
-    assert_eq!(wait.to_string(), expected);
-    assert_eq!(stage(&wait).reason, json!({ "evicted": { "pods": ["b"], "more": 0 } }));
+    assert_eq!(early_stage(&alone(&one, &[pod("a"), pod("b").terminating()])), None);
+    let state = alone(&one, &[pod("a")]);
+    let (text, reason) = early_stage(&state).unwrap();
+    assert_eq!(text, "wait until the pods are as new as the evictions (evicted, and gone or not seen yet: b)");
+    assert_eq!(reason, json!({ "evicted": { "pods": ["b"], "more": 0 } }));
+    assert_eq!(early_stage(&Observed { has_seen_evictions: true, ..state }), None);
+}
+
+#[test]
+fn the_stages_follow_one_another_and_each_is_taken_once() {
+    let one = evicted(budget("maxUnavailable", 1), &[("gone", 0)]);
+    let mut state = alone(&one, &[of_set("a", "set")]);
+    assert!(early_stage(&state).unwrap().0.starts_with("wait until the pods are as new as the evictions"));
+    state.has_seen_evictions = true;
+    assert!(early_stage(&state).unwrap().0.starts_with("read the scales of the owners"));
+    for scales in [scales(&[("set", "set", 1)]), Scales::Failed(Failure::lasting("no".to_owned()))] {
+        assert_eq!(early_stage(&Observed { scales, ..state.clone() }), None);
+    }
 }
 
 #[test]

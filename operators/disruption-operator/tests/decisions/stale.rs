@@ -1,10 +1,9 @@
-//! When a pod is still said to be ended by something outside of it, and what is written then.
+//! Stale conditions DisruptionTarget, and what is written then.
 
 use disruption_operator::objects::Pod;
 use disruption_operator::observe::search::Search;
 use disruption_operator::observe::stale::StalePod;
-use disruption_operator::plan::stale::{plan_search, plan_stale, stale_in};
-use disruption_operator::status::cleared_target;
+use disruption_operator::plan::stale::{cleared_target, plan_search, plan_stale, stale_in};
 use serde_json::{Value, json};
 use shared::api::object::Key;
 use shared::runtime::decisions::stage;
@@ -12,7 +11,7 @@ use shared::testing::{NOW, ObjectBuilder, ago};
 
 use crate::fixtures::view;
 
-/// A pod with a condition that changed so many seconds ago.
+/// A pod with a condition that changed this many seconds ago.
 fn target(status: &str, reason: &str, seconds: i64) -> ObjectBuilder {
     let since = ago(seconds).to_string();
     let condition =
@@ -29,25 +28,25 @@ fn check(pod: &ObjectBuilder, expected: &str) {
     let pod = view::<Pod>(pod);
     let decided = plan_stale(&StalePod { pod: pod.clone() }, NOW);
     assert_eq!(decided.to_string(), expected);
-    // A change that wakes a key is worth a sync, and the other way round.
+    // A change leads to a sync exactly if there is something to do, now or later.
     assert_eq!(stale_in(&pod, NOW).is_some(), !expected.starts_with("keep"), "{expected}");
 }
 
 /// Upstream: `TestStalePodDisruption`.
 #[test]
 fn a_condition_that_nothing_followed_for_two_minutes_is_taken_back() {
-    check(&stale(121), "take the condition back (nothing has ended it since 2026-01-01T11:57:59Z)");
-    check(&stale(120), "take the condition back (nothing has ended it since 2026-01-01T11:58:00Z)");
-    check(&stale(119), "wait 1s (until 2026-01-01T12:00:01Z it may still be ended)");
+    check(&stale(121), "reset the condition (not disrupted since 2026-01-01T11:57:59Z)");
+    check(&stale(120), "reset the condition (not disrupted since 2026-01-01T11:58:00Z)");
+    check(&stale(119), "wait 1s (may be disrupted until 2026-01-01T12:00:01Z)");
     check(&stale(121).terminating(), "keep (being deleted)");
     check(&stale(121).phase("Failed"), "keep (has ended)");
     check(&stale(121).phase("Succeeded"), "keep (has ended)");
-    check(&shared::testing::pod("foo"), "keep (nothing is to end it)");
-    check(&target("False", "", 121), "keep (nothing is to end it)");
-    check(&target("True", "TerminationByKubelet", 121), "keep (nothing is to end it)");
+    check(&shared::testing::pod("foo"), "keep (no condition DisruptionTarget)");
+    check(&target("False", "", 121), "keep (no condition DisruptionTarget)");
+    check(&target("True", "TerminationByKubelet", 121), "keep (no condition DisruptionTarget)");
     let timeless = shared::testing::pod("foo")
         .set(&["status", "conditions"], json!([{ "type": "DisruptionTarget", "status": "True" }]));
-    check(&timeless, "take the condition back (nothing has ended it, nobody knows since when)");
+    check(&timeless, "reset the condition (not disrupted since an unknown time)");
 }
 
 #[test]
@@ -71,7 +70,7 @@ fn a_search_has_those_looked_at_that_are_about_to_be_ended() {
         plan_search(&Search { key, targets, goes_on }, NOW)
     };
     let found = search("all", true, targets);
-    let expected = "look at default/a, default/b (to be ended from outside), the next page in 1m0s";
+    let expected = "check default/a, default/b (about to be disrupted); next page in 1m0s";
     assert_eq!(found.to_string(), expected);
     let left: Vec<u64> = found.found.iter().map(|(_, left)| left.as_secs()).collect();
     assert_eq!(left, [0, 60]);
@@ -79,7 +78,7 @@ fn a_search_has_those_looked_at_that_are_about_to_be_ended() {
     for (scope, goes_on, next) in
         [("all", false, "1h0m0s"), ("all", true, "1m0s"), ("jobs", false, "5m0s"), ("jobs", true, "1s")]
     {
-        let expected = format!("nothing (no pod is to be ended from outside), the next page in {next}");
+        let expected = format!("nothing (no pod is about to be disrupted); next page in {next}");
         assert_eq!(search(scope, goes_on, Vec::new()).to_string(), expected);
     }
     let reason = |pod: &ObjectBuilder| -> Value { stage(&plan_stale(&StalePod { pod: view(pod) }, NOW)).reason };

@@ -1,15 +1,15 @@
 //! The status that follows: its condition, its generation, and when nothing is written.
 
 use disruption_operator::apply::Outcome;
-use disruption_operator::objects::BudgetStatus;
+use disruption_operator::objects::{BudgetStatus, Failure};
 use disruption_operator::observe::Observed;
-use disruption_operator::plan::{Failure, plan};
-use disruption_operator::status::{can_wait, next_status};
+use disruption_operator::plan::plan;
+use disruption_operator::status::{has_only_counts, next_status};
 use serde_json::{Value, json};
 use shared::api::time::Time;
 use shared::testing::{NOW, ObjectBuilder, ago};
 
-use crate::fixtures::{alone, budget, of_set, outcome, owned, pod, synced, with_status};
+use crate::fixtures::{alone, budget, outcome, pod, synced, with_status};
 
 fn conditions(status: &BudgetStatus) -> Value {
     serde_json::to_value(&status.conditions).unwrap()
@@ -60,23 +60,7 @@ fn what_is_written_already_is_not_written_again() {
 }
 
 #[test]
-fn pods_roll_while_those_that_stay_are_of_several_revisions() {
-    let is_rolling = |pods: &[ObjectBuilder]| alone(&budget("minAvailable", 1), pods).are_pods_rolling();
-    assert!(!is_rolling(&[]));
-    assert!(!is_rolling(&[pod("a"), pod("b")]));
-    assert!(!is_rolling(&[of_set("a", "one"), of_set("b", "one")]));
-    assert!(is_rolling(&[of_set("a", "one"), of_set("b", "one"), of_set("c", "two")]));
-    assert!(!is_rolling(&[of_set("a", "one").terminating(), of_set("b", "two")]), "the last of the old one goes");
-    assert!(!is_rolling(&[of_set("a", "one").phase("Failed"), of_set("b", "two")]), "it has ended");
-    let of_revision = |name: &str, hash: &str| {
-        owned(pod(name), "apps/v1", "StatefulSet", "web").label("controller-revision-hash", hash)
-    };
-    assert!(!is_rolling(&[of_revision("web-0", "web-1"), of_revision("web-1", "web-1")]));
-    assert!(is_rolling(&[of_revision("web-0", "web-1"), of_revision("web-1", "web-2")]));
-}
-
-#[test]
-fn only_what_lets_more_pods_be_evicted_can_wait() {
+fn only_what_lets_more_pods_be_evicted_has_only_counts() {
     let (budget, pods) = two_of_three();
     let before = synced(&alone(&budget, &pods));
     let next = |change: fn(&mut BudgetStatus)| {
@@ -85,26 +69,26 @@ fn only_what_lets_more_pods_be_evicted_can_wait() {
         status
     };
     let more = next(|status| (status.disruptions_allowed, status.current_healthy) = (2, 4));
-    assert!(can_wait(&before, &more));
-    assert!(can_wait(&before, &next(|status| status.expected_pods = 4)), "a pod more, which is not ready");
-    assert!(!can_wait(&more, &before), "it allows fewer");
+    assert!(has_only_counts(&before, &more));
+    assert!(has_only_counts(&before, &next(|status| status.expected_pods = 4)), "a pod more, which is not ready");
+    assert!(!has_only_counts(&more, &before), "it allows fewer");
     let (fewer, none) = (next(|status| status.current_healthy = 1), next(|status| status.current_healthy = 0));
-    assert!(can_wait(&fewer, &before), "pods that are not ready may be evicted again");
-    assert!(!can_wait(&before, &fewer), "those may not be evicted any more");
-    assert!(can_wait(&fewer, &none), "nothing was allowed, and nothing is");
-    let told: [fn(&mut BudgetStatus); 5] = [
+    assert!(has_only_counts(&fewer, &before), "pods that are not ready may be evicted again");
+    assert!(!has_only_counts(&before, &fewer), "those may not be evicted any more");
+    assert!(has_only_counts(&fewer, &none), "nothing was allowed, and nothing is");
+    let changes: [fn(&mut BudgetStatus); 5] = [
         |status| status.desired_healthy = 1,
         |status| status.expected_pods = 0,
         |status| status.observed_generation = 8,
         |status| status.disrupted_pods = [("a".into(), Time::of(NOW))].into(),
         |status| status.conditions.clear(),
     ];
-    for change in told {
+    for change in changes {
         let other = next(change);
-        assert!(!can_wait(&before, &other) && !can_wait(&other, &before), "{other:?}");
+        assert!(!has_only_counts(&before, &other) && !has_only_counts(&other, &before), "{other:?}");
     }
     let failed = failed(&with_status(&alone(&budget, &pods), &budget, &before), "no answer").unwrap();
-    assert!(!can_wait(&failed, &before), "the numbers are known again");
+    assert!(!has_only_counts(&failed, &before), "the numbers are known again");
 }
 
 #[test]
@@ -151,7 +135,7 @@ fn a_sync_that_fails_allows_nothing_and_keeps_all_else() {
     let again = with_status(&written, &budget.clone().generation(8), &safe);
     assert_eq!(failed(&again, "no"), None);
     assert!(failed(&again, "another error").is_some());
-    // A count that is made again is told again, even where nothing else changes.
+    // A successful count is written again, even if nothing else changes.
     let recovered = synced(&Observed { pods: again.pods[..2].to_vec(), ..again });
     assert_eq!((recovered.conditions[0].reason.as_str(), &*recovered.conditions[0].message), ("InsufficientPods", ""));
 }

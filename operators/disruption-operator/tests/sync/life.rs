@@ -1,11 +1,9 @@
-//! The operator as it is, against an apiserver in the test's process: its informers, its sync, its writes.
-
-#![expect(clippy::unwrap_used, reason = "an object that is not there is a broken test")]
+//! The statuses, conditions and events of a whole operator, killed or not.
 
 use std::time::Duration;
 
 use disruption_operator::controller::DisruptionOperator;
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::api::explain::KeyState;
 use shared::api::resource::Resource;
 use shared::api::time::Time;
@@ -13,31 +11,11 @@ use shared::testing::apiserver::Server;
 use shared::testing::on_demand::{it_goes_and_comes_again, the_first_one_waits};
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
-use shared::testing::{ObjectBuilder, ago, object, pod, uid};
+use shared::testing::{ObjectBuilder, ago, object, pod};
 
-const KEY: &str = "default/web";
-const BUDGETS: &str = "poddisruptionbudgets";
+use crate::fixtures::{BUDGETS, KEY, budget, numbers, owned, ready, start, status};
+
 const PATH: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web";
-
-/// A budget of the pods labelled `app=web`.
-fn budget(field: &str, limit: impl Into<Value>) -> ObjectBuilder {
-    object("policy/v1", "PodDisruptionBudget", "web")
-        .set(&["spec", field], limit)
-        .set(&["spec", "selector"], json!({ "matchLabels": { "app": "web" } }))
-}
-
-/// A ready pod labelled `app=web`.
-fn ready(name: &str) -> ObjectBuilder {
-    pod(name).label("app", "web").ready()
-}
-
-/// The same object with an owner.
-fn owned(object: ObjectBuilder, api_version: &str, kind: &str, name: &str) -> ObjectBuilder {
-    let owner = json!({
-        "apiVersion": api_version, "kind": kind, "name": name, "uid": uid(name).to_string(), "controller": true,
-    });
-    object.set(&["metadata", "ownerReferences"], json!([owner]))
-}
 
 /// A Deployment that asks for three pods, its ReplicaSet, and those pods.
 fn add_deployment(server: &Server) {
@@ -49,28 +27,11 @@ fn add_deployment(server: &Server) {
     }
 }
 
-/// As many pods of nobody as have names here.
+/// Add pods without an owner.
 fn add_pods(server: &Server, names: &[&str]) {
     for name in names {
         server.add(&ready(name));
     }
-}
-
-async fn start(server: &Server) -> Running {
-    let running = Running::start::<DisruptionOperator>(server, &[]);
-    running.at_rest().await;
-    running
-}
-
-fn status(server: &Server) -> Value {
-    server.get(BUDGETS, KEY).unwrap()["status"].clone()
-}
-
-/// Allowed, healthy, to be healthy, expected.
-fn numbers(server: &Server) -> [i64; 4] {
-    let status = status(server);
-    ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"]
-        .map(|field| status[field].as_i64().unwrap_or(-1))
 }
 
 fn condition(server: &Server) -> (String, String) {
@@ -175,7 +136,10 @@ fn an_eviction_of_a_pod_that_is_not_seen_yet_is_not_forgotten() {
         assert!(evict(&server, "new"));
         running.pass(Duration::from_secs(2)).await;
         assert!(!status(&server)["disruptedPods"]["new"].is_null(), "nothing says that it is gone");
-        assert_eq!(running.why(PATH).keys[0].last[0].stages[0].reason["evicted"]["pods"], json!(["new"]));
+        let why = running.why(PATH);
+        let KeyState { now, last, .. } = &why.keys[0];
+        assert_eq!(now[0].reason["evicted"]["pods"], json!(["new"]));
+        assert_eq!(now[..], last[0].stages[..], "the preview shows the stage at which the sync waits");
         server.release_watches("pods");
         running.at_rest().await;
         assert!(!status(&server)["disruptedPods"]["new"].is_null(), "it is there");
@@ -197,7 +161,7 @@ fn an_eviction_that_takes_too_long_is_told_and_the_pod_counts_again() {
         running.pass(Duration::from_secs(100)).await;
         assert_eq!(numbers(&server), [0, 1, 1, 2]);
         let timer = running.why(PATH).keys[0].standing.timer.clone().unwrap();
-        assert_eq!(timer.purpose, "the time that an eviction may take");
+        assert_eq!(timer.purpose, "the timeout of an eviction");
         running.pass(Duration::from_secs(30)).await;
         assert_eq!(numbers(&server), [1, 2, 1, 2]);
         let told = "Warning NotDeleted: Pod was expected by PDB default/default to be deleted but it wasn't";
@@ -219,7 +183,7 @@ fn a_share_follows_the_deployment_of_a_replica_set() {
         server.change(BUDGETS, KEY, |budget| budget["spec"]["maxUnavailable"] = "67%".into());
         running.at_rest().await;
         assert_eq!((numbers(&server), asked()), ([3, 3, 0, 3], before + 1));
-        // A pod that changes in nothing that matters wakes nobody.
+        // A change without a difference to the budget causes no sync.
         server.change("pods", "default/a", |pod| pod["metadata"]["annotations"] = json!({ "a": "b" }));
         running.at_rest().await;
         assert_eq!(asked(), before + 1);
@@ -379,7 +343,7 @@ fn each_budget_finds_its_pods_whatever_it_looks_for() {
             });
             assert_eq!(found, names);
         };
-        // Of several changes at once those wait a little that only let more pods be evicted.
+        // A status with only counts waits until a second after the last one.
         let moment = Duration::from_secs(1);
         running.pass(moment).await;
         expected([2, 1, 2, 1, 3]);
@@ -509,7 +473,7 @@ fn pods_are_followed_only_where_there_is_a_budget() {
             running.pass(Duration::from_mins(6)).await;
             let before = server.count("watch pods");
             running.pass(Duration::from_mins(30)).await;
-            assert_eq!(server.count("watch pods"), before, "nobody needs pods any more");
+            assert_eq!(server.count("watch pods"), before, "no budget needs pods");
         }
         assert_eq!(server.count("list pods elsewhere/"), 0);
     });
@@ -555,13 +519,16 @@ fn it_says_how_many_pods_may_be_evicted_and_why() {
         let why = running.why(PATH);
         let [KeyState { queue, key, now, last, .. }] = &why.keys[..] else { panic!("{why}") };
         assert_eq!((queue.as_str(), key.as_str()), ("disruption", KEY));
-        assert_eq!(now[0].text, "allow 1 (3 of 3 pods are healthy, and 2 must be)");
+        assert_eq!(now[0].text, "allow 1 (3 of 3 pods are healthy, 2 required)");
         assert_eq!(now[0].reason, last[0].stages[0].reason);
         let wrote: Vec<&str> = last.iter().flat_map(|decision| &decision.wrote).map(|it| it.object.as_str()).collect();
         assert_eq!(wrote, [KEY]);
-        assert_eq!(running.why("/api/v1/namespaces/default/pods/a").keys[0].now[0].text, "keep (nothing is to end it)");
-        assert_eq!(server.requests(), requests, "asking asks nobody");
-        // Where owners have to be asked, that is what it would do next.
+        assert_eq!(
+            running.why("/api/v1/namespaces/default/pods/a").keys[0].now[0].text,
+            "keep (no condition DisruptionTarget)"
+        );
+        assert_eq!(server.requests(), requests, "an explanation sends no request");
+        // The next stage reads the owners.
         server.change(BUDGETS, KEY, |budget| budget["spec"] = json!({ "maxUnavailable": 1, "selector": {} }));
         server.change("pods", "default/a", |pod| {
             pod["metadata"]["ownerReferences"] =

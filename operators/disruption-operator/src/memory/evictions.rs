@@ -1,0 +1,65 @@
+//! The version of the budget in which each eviction first appeared. Once the pods' cache is as new as this version, an
+//! evicted pod missing from it is gone.
+//!
+//! The newest version of the budget would also be safe, but the pods' cache reaches it late, because most writes of a
+//! budget change no pod. After a restart only the newest version is known.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shared::api::object::{Key, ResourceVersion};
+use shared::api::time::Time;
+
+use crate::objects::PodDisruptionBudget;
+
+/// The evictions of each budget that has some.
+#[derive(Default)]
+pub struct Evictions(Mutex<HashMap<Key, BTreeMap<Box<str>, Noted>>>);
+
+/// One eviction.
+#[derive(Clone, Copy)]
+struct Noted {
+    began: Time,
+    version: ResourceVersion,
+}
+
+impl Evictions {
+    /// Note the evictions in a budget's status.
+    pub fn note(&self, budget: &PodDisruptionBudget) {
+        let mut evictions = self.evictions();
+        let key = &budget.metadata.key;
+        let known = evictions.remove(key).unwrap_or_default();
+        let version = budget.metadata.resource_version;
+        let noted = budget.status.disrupted_pods.iter().map(|(name, began)| {
+            let before = known.get(name).filter(|noted| noted.began == *began).copied();
+            (name.clone(), before.unwrap_or(Noted { began: *began, version }))
+        });
+        let noted: BTreeMap<_, _> = noted.collect();
+        if !noted.is_empty() {
+            evictions.insert(key.clone(), noted);
+        }
+    }
+
+    /// Forget a budget that is gone.
+    pub fn forget(&self, budget: &Key) {
+        self.evictions().remove(budget);
+    }
+
+    /// Forget every eviction: their versions belong to a lost history.
+    pub fn start_over(&self) {
+        self.evictions().clear();
+    }
+
+    /// The version by which the evictions of all these pods had appeared.
+    pub fn version(&self, budget: &PodDisruptionBudget, pods: &[&str]) -> ResourceVersion {
+        let evictions = self.evictions();
+        let known = evictions.get(&budget.metadata.key);
+        let version = |pod: &&str| known.and_then(|known| known.get(*pod)).map(|noted| noted.version);
+        let newest = budget.metadata.resource_version;
+        pods.iter().map(|pod| version(pod).unwrap_or(newest)).max().unwrap_or(newest)
+    }
+
+    fn evictions(&self) -> MutexGuard<'_, HashMap<Key, BTreeMap<Box<str>, Noted>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

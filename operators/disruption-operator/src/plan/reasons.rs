@@ -1,0 +1,119 @@
+//! The reasons of the stages: values that programs read as JSON and people as text.
+
+use std::fmt;
+
+use serde::Serialize;
+use shared::api::list::list;
+use shared::runtime::decisions;
+
+use super::counts::Counts;
+use crate::objects::Failure;
+
+/// The most bytes of an error in a reason.
+const ERROR_MAX: usize = 400;
+/// The most owners or pods named in a reason.
+const NAMES_MAX: usize = 5;
+
+/// Why a stage is what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Reason {
+    /// Whether the pods of these evictions are gone or not seen yet is unknown.
+    Evicted {
+        /// The names of the first ones.
+        pods: Vec<String>,
+        /// The number of others.
+        more: usize,
+    },
+    /// The scales of these owners are unknown.
+    Scale {
+        /// The first owners, such as `ReplicaSet web`.
+        owners: Vec<String>,
+        /// The number of others.
+        more: usize,
+    },
+    /// The pods were counted.
+    Counted {
+        /// The number of pods that may be evicted.
+        disruptions_allowed: i32,
+        /// The number of healthy pods.
+        current_healthy: i32,
+        /// The number of healthy pods required.
+        desired_healthy: i32,
+        /// The number of pods expected.
+        expected_pods: i32,
+        /// The number of running evictions.
+        disrupted: usize,
+        /// The number of pods without a controller, where the controllers' scales count.
+        unmanaged: usize,
+    },
+    /// The pods could not be counted.
+    NotCounted {
+        /// The error.
+        error: String,
+    },
+}
+
+impl Reason {
+    pub(super) fn evicted(pods: &[&str]) -> Self {
+        let named = pods.iter().take(NAMES_MAX).map(|name| (*name).to_owned());
+        Self::Evicted { pods: named.collect(), more: pods.len().saturating_sub(NAMES_MAX) }
+    }
+
+    pub(super) fn scale(owners: impl Iterator<Item = String>) -> Self {
+        let mut owners: Vec<String> = owners.collect();
+        owners.sort_unstable();
+        let more = owners.len().saturating_sub(NAMES_MAX);
+        owners.truncate(NAMES_MAX);
+        Self::Scale { owners, more }
+    }
+
+    pub(super) fn of(counts: &Result<Counts, Failure>) -> Self {
+        match counts {
+            Ok(counts) => Self::Counted {
+                disruptions_allowed: counts.disruptions_allowed(),
+                current_healthy: counts.current_healthy,
+                desired_healthy: counts.desired_healthy,
+                expected_pods: counts.expected_pods,
+                disrupted: counts.disrupted_pods.len(),
+                unmanaged: counts.unmanaged,
+            },
+            Err(Failure { message, is_lasting: _ }) => {
+                Self::NotCounted { error: message[..message.floor_char_boundary(ERROR_MAX)].to_owned() }
+            }
+        }
+    }
+}
+
+impl decisions::Reason for Reason {}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Evicted { pods, more } => write_names(f, "evicted, and gone or not seen yet:", pods, *more),
+            Self::Scale { owners, more } => write_names(f, "the budget depends on the scale of", owners, *more),
+            Self::Counted {
+                disruptions_allowed: _,
+                current_healthy,
+                desired_healthy,
+                expected_pods,
+                disrupted,
+                unmanaged,
+            } => {
+                write!(f, "{current_healthy} of {expected_pods} pods are healthy, {desired_healthy} required")?;
+                for (count, what) in [(disrupted, "being evicted"), (unmanaged, "without a controller")] {
+                    if *count > 0 {
+                        write!(f, "; {count} {what}")?;
+                    }
+                }
+                Ok(())
+            }
+            Self::NotCounted { error } => write!(f, "cannot count pods: {error}"),
+        }
+    }
+}
+
+fn write_names(f: &mut fmt::Formatter<'_>, what: &str, names: &[String], more: usize) -> fmt::Result {
+    write!(f, "{what} {}", list(names, String::clone))?;
+    if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+}
