@@ -1,5 +1,4 @@
-//! Finds the operators' roles by their folders, and writes the table of them that `preflight/roles.rs` includes.
-//! Left out: reading them. A test does so with every role.
+//! Writes the table of the operators' roles that `preflight/roles.rs` includes.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,17 +6,17 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// The files with an operator's rights, of which it has one.
+/// An operator has one of these files.
 const RIGHTS: [&str; 2] = ["cluster-role.yaml", "roles.yaml"];
 
 fn main() -> Result<()> {
-    // As cargo runs it: a build script that was built elsewhere, such as in a cache, would know another folder.
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).context("cargo gives no folder")?;
+    // Read at run time: a build script from a cache was compiled in another folder.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).context("CARGO_MANIFEST_DIR is not set")?;
     let folder = package.join("../manifests");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut rows = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
-        let entry = entry.context("list the manifests")?;
+    for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let entry = entry.context("cannot list the manifests")?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let roles = RIGHTS.map(|file| entry.path().join(file)).into_iter().find(|path| path.is_file());
         if let Some(roles) = roles.filter(|_| name.ends_with("-operator")) {
@@ -29,6 +28,6 @@ fn main() -> Result<()> {
     for (name, roles) in rows {
         writeln!(table, "    ({name:?}, include_str!({:?})),", roles.to_string_lossy())?;
     }
-    let out = std::env::var_os("OUT_DIR").map(PathBuf::from).context("cargo gives no OUT_DIR")?;
-    fs::write(out.join("roles.rs"), format!("&[\n{table}]\n")).context("write the table of roles")
+    let out = std::env::var_os("OUT_DIR").map(PathBuf::from).context("OUT_DIR is not set")?;
+    fs::write(out.join("roles.rs"), format!("&[\n{table}]\n")).context("cannot write the table of roles")
 }

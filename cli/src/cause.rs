@@ -1,7 +1,4 @@
-//! The one cause that is named first: a case for each way to be stuck, on the way, or at rest, with what belongs to it.
-//!
-//! Each group of cases is a room; in JSON they are one list, told apart by `case`.
-//! Left out: how a cause is found.
+//! The causes of an object's state, by kind of object. In JSON they form one list, told apart by `case`.
 
 pub mod batch;
 pub mod cron;
@@ -9,6 +6,7 @@ pub mod deletion;
 pub mod operators;
 pub mod refusal;
 pub mod service;
+mod state;
 pub mod trouble;
 pub mod workload;
 
@@ -22,38 +20,21 @@ use operators::Operators;
 use service::Services;
 use workload::Workload;
 
-/// Whether anybody has to do something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum State {
-    /// It is as it should be, or as somebody wants it.
-    AtRest,
-    /// It gets there by itself.
-    InProgress,
-    /// It does not.
-    Stuck,
-}
+pub use state::State;
 
-/// Why an object is as it is.
+/// The cause of an object's state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Cause {
-    /// Of what keeps pods, and of pods.
     Workload(Workload),
-    /// Of Jobs.
     Batch(Batch),
-    /// Of `CronJobs`.
     Cron(Cron),
-    /// Of Services.
     Services(Services),
-    /// Of what is being deleted, and of owners.
     Deletion(Deletion),
-    /// Of those who do the work.
     Operators(Operators),
 }
 
 impl Cause {
-    /// Whether anybody has to do something.
     pub fn state(&self) -> State {
         match self {
             Self::Workload(cause) => cause.state(),
@@ -65,7 +46,7 @@ impl Cause {
         }
     }
 
-    /// In words, after the object's name and a colon.
+    /// Sentence for the first line, after the object's name and a colon.
     pub fn text(&self, now: Timestamp) -> String {
         match self {
             Self::Workload(cause) => cause.text(now),
@@ -78,7 +59,6 @@ impl Cause {
     }
 }
 
-/// Makes a group's case a cause.
 macro_rules! into_cause {
     ($($group:ident),*) => {
         $(impl From<$group> for Cause {

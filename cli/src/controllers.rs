@@ -1,9 +1,7 @@
-//! Which controllers kube-controller-manager has, and which of them a cluster usually runs.
-//!
-//! Left out: what they do. `tidy` compares the names with upstream's.
+//! The controllers of kube-controller-manager. `tidy` compares the names with upstream's.
 
-/// Each one's canonical name, and whether it runs on every cluster unless somebody turns it off: not a cloud's, not off by
-/// default, not behind a feature gate that is.
+/// Canonical name, and whether it runs by default on every cluster: no cloud controller, not off by default, not
+/// behind a feature gate that is off.
 pub const CONTROLLERS: [(&str, bool); 52] = [
     ("bootstrap-signer-controller", false),
     ("certificatesigningrequest-approving-controller", true),

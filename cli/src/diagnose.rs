@@ -1,7 +1,5 @@
-//! From evidence to a diagnosis: pure, so that every stuck state is a row of a table.
-//!
-//! A cause in the object itself comes first. Where the object only says that it is not done yet, a cause that keeps its
-//! operators from work comes before that. Left out: reading anything.
+//! Derives a diagnosis from the evidence: pure, so that every state is a row of a table. A cause in the object itself
+//! comes first. If the object is merely unfinished, trouble of its operators comes before that.
 
 mod batch;
 mod chain;
@@ -22,10 +20,9 @@ use crate::evidence::Evidence;
 use crate::kinds;
 use crate::object::Object;
 
-/// Conditions that are true where all is well.
+/// Conditions that are true on a healthy object.
 const GOOD: [&str; 6] = ["Ready", "Available", "Established", "NamesAccepted", "ScalingActive", "AbleToScale"];
 
-/// The cause of an object's state, and the evidence that leads to it.
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let target = &evidence.target;
     let cause = match evidence.object() {
@@ -46,11 +43,11 @@ fn of_object(evidence: &Evidence, object: Object<'_>) -> Cause {
         return alarm;
     }
     let found = deletion::cause(evidence, object).unwrap_or_else(|| of_kind(evidence, object));
-    let problem = match turn(&found, evidence, object) {
-        Turn::Nobody => None,
-        Turn::Keepers => operators::problem(evidence, object, None),
-        Turn::Of(operator) => operators::problem(evidence, object, Some(operator)),
-        Turn::Told => operators::absent(evidence, object),
+    let problem = match next_actor(&found, evidence, object) {
+        NextActor::Nobody => None,
+        NextActor::Operators => operators::problem(evidence, object, None),
+        NextActor::Operator(operator) => operators::problem(evidence, object, Some(operator)),
+        NextActor::Recorded => operators::absent(evidence, object),
     };
     problem.unwrap_or(found)
 }
@@ -77,7 +74,7 @@ fn pod(evidence: &Evidence, pod: Object<'_>) -> Cause {
     found.into()
 }
 
-/// A kind of which nothing is known but what most kinds have: conditions and a phase.
+/// Diagnosis of any other kind, by its conditions and phase.
 fn other(evidence: &Evidence, object: Object<'_>) -> Cause {
     let bad = object.conditions().find(|condition| GOOD.contains(&condition.name) && condition.status != "True");
     if let Some(bad) = bad {
@@ -93,21 +90,19 @@ fn other(evidence: &Evidence, object: Object<'_>) -> Cause {
     Workload::NothingWrong.into()
 }
 
-/// The one that has to act next, and so may be the cause.
-enum Turn<'a> {
-    /// No operator.
+/// The operator that has to act next, and so may be the cause.
+enum NextActor<'a> {
     Nobody,
-    /// Those that keep it and what it owns.
-    Keepers,
-    /// This one, if it is one of the operators.
-    Of(&'a str),
-    /// Somebody else, as the one that keeps it wrote down; that may be long past where it is not at work.
-    Told,
+    /// The operators of the object and of its dependents.
+    Operators,
+    Operator(&'a str),
+    /// Whoever the object's operator recorded; the record may be old if that operator is not running.
+    Recorded,
 }
 
-/// Whose turn it is where this only says that it is not done yet.
-fn turn<'a>(cause: &'a Cause, evidence: &Evidence, object: Object<'_>) -> Turn<'a> {
-    let if_due = |is_due: bool, turn: Turn<'a>| if is_due { turn } else { Turn::Nobody };
+/// Who has to act next, if this cause only says that the object is unfinished.
+fn next_actor<'a>(cause: &'a Cause, evidence: &Evidence, object: Object<'_>) -> NextActor<'a> {
+    let if_due = |is_due: bool, actor: NextActor<'a>| if is_due { actor } else { NextActor::Nobody };
     match cause {
         Cause::Workload(
             Workload::NotObserved { .. }
@@ -116,30 +111,32 @@ fn turn<'a>(cause: &'a Cause, evidence: &Evidence, object: Object<'_>) -> Turn<'
             | Workload::DeadlineExceeded { .. },
         )
         | Cause::Batch(Batch::Running { .. } | Batch::PodsFail { .. })
-        | Cause::Services(Services::NotPublished { .. }) => Turn::Keepers,
+        | Cause::Services(Services::NotPublished { .. }) => NextActor::Operators,
         Cause::Deletion(Deletion::Foreground { .. } | Deletion::Orphaning { .. } | Deletion::OwnerAbsent { .. }) => {
-            Turn::Of(kinds::COLLECTOR)
+            NextActor::Operator(kinds::COLLECTOR)
         }
         Cause::Deletion(Deletion::BlockedByDependents { held, remover, .. }) => {
-            Turn::Of(if held.is_empty() { kinds::COLLECTOR } else { remover })
+            NextActor::Operator(if held.is_empty() { kinds::COLLECTOR } else { remover })
         }
-        Cause::Deletion(Deletion::Finalizer { remover, .. }) => Turn::Of(remover),
+        Cause::Deletion(Deletion::Finalizer { remover, .. }) => NextActor::Operator(remover),
         Cause::Deletion(Deletion::NamespaceContent { .. } | Deletion::NamespaceBlocked { .. })
-        | Cause::Cron(Cron::MissedDeadline { .. } | Cron::TooManyMissed { .. }) => Turn::Told,
+        | Cause::Cron(Cron::MissedDeadline { .. } | Cron::TooManyMissed { .. }) => NextActor::Recorded,
         Cause::Deletion(Deletion::NamespaceEmptying { .. } | Deletion::Going { .. }) => {
-            if_due(object.kind() == "Namespace", Turn::Of("namespace-operator"))
+            if_due(object.kind() == "Namespace", NextActor::Operator("namespace-operator"))
         }
-        Cause::Workload(Workload::ScaledToZero { left, .. }) => if_due(*left > 0, Turn::Keepers),
+        Cause::Workload(Workload::ScaledToZero { left, .. }) => if_due(*left > 0, NextActor::Operators),
         Cause::Batch(Batch::Complete { expires, .. }) => {
             let is_due = expires.is_some_and(|expires| expires < evidence.now);
-            if_due(is_due, Turn::Of("ttl-after-finished-operator"))
+            if_due(is_due, NextActor::Operator("ttl-after-finished-operator"))
         }
-        Cause::Cron(Cron::NotDue { next, .. }) => if_due(next.is_none_or(|next| next < evidence.now), Turn::Keepers),
+        Cause::Cron(Cron::NotDue { next, .. }) => {
+            if_due(next.is_none_or(|next| next < evidence.now), NextActor::Operators)
+        }
         Cause::Workload(_)
         | Cause::Batch(_)
         | Cause::Cron(_)
         | Cause::Services(_)
         | Cause::Deletion(_)
-        | Cause::Operators(_) => Turn::Nobody,
+        | Cause::Operators(_) => NextActor::Nobody,
     }
 }

@@ -1,6 +1,4 @@
-//! The answer: the cause, and the chain that leads to it.
-//!
-//! Left out: how it is found.
+//! The answer of `why`: the cause and the evidence.
 
 use std::fmt;
 
@@ -11,50 +9,37 @@ use crate::cause::{Cause, State};
 use crate::evidence::Evidence;
 use crate::words::when;
 
-/// Why an object is as it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
-    /// `deployment/web`.
     pub subject: String,
-    /// `""` for what lives in no namespace.
     pub namespace: String,
-    /// When this was so.
     pub time: Timestamp,
-    /// Whether anybody has to do something.
     pub state: State,
-    /// The first line.
     pub summary: String,
-    /// The case, and what belongs to it.
     pub cause: Cause,
-    /// The evidence, from the object's owners down to its pods.
     pub chain: Vec<Link>,
-    /// Resources that could not be read, and why.
     pub not_seen: Vec<String>,
 }
 
-/// One line of the chain.
+/// One line of evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
-    /// How far it stands to the right.
     pub depth: usize,
     /// `replicaset/web-6d4`, `deployment-operator`.
     pub about: String,
-    /// A sentence about it.
     pub text: String,
-    /// When that was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
-    /// Whether it may be what is wrong.
+    /// Whether it may explain the state.
     pub is_bad: bool,
 }
 
 impl Diagnosis {
-    /// Puts it together.
     pub(crate) fn new(evidence: &Evidence, cause: Cause, chain: Vec<Link>) -> Self {
         let target = &evidence.target;
-        let not_seen = evidence.hidden.iter().map(|hidden| format!("{}: {}", hidden.what, hidden.why)).collect();
+        let not_seen = evidence.unread.iter().map(|hidden| format!("{}: {}", hidden.what, hidden.why)).collect();
         Self {
             subject: format!("{}/{}", target.kind.to_lowercase(), target.name),
             namespace: target.namespace.clone(),
@@ -67,7 +52,6 @@ impl Diagnosis {
         }
     }
 
-    /// As text, with colours for a terminal.
     pub fn coloured(&self) -> String {
         let colour = match self.state {
             State::AtRest => GREEN,
@@ -88,7 +72,7 @@ impl Diagnosis {
             lines.push(paint(format!("{}{about}: {text}{time}", "  ".repeat(depth + 1)), *is_bad, false));
         }
         if !self.not_seen.is_empty() {
-            lines.push(format!("not seen: {}", self.not_seen.join("; ")));
+            lines.push(format!("not read: {}", self.not_seen.join("; ")));
         }
         lines.join("\n")
     }

@@ -1,6 +1,4 @@
-//! The kinds that the apiserver serves, and people's names for them: `deploy`, `deployments.apps`, `job.v1.batch`.
-//!
-//! Left out: kinds in versions that are not preferred, unless a version is named.
+//! The kinds of the API, by the names that kubectl takes: `deploy`, `deployments.apps`, `job.v1.batch`.
 
 use anyhow::{Context, Result, bail};
 use kube::Client;
@@ -8,32 +6,24 @@ use kube::core::discovery::v2::APIGroupDiscoveryList;
 
 use crate::words::nearest;
 
-/// One kind in one version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kind {
-    /// `apps`; `""` is the core group.
     pub group: String,
-    /// `v1`.
     pub version: String,
-    /// `Deployment`.
     pub kind: String,
-    /// `deployments`.
     pub plural: String,
-    /// `deployment`, `deploy`.
+    /// Singular and short names.
     pub other_names: Vec<String>,
-    /// Whether its objects live in namespaces.
     pub is_namespaced: bool,
-    /// Whether they can be listed.
     pub is_listable: bool,
 }
 
 impl Kind {
-    /// `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// The path of an object, or of all with an empty name; of all namespaces with an empty namespace.
+    /// Path of an object; of all objects if `name` is empty, in all namespaces if `namespace` is.
     pub fn path(&self, namespace: &str, name: &str) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
         let namespace = if namespace.is_empty() || !self.is_namespaced {
@@ -50,20 +40,17 @@ impl Kind {
     }
 }
 
-/// All kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Kinds(pub Vec<Kind>);
 
 impl Kinds {
-    /// Asks the apiserver.
     pub async fn read(client: &Client) -> Result<Self> {
         let (core, groups) =
             tokio::try_join!(client.list_core_api_versions_aggregated(), client.list_api_groups_aggregated())
-                .context("ask the apiserver which kinds it serves")?;
+                .context("cannot discover the API's kinds")?;
         Ok(Self([core, groups].into_iter().flat_map(kinds).collect()))
     }
 
-    /// The kind that somebody calls so.
     pub fn called(&self, word: &str) -> Result<&Kind> {
         let lower = word.to_lowercase();
         let (name, rest) = lower.split_once('.').unwrap_or((&lower, ""));
@@ -77,18 +64,17 @@ impl Kinds {
         }
         let names = self.0.iter().flat_map(|kind| kind.other_names.iter().chain([&kind.plural]));
         match nearest(name, names.map(String::as_str), 1).first() {
-            Some(near) => bail!("the apiserver serves no kind called {word:?}; did you mean {near:?}?"),
-            None => bail!("the apiserver serves no kind called {word:?}; `kubectl api-resources` lists them"),
+            Some(near) => bail!("unknown kind {word:?}; did you mean {near:?}?"),
+            None => bail!("unknown kind {word:?}; see `kubectl api-resources`"),
         }
     }
 
-    /// The kind of an owner reference.
     pub fn of(&self, api_version: &str, kind: &str) -> Option<&Kind> {
         self.0.iter().find(|known| known.kind == kind && known.api_version() == api_version)
     }
 }
 
-/// Those of one answer; the first version of a group is preferred, and a kind's first version is its own.
+/// The first version of a group is the preferred one.
 fn kinds(list: APIGroupDiscoveryList) -> Vec<Kind> {
     let mut found = Vec::new();
     for item in list.items {
@@ -154,10 +140,7 @@ mod tests {
     #[test]
     fn a_kind_that_is_not_there_has_a_neighbour() {
         let error = |word: &str| known().called(word).unwrap_err().to_string();
-        assert_eq!(
-            error("deploymnet"),
-            "the apiserver serves no kind called \"deploymnet\"; did you mean \"deployment\"?"
-        );
-        assert!(error("quux").ends_with("`kubectl api-resources` lists them"));
+        assert_eq!(error("deploymnet"), "unknown kind \"deploymnet\"; did you mean \"deployment\"?");
+        assert!(error("quux").ends_with("see `kubectl api-resources`"));
     }
 }

@@ -1,20 +1,18 @@
 //! The command line.
-//!
-//! Left out: the work of the commands.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use http::Uri;
+use shared::runtime::flags::GoDuration;
 
-use crate::preflight::command::PreflightFlags;
 use crate::reach::parse_server;
 
-/// Why an object is not as it should be, and how the operators are.
+/// Explain why an object is stuck, and show the state of the operators.
 ///
-/// Ends with 0 where all is at rest or on its way, with 1 where something is stuck or an alarm is raised, with 2 where
-/// the question could not be answered.
+/// Exits with 0 if everything is at rest or in progress, with 1 if something is stuck or an alarm is raised, and with 2
+/// if there is no answer.
 #[derive(Parser)]
 #[command(name = "kubectl-operators", bin_name = "kubectl operators", version)]
 pub struct Cli {
@@ -26,26 +24,25 @@ pub struct Cli {
 
 #[derive(Args)]
 pub(crate) struct ClusterFlags {
-    /// The kubeconfig; without it the one that KUBECONFIG names, or ~/.kube/config.
+    /// Path to the kubeconfig; defaults to KUBECONFIG, then ~/.kube/config.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Another of its contexts.
+    /// Context of the kubeconfig.
     #[arg(long, global = true)]
     pub(crate) context: Option<String>,
-    /// The object's namespace; without it the context's.
+    /// Namespace of the object; defaults to the context's.
     #[arg(short, long, global = true)]
     pub(crate) namespace: Option<String>,
-    /// Where the operators' Leases and pods are.
+    /// Namespace of the operators' Leases and pods.
     #[arg(long, global = true, default_value = "kube-system", value_name = "NAMESPACE")]
     pub(crate) operators_namespace: String,
-    /// Whose token operators are shown, where the kubeconfig has none of its own: a `ServiceAccount` in the operators'
-    /// namespace.
+    /// `ServiceAccount` in the operators' namespace whose token is sent to operators if the kubeconfig has none.
     #[arg(long, global = true, default_value = "operators-viewer", value_name = "NAME")]
     pub(crate) as_service_account: String,
-    /// Where an operator is that runs in no pod: deployment-operator=https://127.0.0.1:1234. It is sent your token.
+    /// Address of an operator outside the cluster: deployment-operator=https://127.0.0.1:1234. It receives your token.
     #[arg(long = "server", global = true, value_parser = parse_server, value_name = "OPERATOR=URL")]
     pub(crate) server: Vec<(String, Uri)>,
-    /// A file with such lines.
+    /// File with one --server value on each line.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) servers: Option<PathBuf>,
 }
@@ -56,40 +53,56 @@ pub(crate) enum Output {
     Json,
 }
 
+#[derive(Args)]
+pub(crate) struct PreflightFlags {
+    /// Operators, by operator or controller name: deployment, job-operator, cronjob-controller; defaults to all.
+    #[arg(value_name = "OPERATOR")]
+    pub(crate) operators: Vec<String>,
+    /// Program that contains all operators; defaults to "operators" next to this program, then on the PATH.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<PathBuf>,
+    /// Time limit for each shadow to look at everything and see it at rest.
+    #[arg(long, default_value = "5m0s", value_name = "DURATION")]
+    pub(crate) timeout: GoDuration,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Why an object is not as it should be: the cause in the first line, then the evidence that leads to it.
+    /// Explain why an object is stuck: the cause in the first line, then the evidence.
     Why {
-        /// KIND/NAME or KIND NAME, with the names that kubectl takes: deployment/web, deploy/web, job.batch/x.
+        /// KIND/NAME or KIND NAME, as for kubectl: deployment/web, deploy/web, job.batch/x.
         #[arg(required = true, num_args = 1..=2, value_name = "KIND/NAME")]
         object: Vec<String>,
-        /// Form of the answer.
+        /// Output format.
         #[arg(short, long, value_enum, default_value_t = Output::Text)]
         output: Output,
-        /// Answers anew whenever the answer changes, until Ctrl-C.
+        /// Print each new answer until Ctrl-C.
         #[arg(short, long)]
         watch: bool,
-        /// Shows chains of changes instead: edits, the syncs that followed, in any operator, and the writes of these.
+        /// Show the chains of changes instead: edits, the syncs that followed in any operator, and their writes.
         #[arg(long, conflicts_with = "watch")]
         trace: bool,
     },
-    /// How each operator is, and which program runs each of upstream's controllers.
+    /// Show the state of each operator, and what runs each controller of kube-controller-manager.
     Status {
-        /// Form of the answer.
+        /// Output format.
         #[arg(short, long, value_enum, default_value_t = Output::Text)]
         output: Output,
-        /// Answers anew every two seconds, until Ctrl-C.
+        /// Refresh every two seconds until Ctrl-C.
         #[arg(short, long)]
         watch: bool,
     },
-    /// Previews a takeover: runs a shadow of each operator on this machine, which decides all and writes nothing.
+    /// Preview a takeover: run a shadow of each operator on this machine, which decides everything and writes nothing.
     ///
-    /// Ends with 0 where a takeover would write nothing and nothing stands in its way, with 1 where it would or something
-    /// does, with 2 where a shadow has not come to an answer.
+    /// Exits with 0 if a takeover would write nothing and no check found a problem, with 1 otherwise, and with 2 if a
+    /// shadow gave no answer.
     Preflight(PreflightFlags),
-    /// Prints a script by which a shell completes the words of this program.
+    /// Print a completion script for a shell.
     Completion {
-        /// For which shell.
+        /// Shell to print it for.
         shell: Shell,
     },
 }

@@ -1,66 +1,23 @@
-//! The program that runs a controller: judged by Leases, by kube-controller-manager's `--controllers`, and by writes.
-//!
-//! Left out: reading any of them.
+//! The Lease of a controller.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::evidence::{Manager, Seen};
-use crate::kinds;
 use crate::object::Object;
 
-/// Clocks differ: a Lease counts as fresh for so much longer than it says.
+/// A Lease counts as fresh for this much longer than it says, because clocks differ.
 const SKEW: SignedDuration = SignedDuration::from_secs(2);
-/// The controllers that kube-controller-manager's `*` leaves out.
-///
-/// Upstream: `ControllersDisabledByDefault`, cmd/kube-controller-manager/names and each descriptor's `isDisabledByDefault`.
-const OFF_BY_DEFAULT: [&str; 3] =
-    ["bootstrap-signer-controller", "token-cleaner-controller", "selinux-warning-controller"];
 
-/// Names of controllers that `--controllers` also takes, where they are not the name without `-controller`.
-///
-/// Upstream: the `aliases` of each descriptor, cmd/kube-controller-manager/app. Any other name is refused there.
-const ALIASES: [(&str, &str); 22] = [
-    ("attachdetach", "persistentvolume-attach-detach-controller"),
-    ("bootstrapsigner", "bootstrap-signer-controller"),
-    ("csrapproving", "certificatesigningrequest-approving-controller"),
-    ("csrcleaner", "certificatesigningrequest-cleaner-controller"),
-    ("csrsigning", "certificatesigningrequest-signing-controller"),
-    ("endpoint", "endpoints-controller"),
-    ("endpointslicemirroring", "endpointslice-mirroring-controller"),
-    ("garbagecollector", "garbage-collector-controller"),
-    ("horizontalpodautoscaling", "horizontal-pod-autoscaler-controller"),
-    ("legacy-service-account-token-cleaner", "legacy-serviceaccount-token-cleaner-controller"),
-    ("nodeipam", "node-ipam-controller"),
-    ("nodelifecycle", "node-lifecycle-controller"),
-    ("podgc", "pod-garbage-collector-controller"),
-    ("pv-protection", "persistentvolume-protection-controller"),
-    ("pvc-protection", "persistentvolumeclaim-protection-controller"),
-    ("resource-claim-controller", "resourceclaim-controller"),
-    ("root-ca-cert-publisher", "root-ca-certificate-publisher-controller"),
-    ("route", "node-route-controller"),
-    ("service", "service-lb-controller"),
-    ("storage-version-gc", "storageversion-garbage-collector-controller"),
-    ("svm", "storage-version-migrator-controller"),
-    ("tokencleaner", "token-cleaner-controller"),
-];
-
-/// A Lease, as far as it tells the program at work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
-    /// The identity of its holder; `""` where it was released.
+    /// Empty if released.
     pub holder: String,
-    /// When its holder last said that it lives.
     pub renewed: Option<Timestamp>,
-    /// Since when this holder holds it.
     pub acquired: Option<Timestamp>,
-    /// For how long it lasts after that.
     pub seconds: i64,
 }
 
 impl Lease {
-    /// From the object.
     pub fn read(lease: &Value) -> Self {
         let lease = Object(lease);
         Self {
@@ -71,12 +28,10 @@ impl Lease {
         }
     }
 
-    /// When it expires, or did.
     pub fn expires(&self) -> Option<Timestamp> {
         self.renewed?.checked_add(SignedDuration::from_secs(self.seconds)).ok()
     }
 
-    /// Whether somebody holds it and has renewed it in time.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         let end = self.expires().and_then(|end| end.checked_add(SKEW).ok());
         !self.holder.is_empty() && end.is_some_and(|end| end > now)
@@ -88,197 +43,12 @@ impl Lease {
     }
 }
 
-/// The program that runs a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Runner {
-    /// Its operator.
-    Operator,
-    /// kube-controller-manager.
-    Manager,
-    /// Both: each undoes the other's writes.
-    Both,
-    /// Nobody.
-    Nobody,
-    /// The Leases or flags that would tell may not be read.
-    Unknown,
-}
-
-/// Whether kube-controller-manager was told to run this controller; none where nobody knows.
-///
-/// Upstream: `IsControllerEnabled`, staging/src/k8s.io/controller-manager/app/helper.go.
-pub fn is_on(manager: &Manager, controller: &str) -> Option<bool> {
-    let words: Vec<&str> = manager.controllers.as_deref()?.split(',').map(str::trim).collect();
-    let told = words.iter().find_map(|word| match word.strip_prefix('-') {
-        Some(word) => is_called(controller, word).then_some(false),
-        None => is_called(controller, word).then_some(true),
-    });
-    Some(told.unwrap_or_else(|| words.contains(&"*") && !OFF_BY_DEFAULT.contains(&controller)))
-}
-
-/// Whether a word of `--controllers` is a name of this controller.
-fn is_called(controller: &str, word: &str) -> bool {
-    let alias = ALIASES.iter().find(|(_, name)| *name == controller).map(|(alias, _)| *alias);
-    word == controller || alias.or_else(|| controller.strip_suffix("-controller")) == Some(word)
-}
-
-/// The program that runs the controller of this operator; `wrote` says that kube-controller-manager wrote as this
-/// controller although the operator held its Lease.
-pub fn runner(operator: &Seen<Lease>, manager: &Manager, controller: &str, wrote: bool, now: Timestamp) -> Runner {
-    let fresh = |lease: &Seen<Lease>| match lease {
-        Seen::Is(lease) => Some(lease.is_fresh(now)),
-        Seen::Absent => Some(false),
-        Seen::Hidden => None,
-    };
-    let theirs = match fresh(&manager.lease) {
-        Some(true) => is_on(manager, controller),
-        Some(false) => Some(false),
-        None => None,
-    };
-    match (fresh(operator), theirs) {
-        (Some(true), Some(true)) => Runner::Both,
-        (Some(true), _) if wrote => Runner::Both,
-        (Some(true), _) => Runner::Operator,
-        (_, Some(true)) => Runner::Manager,
-        // It lives, and its flags are not to be seen: a controller that has no operator at work is taken for its.
-        (Some(false), None) if fresh(&manager.lease) == Some(true) => Runner::Manager,
-        (Some(false), Some(false)) => Runner::Nobody,
-        (Some(false) | None, None) | (None, Some(false)) => Runner::Unknown,
-    }
-}
-
-/// Since when a write of kube-controller-manager shows that it runs the operator's controller; none where one of them
-/// is not at work, and so no write shows that. A kube-controller-manager with other flags has acquired its Lease anew.
-pub fn both_since(operator: &Seen<Lease>, manager: &Manager, now: Timestamp) -> Option<Timestamp> {
-    let ours = operator.known().filter(|lease| lease.is_fresh(now))?.acquired?;
-    match &manager.lease {
-        Seen::Is(lease) if lease.is_fresh(now) => Some(lease.acquired.map_or(ours, |theirs| theirs.max(ours))),
-        Seen::Is(_) | Seen::Absent => None,
-        Seen::Hidden => Some(ours),
-    }
-}
-
-/// When kube-controller-manager last wrote the status of this object, where only the controller of its kind does.
-pub fn manager_wrote(object: Object<'_>) -> Option<Timestamp> {
-    if kinds::is_status_shared(object.group(), object.kind()) { None } else { manager_wrote_status(object) }
-}
-
-/// When kube-controller-manager last wrote the status of this object, whichever of its controllers did.
-pub fn manager_wrote_status(object: Object<'_>) -> Option<Timestamp> {
-    let entries = object.list("/metadata/managedFields");
-    let own = entries
-        .filter(|entry| entry.text("/manager") == "kube-controller-manager" && entry.text("/subresource") == "status");
-    own.filter_map(|entry| entry.time("/time")).max()
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::controllers::CONTROLLERS;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(1_000_000 + second).unwrap()
-    }
-
-    fn held(renewed: i64) -> Seen<Lease> {
-        let holder = "pod-a_b".to_owned();
-        Seen::Is(Lease { holder, renewed: Some(at(renewed)), acquired: Some(at(0)), seconds: 15 })
-    }
-
-    #[test]
-    fn a_controller_is_run_by_whoever_holds_a_fresh_lease() {
-        let all = Some("*,-deployment-controller".to_owned());
-        let row = |ours: &Seen<Lease>, theirs: &Seen<Lease>, flags: &Option<String>, wrote, expected| {
-            let manager = Manager { lease: theirs.clone(), controllers: flags.clone() };
-            let found = runner(ours, &manager, "deployment-controller", wrote, at(20));
-            assert_eq!(found, expected, "{ours:?} {theirs:?} {flags:?} {wrote}");
-        };
-        row(&held(15), &Seen::Absent, &None, false, Runner::Operator);
-        row(&held(15), &held(15), &None, false, Runner::Operator);
-        row(&held(15), &held(15), &None, true, Runner::Both);
-        row(&held(15), &held(15), &all, false, Runner::Operator);
-        row(&held(15), &held(15), &Some("*".to_owned()), false, Runner::Both);
-        row(&held(0), &held(15), &None, false, Runner::Manager);
-        row(&held(0), &held(15), &all, false, Runner::Nobody);
-        row(&held(0), &Seen::Absent, &None, false, Runner::Nobody);
-        row(&Seen::Absent, &held(0), &None, false, Runner::Nobody);
-        row(&Seen::Hidden, &Seen::Absent, &None, false, Runner::Unknown);
-        row(&Seen::Hidden, &held(15), &Some("*".to_owned()), false, Runner::Manager);
-        row(&Seen::Absent, &Seen::Hidden, &None, false, Runner::Unknown);
-    }
-
-    #[test]
-    fn what_the_star_leaves_out_is_off() {
-        let on = |flags: &str, controller| {
-            is_on(&Manager { controllers: Some(flags.to_owned()), ..Manager::default() }, controller)
-        };
-        assert_eq!(on("*", "job-controller"), Some(true));
-        assert_eq!(on("*,-job-controller", "job-controller"), Some(false));
-        assert_eq!(on("cronjob-controller", "job-controller"), Some(false));
-        assert_eq!(on("*", "token-cleaner-controller"), Some(false));
-        assert_eq!(on("*, token-cleaner-controller", "token-cleaner-controller"), Some(true));
-        assert_eq!(is_on(&Manager::default(), "job-controller"), None);
-    }
-
-    #[test]
-    fn a_controller_goes_by_its_former_name_too_and_the_first_word_counts() {
-        let row = |flags: &str, controller, expected| {
-            let manager = Manager { controllers: Some(flags.to_owned()), ..Manager::default() };
-            assert_eq!(is_on(&manager, controller), Some(expected), "{flags} {controller}");
-        };
-        row("*,-deployment", "deployment-controller", false);
-        row("*,-podgc", "pod-garbage-collector-controller", false);
-        row("*,-root-ca-cert-publisher", "root-ca-certificate-publisher-controller", false);
-        row("tokencleaner,*", "token-cleaner-controller", true);
-        row("*,-job", "cronjob-controller", true);
-        row("*,-resource-claim-controller", "resourceclaim-controller", false);
-        row("*,-job,job-controller", "job-controller", false);
-        row("job-controller,-job,*", "job-controller", true);
-    }
-
-    #[test]
-    fn former_names_are_those_of_controllers() {
-        for (alias, controller) in ALIASES {
-            assert!(CONTROLLERS.iter().any(|(name, _)| *name == controller), "{controller}");
-            assert!(!CONTROLLERS.iter().any(|(name, _)| *name == alias), "{alias}");
-        }
-    }
-
-    #[test]
-    fn a_write_counts_since_both_are_at_work() {
-        let lease = held(15).known().cloned().unwrap();
-        let at_work = |acquired| Seen::Is(Lease { acquired: Some(at(acquired)), ..lease.clone() });
-        let row = |ours: Seen<Lease>, theirs: Seen<Lease>, expected: Option<i64>| {
-            let manager = Manager { lease: theirs, controllers: None };
-            assert_eq!(both_since(&ours, &manager, at(20)), expected.map(at), "{ours:?} {manager:?}");
-        };
-        row(at_work(5), at_work(3), Some(5));
-        row(at_work(5), at_work(7), Some(7));
-        row(at_work(5), Seen::Hidden, Some(5));
-        row(at_work(5), Seen::Absent, None);
-        row(at_work(5), held(0), None);
-        row(held(0), at_work(3), None);
-        row(Seen::Absent, at_work(3), None);
-    }
-
-    #[test]
-    fn a_status_that_several_controllers_write_shows_nothing() {
-        let wrote = |api_version: &str, kind: &str| {
-            let time = at(1).to_string();
-            let entry = json!({"manager": "kube-controller-manager", "subresource": "status", "time": time});
-            let object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"managedFields": [entry]}});
-            manager_wrote(Object(&object))
-        };
-        assert_eq!(wrote("apps/v1", "Deployment"), Some(at(1)));
-        assert_eq!(wrote("v1", "ReplicationController"), Some(at(1)));
-        assert_eq!(wrote("v1", "Node"), None);
-        assert_eq!(wrote("v1", "Pod"), None);
-    }
 
     #[test]
     fn the_pod_is_the_first_half_of_the_identity() {
-        assert_eq!(held(0).known().map(Lease::pod), Some("pod-a"));
+        assert_eq!(Lease { holder: "pod-a_b".to_owned(), ..Lease::default() }.pod(), "pod-a");
     }
 }

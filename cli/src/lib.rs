@@ -1,11 +1,12 @@
 //! The kubectl plugin: `kubectl operators why deployment/web`, `kubectl operators status`, `kubectl operators preflight`.
 //!
-//! In reading order: [`evidence`] is all that was read, [`diagnose`] finds in it the [`cause`] to name first, and
-//! [`diagnosis`] is the answer, all of them pure; [`read`] and [`reach`] get the evidence, [`status`] and [`survey`] the
-//! table of operators, and [`run`] is the program. [`trace`] joins what operators remember, and [`preflight`] runs shadows.
-//! Left out: changing anything.
+//! [`diagnose`] finds the [`cause`] in the [`evidence`] and returns a [`diagnosis`]: pure functions. [`read`] and
+//! [`reach`] collect the evidence, [`survey`] and [`status`] describe the operators, [`trace`] joins their decisions,
+//! [`preflight`] runs shadows, and [`run`] is the program. It changes nothing in the cluster.
 
 pub mod cause;
+mod command_line;
+mod connect;
 pub mod controllers;
 pub mod diagnose;
 pub mod diagnosis;
@@ -14,11 +15,14 @@ pub mod evidence;
 pub mod flags;
 pub mod kinds;
 pub mod lease;
+pub mod lookup;
 pub mod object;
+pub mod output;
 pub mod preflight;
 pub mod reach;
 pub mod read;
 pub mod run;
+pub mod runner;
 pub mod status;
 pub mod survey;
 pub mod trace;

@@ -1,11 +1,11 @@
-//! The program: `kubectl` finds it by its name.
-//! Left out: everything but the exit code.
+//! `kubectl` finds this program by its name.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use cli::flags::Cli;
-use cli::run::{Verdict, run};
+use cli::output::Verdict;
+use cli::run::run;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {

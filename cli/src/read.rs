@@ -1,7 +1,5 @@
-//! Reads an object and others around it, with the caller's own rights, and asks the operators that act on it.
-//!
-//! Objects that may not be read are noted and left out; only the object itself must be readable. Left out: the meaning
-//! of the objects.
+//! Reads an object and the objects around it with the caller's permissions, and asks the operators. Unreadable
+//! objects are noted; only the target must be readable.
 
 mod around;
 pub(crate) mod asked;
@@ -15,54 +13,45 @@ use kube::Client;
 use serde_json::Value;
 
 use crate::discovery::{Kind, Kinds};
-use crate::evidence::{Evidence, Hidden, Target};
+use crate::evidence::{Evidence, Target, Unread};
 use crate::reach::Reach;
 use crate::words::nearest;
 
-/// So many objects come with one answer, and so many answers are read.
 const PAGE: usize = 500;
 const PAGES_MAX: usize = 40;
 const OBJECTS_MAX: usize = PAGE * PAGES_MAX;
-/// So many names are offered for one that is not there.
 const SIMILAR_MAX: usize = 2;
 
-/// The question's object, before anybody looked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// `deploy`, `jobs.batch`.
     pub kind: String,
-    /// The object's name.
     pub name: String,
 }
 
 impl Wanted {
-    /// From `deployment/web`, or `deployment web`.
     pub fn parse(words: &[String]) -> Result<Self> {
         let (kind, name) = match words {
             [one] => one.split_once('/').with_context(|| {
-                format!("{one:?} is not KIND/NAME; for example `kubectl operators why deployment/web`")
+                format!("expected KIND/NAME, got {one:?}; for example `kubectl operators why deployment/web`")
             })?,
             [kind, name] if !kind.contains('/') && !name.contains('/') => (kind.as_str(), name.as_str()),
-            _ => bail!("one object at a time: KIND/NAME, or KIND NAME"),
+            _ => bail!("expected one object: KIND/NAME or KIND NAME"),
         };
         if kind.is_empty() || name.is_empty() || name.contains('/') {
-            bail!("{:?} is not KIND/NAME", words.join(" "));
+            bail!("expected KIND/NAME, got {:?}", words.join(" "));
         }
         Ok(Self { kind: kind.to_owned(), name: name.to_owned() })
     }
 }
 
-/// Reads with one client.
 pub(crate) struct Reader<'a> {
     client: &'a Client,
     reach: &'a Reach,
     kinds: &'a Kinds,
     pub(crate) evidence: Evidence,
-    /// The uids of the objects that are evidence already.
     known: HashSet<String>,
 }
 
-/// All evidence about one object.
 pub async fn read(
     client: &Client,
     reach: &Reach,
@@ -82,7 +71,7 @@ pub async fn read(
     let mut reader =
         Reader { client, reach, kinds, evidence: Evidence { target, ..Evidence::default() }, known: HashSet::new() };
     let object = reader.get(&kind.path(namespace, &wanted.name)).await;
-    match object.with_context(|| format!("read {}/{}", kind.kind.to_lowercase(), wanted.name))? {
+    match object.with_context(|| format!("cannot read {}/{}", kind.kind.to_lowercase(), wanted.name))? {
         Some(object) => {
             reader.add(vec![object], kind);
             reader.around(kind).await;
@@ -94,7 +83,7 @@ pub async fn read(
     Ok(reader.evidence)
 }
 
-/// A request that the apiserver answers with something, with nothing (404), or not.
+/// None for 404.
 pub(crate) async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
     let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
     match client.request::<Value>(request).await {
@@ -104,7 +93,7 @@ pub(crate) async fn get(client: &Client, path: &str) -> Result<Option<Value>, ku
     }
 }
 
-/// The objects of a list, page by page, up to [`OBJECTS_MAX`].
+/// All pages, up to [`OBJECTS_MAX`] objects.
 pub(crate) async fn list(client: &Client, path: &str, query: &str) -> Result<Vec<Value>, kube::Error> {
     let mut all = Vec::new();
     let mut next = String::new();
@@ -123,10 +112,9 @@ pub(crate) async fn list(client: &Client, path: &str, query: &str) -> Result<Vec
     Ok(all)
 }
 
-/// Why something could not be read, in few words.
 pub(crate) fn why_not(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
-        return if status.code == 403 { "you may not read it".to_owned() } else { status.message.clone() };
+        return if status.code == 403 { "permission denied".to_owned() } else { status.message.clone() };
     }
     error.to_string()
 }
@@ -136,7 +124,7 @@ impl Reader<'_> {
         get(self.client, path).await
     }
 
-    /// Objects in a list don't say of which kind they are.
+    /// Items of a list lack their kind.
     fn add(&mut self, objects: Vec<Value>, kind: &Kind) {
         for mut object in objects {
             if let Some(map) = object.as_object_mut() {
@@ -154,17 +142,16 @@ impl Reader<'_> {
         self.add_hidden(what, why_not(error));
     }
 
-    /// Says so if there may be more objects than were read.
     fn hide_rest(&mut self, what: &str, read: usize) {
         if read >= OBJECTS_MAX {
-            self.add_hidden(what, format!("no more than {OBJECTS_MAX} are read"));
+            self.add_hidden(what, format!("only the first {OBJECTS_MAX} were read"));
         }
     }
 
     fn add_hidden(&mut self, what: &str, why: String) {
-        let hidden = Hidden { what: what.to_owned(), why };
-        if !self.evidence.hidden.contains(&hidden) {
-            self.evidence.hidden.push(hidden);
+        let hidden = Unread { what: what.to_owned(), why };
+        if !self.evidence.unread.contains(&hidden) {
+            self.evidence.unread.push(hidden);
         }
     }
 
@@ -190,8 +177,8 @@ mod tests {
         };
         assert_eq!(parse(&["deploy/web"]).as_deref(), Ok("deploy web"));
         assert_eq!(parse(&["job.batch", "x"]).as_deref(), Ok("job.batch x"));
-        assert!(parse(&["web"]).unwrap_err().contains("is not KIND/NAME"));
-        assert!(parse(&["a/b", "c"]).unwrap_err().starts_with("one object at a time"));
+        assert!(parse(&["web"]).unwrap_err().contains("expected KIND/NAME"));
+        assert!(parse(&["a/b", "c"]).unwrap_err().starts_with("expected one object"));
         assert!(parse(&["a/"]).is_err() && parse(&["a/b/c"]).is_err());
     }
 }

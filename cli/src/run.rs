@@ -1,27 +1,24 @@
-//! Carries out a command line: connects, asks, prints.
-//!
-//! Left out: deciding anything.
+//! Runs the commands.
 
-use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::CommandFactory;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use serde::Serialize;
 use shared::runtime::clock::Clock;
 use tokio::time::sleep;
 
 use crate::cause::State;
+use crate::connect::{config_of, kubeconfig, reach_options};
 use crate::diagnose::diagnose;
 use crate::diagnosis::Diagnosis;
 use crate::discovery::Kinds;
 use crate::evidence::Evidence;
 use crate::flags::{Cli, ClusterFlags, Command, Output};
+use crate::output::{Verdict, json, print};
 use crate::preflight;
-use crate::reach::{Reach, ReachOptions, read_servers};
+use crate::reach::{Reach, ReachOptions};
 use crate::read::{self, Wanted};
 use crate::status::Status;
 use crate::survey::survey;
@@ -29,19 +26,9 @@ use crate::trace::{self, Trace, gather};
 
 const WHY_PERIOD: Duration = Duration::from_secs(1);
 const STATUS_PERIOD: Duration = Duration::from_secs(2);
-/// Clears a terminal, and begins at its top.
 const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
 
-/// The meaning of the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// At rest or on its way.
-    Well,
-    /// Somebody has to do something.
-    Stuck,
-}
-
-/// Where questions are put: the apiserver, and through it the operators.
+/// The apiserver, and the operators behind it.
 pub struct Session {
     client: Client,
     reach: Reach,
@@ -50,31 +37,19 @@ pub struct Session {
 }
 
 impl Session {
-    /// From a client's configuration.
-    ///
-    /// # Errors
-    /// When the apiserver does not answer.
     pub async fn new(config: Config, options: ReachOptions) -> Result<Self> {
         let server = config.cluster_url.to_string();
         let auth = config.auth_info.clone();
-        let client = Client::try_from(config).context("make a client")?;
-        let kinds = Kinds::read(&client).await.with_context(|| format!("reach the cluster at {server}"))?;
+        let client = Client::try_from(config).context("cannot make a client")?;
+        let kinds = Kinds::read(&client).await.with_context(|| format!("cannot reach the cluster at {server}"))?;
         let reach = Reach::new(client.clone(), auth, options);
         Ok(Self { client, reach, clock: Clock::system(), kinds })
     }
 
-    /// Why this object, such as `deployment/web`, is as it is.
-    ///
-    /// # Errors
-    /// When there is no such kind, or the object may not be read.
     pub async fn why(&self, object: &[String], namespace: &str) -> Result<Diagnosis> {
         Ok(diagnose(&self.evidence(object, namespace).await?))
     }
 
-    /// The chains of changes that begin with the edits of this object.
-    ///
-    /// # Errors
-    /// When there is no such kind, or the object may not be read.
     pub async fn trace(&self, object: &[String], namespace: &str) -> Result<Trace> {
         let mut evidence = self.evidence(object, namespace).await?;
         gather::follow(&self.client, &self.reach, &self.kinds, &mut evidence).await;
@@ -87,19 +62,11 @@ impl Session {
         read::read(&self.client, &self.reach, &self.kinds, (&wanted, namespace), now).await
     }
 
-    /// How the operators are.
-    ///
-    /// # Errors
-    /// When their Leases may not be read.
     pub async fn status(&self) -> Result<Status> {
         Ok(Status::new(&survey(&self.client, &self.reach, &self.kinds, || self.clock.now()).await?))
     }
 }
 
-/// Does what the command line says.
-///
-/// # Errors
-/// When a question cannot be answered.
 pub async fn run(cli: Cli) -> Result<Verdict> {
     let Cli { command, cluster } = cli;
     match command {
@@ -140,7 +107,7 @@ async fn why(
     let mut shown = String::new();
     loop {
         let found = session.why(object, namespace).await;
-        if let Some(found) = or_said(found, watch && !shown.is_empty())? {
+        if let Some(found) = or_report(found, watch && !shown.is_empty())? {
             let key = format!("{} {:?}", found.summary, found.state);
             if key != shown || is_terminal() && watch {
                 show(&text_of(&found, output)?, watch)?;
@@ -157,7 +124,7 @@ async fn why(
 async fn status(session: &Session, output: Output, watch: bool) -> Result<Verdict> {
     let mut is_shown = false;
     loop {
-        if let Some(status) = or_said(session.status().await, watch && is_shown)? {
+        if let Some(status) = or_report(session.status().await, watch && is_shown)? {
             let text = if output == Output::Json { json(&status)? } else { status.to_string() };
             show(&text, watch)?;
             is_shown = true;
@@ -169,12 +136,11 @@ async fn status(session: &Session, output: Output, watch: bool) -> Result<Verdic
     }
 }
 
-/// The answer. An error ends the command, unless somebody watches and has seen an answer: then it is said, and there may
-/// be an answer the next time.
-fn or_said<T>(answer: Result<T>, goes_on: bool) -> Result<Option<T>> {
+/// Reports an error and goes on while watching; otherwise returns it.
+fn or_report<T>(answer: Result<T>, is_watching: bool) -> Result<Option<T>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        Err(error) if goes_on => {
+        Err(error) if is_watching => {
             eprintln!("error: {error:#}");
             Ok(None)
         }
@@ -182,35 +148,11 @@ fn or_said<T>(answer: Result<T>, goes_on: bool) -> Result<Option<T>> {
     }
 }
 
-/// The cluster that the flags name, and the namespace that is asked about.
 async fn connect(flags: ClusterFlags) -> Result<(Session, String)> {
     let options = reach_options(&flags)?;
     let config = config_of(kubeconfig(flags.kubeconfig.as_deref())?, flags.context).await?;
     let namespace = flags.namespace.unwrap_or_else(|| config.default_namespace.clone());
     Ok((Session::new(config, options).await?, namespace))
-}
-
-fn reach_options(flags: &ClusterFlags) -> Result<ReachOptions> {
-    let mut servers = flags.servers.as_deref().map(read_servers).transpose()?.unwrap_or_default();
-    servers.extend(flags.server.iter().cloned());
-    let (namespace, account) = (flags.operators_namespace.clone(), flags.as_service_account.clone());
-    Ok(ReachOptions { namespace, account, servers })
-}
-
-fn kubeconfig(path: Option<&Path>) -> Result<Kubeconfig> {
-    match path {
-        Some(path) => Kubeconfig::read_from(path).with_context(|| format!("read {}", path.display())),
-        None => Kubeconfig::read().context("there is no kubeconfig: give --kubeconfig, or set KUBECONFIG"),
-    }
-}
-
-pub(crate) async fn config_of(kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config> {
-    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let mut config = config.context("use the kubeconfig")?;
-    config.default_retry = false;
-    config.read_timeout = Some(Duration::from_secs(30));
-    Ok(config)
 }
 
 fn is_terminal() -> bool {
@@ -225,19 +167,9 @@ fn text_of(found: &Diagnosis, output: Output) -> Result<String> {
     })
 }
 
-pub(crate) fn json(value: &impl Serialize) -> Result<String> {
-    Ok(serde_json::to_string_pretty(value).context("write JSON")? + "\n")
-}
-
-/// In place, where somebody watches on a terminal.
 fn show(text: &str, watch: bool) -> Result<()> {
     let before = if watch && is_terminal() { CLEAR } else { "" };
     print(&format!("{before}{text}"))
-}
-
-pub(crate) fn print(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("print")
 }
 
 #[cfg(test)]
@@ -248,9 +180,9 @@ mod tests {
 
     #[test]
     fn an_error_ends_what_nobody_watches() {
-        assert_eq!(or_said(Ok(1), false).unwrap(), Some(1));
-        assert_eq!(or_said(Ok(1), true).unwrap(), Some(1));
-        assert_eq!(or_said(Err::<i32, _>(anyhow!("no answer")), false).unwrap_err().to_string(), "no answer");
-        assert_eq!(or_said(Err::<i32, _>(anyhow!("no answer")), true).unwrap(), None);
+        assert_eq!(or_report(Ok(1), false).unwrap(), Some(1));
+        assert_eq!(or_report(Ok(1), true).unwrap(), Some(1));
+        assert_eq!(or_report(Err::<i32, _>(anyhow!("no answer")), false).unwrap_err().to_string(), "no answer");
+        assert_eq!(or_report(Err::<i32, _>(anyhow!("no answer")), true).unwrap(), None);
     }
 }

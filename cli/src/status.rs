@@ -1,6 +1,4 @@
-//! How the operators are, and who runs each controller, as a table: pure.
-//!
-//! Left out: asking anybody.
+//! The answer of `status`: the operators, and what runs each controller.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,89 +9,60 @@ use shared::api::explain::{OperatorStatus, Role};
 
 use crate::controllers::CONTROLLERS;
 use crate::diagnose::operators::controller_of;
-use crate::evidence::{Manager, Seen};
-use crate::lease::{self, Lease, Runner};
+use crate::lease::Lease;
+use crate::lookup::Lookup;
+use crate::runner::{self, Manager, Runner};
 use crate::words::{line, list, span};
 
-/// All that was read about the operators.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// When.
     pub now: Timestamp,
-    /// Each operator that has a Lease, or an address that somebody gave.
     pub operators: Vec<Surveyed>,
-    /// kube-controller-manager.
     pub manager: Manager,
 }
 
-/// One operator.
 #[derive(Clone, Debug, Default)]
 pub struct Surveyed {
-    /// `deployment-operator`.
     pub operator: String,
-    /// Its Lease.
-    pub lease: Seen<Lease>,
-    /// How many of its pods are ready; none where pods may not be read.
+    pub lease: Lookup<Lease>,
+    /// None if pods are not readable.
     pub ready: Option<usize>,
-    /// Its leader's answer.
     pub said: Option<OperatorStatus>,
-    /// Why it said nothing.
     pub silence: Option<String>,
-    /// When kube-controller-manager last wrote a status that this operator writes; none where nobody looked.
     pub wrote: Option<Timestamp>,
 }
 
-/// The whole answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// When this was so.
     pub time: Timestamp,
-    /// One row for each operator.
     pub operators: Vec<Row>,
-    /// The controllers, each with the program that runs it.
     pub controllers: Vec<Controller>,
-    /// Warnings that somebody should look at.
     pub alarms: Vec<String>,
 }
 
-/// A controller, and the program that runs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Controller {
-    /// Upstream's name.
     pub name: String,
-    /// The program that runs it.
     pub runner: Runner,
 }
 
-/// One operator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// `deployment-operator`.
     pub operator: String,
-    /// Its version; `""` where it said nothing.
     pub version: String,
-    /// The pod, or the host, of its leader; `""` for none.
     pub leader: String,
-    /// Since when that one leads.
     pub since: Option<Timestamp>,
-    /// How many other pods of it are ready.
     pub standbys: Option<usize>,
-    /// How many caches are synced, and how many there are: those that nothing needs at the moment are not.
+    /// Synced caches, and all; caches on demand are not synced while unused.
     pub synced: Option<(usize, usize)>,
-    /// How many keys wait.
     pub waiting: usize,
-    /// Since when the oldest of them does.
     pub oldest: Option<Timestamp>,
-    /// How many keys failed last time.
     pub failing: usize,
-    /// The last error of any key.
     pub last_error: String,
-    /// When that was.
     pub last_error_time: Option<Timestamp>,
-    /// Why the leader was not asked; `""` where it was.
     pub silence: String,
 }
 
@@ -121,15 +90,14 @@ fn row(surveyed: &Surveyed) -> Row {
 }
 
 impl Status {
-    /// From what was read.
     pub fn new(survey: &Survey) -> Self {
         let controllers = CONTROLLERS.iter().map(|(name, _)| {
             let found = survey.operators.iter().find(|surveyed| controller_of(&surveyed.operator) == *name);
-            let lease = found.map_or(Seen::Absent, |surveyed| surveyed.lease.clone());
-            let since = lease::both_since(&lease, &survey.manager, survey.now);
+            let lease = found.map_or(Lookup::Absent, |surveyed| surveyed.lease.clone());
+            let since = runner::both_since(&lease, &survey.manager, survey.now);
             let wrote = found.and_then(|surveyed| surveyed.wrote);
             let wrote = wrote.zip(since).is_some_and(|(wrote, since)| wrote > since);
-            let runner = lease::runner(&lease, &survey.manager, name, wrote, survey.now);
+            let runner = runner::runner(&lease, &survey.manager, name, wrote, survey.now);
             Controller { name: (*name).to_owned(), runner }
         });
         let controllers: Vec<Controller> = controllers.collect();
@@ -137,12 +105,11 @@ impl Status {
         Self { time: survey.now, alarms: alarms(survey, &controllers), operators, controllers }
     }
 
-    /// Whether somebody should look at something.
     pub fn is_alarming(&self) -> bool {
         !self.alarms.is_empty()
     }
 
-    /// Why operators were not asked, each reason once.
+    /// Operators that were not asked, by reason.
     fn silences(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut silences: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for row in self.operators.iter().filter(|row| !row.silence.is_empty()) {
@@ -160,29 +127,29 @@ fn alarms(survey: &Survey, controllers: &[Controller]) -> Vec<String> {
     let usual = |name: &str| CONTROLLERS.iter().any(|(known, usual)| *known == name && *usual);
     let mut alarms = Vec::new();
     for controller in controllers.iter().filter(|controller| controller.runner == Runner::Both) {
-        alarms.push(format!("{} runs twice: its operator and kube-controller-manager both run it", controller.name));
+        alarms.push(format!("{} is run twice: by its operator and by kube-controller-manager", controller.name));
     }
     let nobody = controllers.iter().filter(|controller| controller.runner == Runner::Nobody && usual(&controller.name));
     let nobody: Vec<&str> = nobody.map(|controller| controller.name.as_str()).collect();
     match nobody.len() {
         0 => {}
-        // Where it was never at work each controller that has no operator would be a name more.
-        count if survey.manager.lease == Seen::Absent => {
+        // Without kube-controller-manager, every controller without an operator would be listed.
+        count if survey.manager.lease == Lookup::Absent => {
             let named = list(&nobody);
             alarms.push(format!(
-                "no kube-controller-manager has a Lease here, and nobody is seen to run {count} controllers: {named}"
+                "kube-controller-manager has no Lease, and {count} controllers are not running: {named}"
             ));
         }
-        _ => alarms.push(format!("nobody runs {}", nobody.join(", "))),
+        _ => alarms.push(format!("not running: {}", nobody.join(", "))),
     }
     for surveyed in &survey.operators {
         let Some(said) = &surveyed.said else { continue };
         for cache in said.caches.iter().filter_map(|cache| Some((cache, cache.failing.as_ref()?))) {
             let (cache, error) = cache;
-            alarms.push(format!("{} cannot follow {}: {}", surveyed.operator, cache.resource, line(error)));
+            alarms.push(format!("{} cannot list or watch {}: {}", surveyed.operator, cache.resource, line(error)));
         }
         if said.role == Role::Shadow {
-            alarms.push(format!("{} runs as a shadow: it writes nothing", surveyed.operator));
+            alarms.push(format!("{} runs as a shadow and writes nothing", surveyed.operator));
         }
     }
     alarms
@@ -231,14 +198,14 @@ impl fmt::Display for Status {
             writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
         if self.operators.is_empty() {
-            writeln!(f, "no operators are installed here")?;
+            writeln!(f, "no operators are installed")?;
         }
         writeln!(f)?;
         let said = [
             (Runner::Operator, "run by operators"),
             (Runner::Manager, "run by kube-controller-manager"),
             (Runner::Both, "run by both"),
-            (Runner::Unknown, "nobody can tell who runs"),
+            (Runner::Unknown, "runner unknown"),
         ];
         for (runner, text) in said {
             let names = self.run_by(runner);

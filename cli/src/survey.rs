@@ -1,6 +1,4 @@
-//! Asks every operator how it is.
-//!
-//! Left out: standbys. Whether they are ready their pods say.
+//! Asks every leader for its status.
 
 use std::collections::BTreeSet;
 
@@ -14,21 +12,19 @@ use shared::api::explain::STATUS_PATH;
 use crate::controllers::CONTROLLERS;
 use crate::diagnose::operators::controller_of;
 use crate::discovery::Kinds;
-use crate::evidence::Seen;
 use crate::kinds::status_of;
-use crate::lease::{Lease, both_since, manager_wrote_status};
+use crate::lease::Lease;
+use crate::lookup::Lookup;
 use crate::object::Object;
 use crate::reach::Reach;
 use crate::read::asked::manager;
 use crate::read::{get, list, why_not};
+use crate::runner::{both_since, manager_wrote_status};
 use crate::status::{Survey, Surveyed};
 
-/// So many objects of an operator are looked at.
 const OBJECTS_MAX: usize = 500;
-/// The label by which an operator's pods are its own.
 const NAME: &str = "/metadata/labels/app.kubernetes.io~1name";
 
-/// Everything that `status` shows.
 pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn() -> Timestamp) -> Result<Survey> {
     let namespace = reach.namespace();
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
@@ -37,7 +33,7 @@ pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn(
     let (leases, pods, manager) =
         tokio::join!(list(client, &leases, ""), list(client, &pods, of_ours), manager(client));
     let leases = leases.map_err(|error| anyhow::anyhow!(why_not(&error)));
-    let leases = leases.with_context(|| format!("list the Leases in {namespace}"))?;
+    let leases = leases.with_context(|| format!("cannot list the Leases in {namespace}"))?;
     let lease_of = |name: &str| leases.iter().find(|lease| Object(lease).name() == name).map(Lease::read);
     let with_lease = leases.iter().map(|lease| Object(lease).name()).filter(|name| is_operator(name));
     let names: BTreeSet<&str> = with_lease.chain(reach.servers()).collect();
@@ -48,8 +44,8 @@ pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn(
         let mut surveyed = Surveyed {
             operator: name.to_owned(),
             ready: pods.map(|pods| ready(pods, name)),
-            lease: lease.map_or(Seen::Absent, Seen::Is),
-            silence: pods.and_then(|pods| stranger(pods, &pod, name)),
+            lease: lease.map_or(Lookup::Absent, Lookup::Found),
+            silence: pods.and_then(|pods| foreign_account(pods, &pod, name)),
             ..Surveyed::default()
         };
         if both_since(&surveyed.lease, &manager, now()).is_some() {
@@ -67,20 +63,20 @@ pub async fn survey(client: &Client, reach: &Reach, kinds: &Kinds, now: impl Fn(
     Ok(Survey { now: now(), operators, manager })
 }
 
-/// Whether a Lease of this name is one of ours: other projects have operators, too.
+/// Other projects have Leases of operators, too.
 fn is_operator(name: &str) -> bool {
     let controller = controller_of(name);
     name.ends_with("-operator") && CONTROLLERS.iter().any(|(known, _)| *known == controller)
 }
 
-/// Why this pod, which holds the operator's Lease, is not asked: it is sent a token, and should run as the operator.
-fn stranger(pods: &[Value], pod: &str, operator: &str) -> Option<String> {
+/// The leader's pod must run as the operator, because it is sent a token.
+fn foreign_account(pods: &[Value], pod: &str, operator: &str) -> Option<String> {
     let found = pods.iter().map(Object).find(|found| found.name() == pod)?;
     let account = found.text("/spec/serviceAccountName");
-    (account != operator).then(|| format!("its leader {pod} runs as ServiceAccount {account:?}, and is sent no token"))
+    (account != operator).then(|| format!("its leader {pod} runs as ServiceAccount {account:?}: no token sent"))
 }
 
-/// When kube-controller-manager last wrote a status that is this operator's, of the objects on the first page.
+/// Last status write of kube-controller-manager on the operator's objects, first page only.
 async fn manager_wrote(client: &Client, kinds: &Kinds, operator: &str) -> Option<Timestamp> {
     let of = status_of(operator)?;
     let kind = kinds.0.iter().find(|known| (known.group.as_str(), known.kind.as_str()) == of)?;
@@ -88,7 +84,6 @@ async fn manager_wrote(client: &Client, kinds: &Kinds, operator: &str) -> Option
     Object(&page).list("/items").filter_map(manager_wrote_status).max()
 }
 
-/// How many pods of this operator are ready.
 fn ready(pods: &[Value], operator: &str) -> usize {
     pods.iter().map(Object).filter(|pod| pod.text(NAME) == operator && pod.holds("Ready")).count()
 }
@@ -112,9 +107,9 @@ mod tests {
         let pod =
             |name: &str, account: &str| json!({"metadata": {"name": name}, "spec": {"serviceAccountName": account}});
         let pods = [pod("a", "job-operator"), pod("b", "robot")];
-        assert_eq!(stranger(&pods, "a", "job-operator"), None);
-        let said = "its leader b runs as ServiceAccount \"robot\", and is sent no token".to_owned();
-        assert_eq!(stranger(&pods, "b", "job-operator"), Some(said));
-        assert_eq!(stranger(&pods, "c", "job-operator"), None, "it runs in no pod that is seen");
+        assert_eq!(foreign_account(&pods, "a", "job-operator"), None);
+        let said = "its leader b runs as ServiceAccount \"robot\": no token sent".to_owned();
+        assert_eq!(foreign_account(&pods, "b", "job-operator"), Some(said));
+        assert_eq!(foreign_account(&pods, "c", "job-operator"), None, "it runs in no pod that is seen");
     }
 }

@@ -1,10 +1,8 @@
-//! Durations, numbers and lists as people say them.
-//!
-//! Left out: other languages.
+//! Durations, numbers and lists in words.
 
 use jiff::Timestamp;
 
-/// So many names of a list are said.
+/// Names of a list that are shown.
 const NAMES: usize = 3;
 
 /// `12 s`, `4 min`, `3 h`, `2 days`.
@@ -27,7 +25,6 @@ pub fn when(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How long ago, without saying so: `for 12 s`.
 pub fn lasting(since: Timestamp, now: Timestamp) -> String {
     format!("for {}", span(now.as_second() - since.as_second()))
 }
@@ -51,7 +48,7 @@ pub fn list<T: AsRef<str>>(items: &[T]) -> String {
     }
 }
 
-/// The first line, without what ends a sentence, and no longer than a screen is wide, twice.
+/// The first line without its period, at most 240 characters.
 pub fn line(text: &str) -> String {
     const CHARS_MAX: usize = 240;
     let line = text.trim().lines().next().unwrap_or_default().trim_end_matches('.');
@@ -61,7 +58,7 @@ pub fn line(text: &str) -> String {
     line.chars().take(CHARS_MAX).chain(['…']).collect()
 }
 
-/// The names that are most like this one, the most like first; none that is quite another.
+/// The most similar names, best first.
 pub fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a str>, max: usize) -> Vec<String> {
     let limit = name.chars().count() / 3 + 1;
     let mut near: Vec<(usize, &str)> = among.map(|other| (distance(name, other), other)).collect();
@@ -71,7 +68,7 @@ pub fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a str>, max: usize)
     near.into_iter().take(max).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// How many letters have to be typed, taken away or changed to make one of the other.
+/// Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,6 +1,4 @@
-//! The table of states: what was read, and the first line that it leads to.
-//!
-//! Left out: reading. What a cluster really sends is the e2e suite's.
+//! The table of states: the evidence, and its first line.
 
 mod states {
     pub(crate) mod batch;
@@ -59,7 +57,7 @@ fn there_are_enough_of_them_and_none_twice() {
     assert_eq!(lines.len(), rows.len(), "two rows expect the same line");
 }
 
-/// Nothing that a cluster sends may make it panic: each piece of the evidence is taken away, or made null, in turn.
+/// No input may make it panic: each piece of the evidence is removed or set to null in turn.
 #[test]
 fn evidence_with_holes_is_diagnosed_too() {
     for row in all() {
@@ -83,15 +81,15 @@ fn the_chain_goes_from_owners_down_to_pods() {
     let found = cli::diagnose::diagnose(&states::workloads::quota());
     assert_eq!(
         found.to_string(),
-        "web: 3 of 20 pods missing: ReplicaSet web-6d4 is refused by quota `team` (pods 17/17), next try in 12 s
-  deployment/web: 20 wanted, 17 there, 20 updated, 17 ready, 17 available (60 min ago)
-    replicaset/web-6d4: 20 wanted, 17 there, 17 ready, 17 available (10 min ago)
+        "web: 3 of 20 pods missing: ReplicaSet web-6d4 cannot create pods: quota `team` exceeded (pods 17/17); next retry in 12 s
+  deployment/web: 20 desired, 17 current, 20 updated, 17 ready, 17 available (60 min ago)
+    replicaset/web-6d4: 20 desired, 17 current, 17 ready, 17 available (10 min ago)
       event FailedCreate: pods \"web-6d4-\" is forbidden: exceeded quota: team, requested: pods=1, used: pods=17, limited: pods=17 (9 times) (30 s ago)
-      replicaset-operator: would now: create 3 (17 of 20 active) [4 failures in a row, next try in 12 s]
-      replicaset-operator: decided last: create 3 (17 of 20 active), which failed: pods \"web-6d4-\" is forbidden: exceeded quota: team, requested: pods=1, used: pods=17, limited: pods=17 (20 s ago)
-      17 pods: ready, or ended well
-  resourcequota/team: used up: pods 17/17
-not seen: nodes: you may not read it"
+      replicaset-operator: would do now: create 3 (17 of 20 active) [4 failures in a row, next retry in 12 s]
+      replicaset-operator: last decision: create 3 (17 of 20 active), failed: pods \"web-6d4-\" is forbidden: exceeded quota: team, requested: pods=1, used: pods=17, limited: pods=17 (20 s ago)
+      17 pods: ready or completed
+  resourcequota/team: exhausted: pods 17/17
+not read: nodes: permission denied"
     );
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(json["cause"]["case"], "refused");

@@ -3,92 +3,38 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cause::State;
+use crate::cause::state::State;
 use crate::cause::trouble::Trouble;
 use crate::words::{line, many, when};
 
-/// Why a Job is as it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
 pub enum Batch {
-    /// `spec.suspend`.
+    /// `spec.suspend` of a Job.
     JobSuspended,
-    /// `spec.managedBy` is another's name.
-    ManagedBy {
-        /// Whose.
-        controller: String,
-    },
+    /// `spec.managedBy` names another controller.
+    ManagedBy { controller: String },
     /// Too many pods failed.
-    BackoffLimit {
-        /// `backoffLimit`.
-        limit: i64,
-        /// So many failed.
-        failed: i64,
-        /// How the last one did; `""` where it is gone.
-        last: String,
-    },
+    BackoffLimit { limit: i64, failed: i64, last: String },
     /// `activeDeadlineSeconds` is over.
-    Deadline {
-        /// So many.
-        seconds: i64,
-    },
-    /// A rule of the pod failure policy ended it.
-    PodFailurePolicy {
-        /// Which pod by which rule.
-        message: String,
-    },
+    Deadline { seconds: i64 },
+    /// The pod failure policy ended the Job.
+    PodFailurePolicy { message: String },
     /// Indexes failed.
-    FailedIndexes {
-        /// `1,3-5`.
-        indexes: String,
-        /// `maxFailedIndexes`, if this ended it.
-        limit: Option<i64>,
-    },
-    /// It failed otherwise.
-    JobFailed {
-        /// One word.
-        reason: String,
-        /// For people.
-        message: String,
-    },
-    /// Its pods fail, and it waits before it makes another one.
-    PodsFail {
-        /// So many failed.
-        failed: i64,
-        /// `backoffLimit`.
-        limit: i64,
-        /// When there is another one.
-        next_try: Option<Timestamp>,
-        /// How the last one did; `""` where it is gone.
-        last: String,
-    },
-    /// A pod of it is not running.
-    JobPod {
-        /// Which one.
-        pod: String,
-        /// Why not.
-        trouble: Trouble,
-    },
-    /// It goes on.
-    Running {
-        /// So many pods run.
-        active: i64,
-        /// So many have succeeded.
-        succeeded: i64,
-        /// So many have to; none where the first one is enough.
-        completions: Option<i64>,
-    },
-    /// It is done.
-    Complete {
-        /// So many pods have succeeded.
-        succeeded: i64,
-        /// When it is deleted.
-        expires: Option<Timestamp>,
-    },
+    FailedIndexes { indexes: String, limit: Option<i64> },
+    /// The Job failed otherwise.
+    JobFailed { reason: String, message: String },
+    /// Pods keep failing.
+    PodsFail { failed: i64, limit: i64, next_try: Option<Timestamp>, last: String },
+    /// A pod of the Job is not running.
+    JobPod { pod: String, trouble: Trouble },
+    /// The Job is running.
+    Running { active: i64, succeeded: i64, completions: Option<i64> },
+    /// The Job is complete.
+    Complete { succeeded: i64, expires: Option<Timestamp> },
 }
 
 impl Batch {
-    /// Whether anybody has to do something.
     pub fn state(&self) -> State {
         match self {
             Self::BackoffLimit { .. }
@@ -103,29 +49,27 @@ impl Batch {
         }
     }
 
-    /// In words.
     pub fn text(&self, now: Timestamp) -> String {
-        let said = |last: &str| if last.is_empty() { String::new() } else { format!("; the last one: {last}") };
+        let said = |last: &str| if last.is_empty() { String::new() } else { format!("; last failure: {last}") };
         match self {
-            Self::JobSuspended => "suspended (spec.suspend): it has no pods until somebody resumes it".to_owned(),
+            Self::JobSuspended => "suspended (spec.suspend): no pods run until it is resumed".to_owned(),
             Self::ManagedBy { controller } => {
-                format!("`{controller}` manages it (spec.managedBy), job-operator does not")
+                format!("managed by `{controller}` (spec.managedBy), not by job-operator")
             }
             Self::BackoffLimit { limit, failed, last } => {
-                format!("failed: {} failed, and its backoffLimit is {limit}{}", many(*failed, "pod"), said(last))
+                format!("failed: {} failed (backoffLimit {limit}){}", many(*failed, "pod"), said(last))
             }
-            Self::Deadline { seconds } => format!("failed: it was not done within {seconds} s (activeDeadlineSeconds)"),
+            Self::Deadline { seconds } => format!("failed: not finished within {seconds} s (activeDeadlineSeconds)"),
             Self::PodFailurePolicy { message } => format!("failed by its pod failure policy: {}", line(message)),
             Self::FailedIndexes { indexes, limit: Some(limit) } => {
                 format!("failed: more than {} failed: {indexes} (maxFailedIndexes)", indexes_of(*limit))
             }
-            Self::FailedIndexes { indexes, limit: None } => format!("failed: these indexes failed: {indexes}"),
+            Self::FailedIndexes { indexes, limit: None } => format!("failed: indexes {indexes} failed"),
             Self::JobFailed { reason, message } => format!("failed ({reason}): {}", line(message)),
             Self::PodsFail { failed, limit, next_try, last } => {
-                let next =
-                    next_try.filter(|time| *time > now).map(|time| format!(", the next one {}", when(time, now)));
+                let next = next_try.filter(|time| *time > now).map(|time| format!(", next retry {}", when(time, now)));
                 let next = next.unwrap_or_default();
-                format!("its pods fail: {failed} failed, it gives up after {limit}{next}{}", said(last))
+                format!("pods keep failing: {failed} failed, backoffLimit {limit}{next}{}", said(last))
             }
             Self::JobPod { pod, trouble } => format!("{pod}: {trouble}"),
             Self::Running { active, succeeded, completions } => {

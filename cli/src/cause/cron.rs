@@ -1,64 +1,33 @@
-//! Causes of `CronJobs`: why there is a Job now, or none.
+//! Causes of `CronJobs`.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cause::State;
+use crate::cause::state::State;
 use crate::words::{line, list, when};
 
-/// Why a `CronJob` is as it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "case")]
 pub enum Cron {
-    /// `spec.suspend`.
+    /// `spec.suspend` of a `CronJob`.
     CronJobSuspended,
-    /// `spec.timeZone` is none that is known.
-    UnknownTimeZone {
-        /// The field's text.
-        zone: String,
-    },
-    /// `spec.schedule` is none.
-    InvalidSchedule {
-        /// The field's text.
-        schedule: String,
-        /// The fault in it.
-        message: String,
-    },
-    /// `startingDeadlineSeconds` was over before a Job could be created.
-    MissedDeadline {
-        /// So many seconds.
-        seconds: i64,
-        /// For people.
-        message: String,
-    },
-    /// It missed so many times that it was not at work for long, or its clock is wrong.
-    TooManyMissed {
-        /// For people.
-        message: String,
-    },
-    /// `concurrencyPolicy: Forbid`, and a Job of it still runs.
-    Forbidden {
-        /// Which Jobs.
-        active: Vec<String>,
-    },
-    /// Jobs of it run.
-    CronJobActive {
-        /// Which ones.
-        active: Vec<String>,
-    },
-    /// It is not its time yet.
-    NotDue {
-        /// When it is.
-        next: Option<Timestamp>,
-        /// When it last was.
-        last: Option<Timestamp>,
-        /// `spec.schedule`.
-        schedule: String,
-    },
+    /// `spec.timeZone` is unknown.
+    UnknownTimeZone { zone: String },
+    /// `spec.schedule` is invalid.
+    InvalidSchedule { schedule: String, message: String },
+    /// `startingDeadlineSeconds` passed before a Job was created.
+    MissedDeadline { seconds: i64, message: String },
+    /// Too many start times were missed.
+    TooManyMissed { message: String },
+    /// `concurrencyPolicy: Forbid`, and a Job is still running.
+    Forbidden { active: Vec<String> },
+    /// Jobs are running.
+    CronJobActive { active: Vec<String> },
+    /// The next start is in the future.
+    NotDue { next: Option<Timestamp>, last: Option<Timestamp>, schedule: String },
 }
 
 impl Cron {
-    /// Whether anybody has to do something.
     pub fn state(&self) -> State {
         match self {
             Self::UnknownTimeZone { .. }
@@ -71,23 +40,22 @@ impl Cron {
         }
     }
 
-    /// In words.
     pub fn text(&self, now: Timestamp) -> String {
         match self {
-            Self::CronJobSuspended => "suspended (spec.suspend): it starts no Job".to_owned(),
-            Self::UnknownTimeZone { zone } => format!("time zone `{zone}` is not known"),
+            Self::CronJobSuspended => "suspended (spec.suspend): no Jobs are started".to_owned(),
+            Self::UnknownTimeZone { zone } => format!("unknown time zone `{zone}`"),
             Self::InvalidSchedule { schedule, message } => {
-                format!("schedule `{schedule}` cannot be used: {}", line(message))
+                format!("invalid schedule `{schedule}`{}", after_colon(message))
             }
             Self::MissedDeadline { seconds, message } => {
-                let said = if message.is_empty() { String::new() } else { format!(": {}", line(message)) };
-                format!("it missed its time by more than {seconds} s (startingDeadlineSeconds){said}")
+                let message = after_colon(message);
+                format!("missed its scheduled time by more than {seconds} s (startingDeadlineSeconds){message}")
             }
-            Self::TooManyMissed { message } => format!("it missed too many times: {}", line(message)),
+            Self::TooManyMissed { message } => format!("missed too many scheduled times: {}", line(message)),
             Self::Forbidden { active } => {
-                format!("it is time, but {} still runs (concurrencyPolicy: Forbid)", list(active))
+                format!("waiting for {} to finish (concurrencyPolicy: Forbid)", list(active))
             }
-            Self::CronJobActive { active } => format!("{} runs", list(active)),
+            Self::CronJobActive { active } => format!("running: {}", list(active)),
             Self::NotDue { next, last, schedule } => {
                 let next = next.map(|time| format!(", next {}", when(time, now))).unwrap_or_default();
                 let last = last.map(|time| format!(", last {}", when(time, now))).unwrap_or_default();
@@ -95,4 +63,9 @@ impl Cron {
             }
         }
     }
+}
+
+/// A colon and the first line of the message, if there is one.
+fn after_colon(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {}", line(message)) }
 }

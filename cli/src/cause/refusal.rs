@@ -1,6 +1,4 @@
-//! Why the apiserver refused to create something, told apart by the words that it uses.
-//!
-//! Left out: codes. An event or a condition keeps only the message of a refusal.
+//! Why the apiserver refused a creation, parsed from its message: events and conditions keep nothing else.
 
 use std::fmt;
 
@@ -8,106 +6,50 @@ use serde::Serialize;
 
 use crate::words::line;
 
-/// A refusal: the part of the apiserver that refused, and its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "by")]
 pub enum Refusal {
-    /// A quota is used up.
-    Quota {
-        /// The `ResourceQuota`.
-        quota: String,
-        /// `pods 17/17`: the amount in use, and the limit.
-        used: String,
-    },
-    /// A quota counts a resource of which the pod says nothing.
-    QuotaNeeds {
-        /// The `ResourceQuota`.
-        quota: String,
-        /// `limits.cpu`.
-        fields: String,
-    },
-    /// A webhook said no.
-    Webhook {
-        /// Its name.
-        webhook: String,
-        /// Its words.
-        message: String,
-    },
-    /// A webhook could not be asked.
-    WebhookDead {
-        /// Its name.
-        webhook: String,
-        /// The error of the call.
-        error: String,
-    },
-    /// A policy of the apiserver's own said no.
-    Policy {
-        /// The `ValidatingAdmissionPolicy`.
-        policy: String,
-        /// Its words.
-        message: String,
-    },
-    /// Pod Security.
-    PodSecurity {
-        /// `restricted:latest`.
-        level: String,
-        /// The rules that the pod breaks.
-        message: String,
-    },
-    /// A `LimitRange`.
-    LimitRange {
-        /// Its words.
-        message: String,
-    },
-    /// The pod names a `ServiceAccount` that is not there.
-    NoServiceAccount {
-        /// Its name.
-        name: String,
-    },
-    /// The pod names a `PriorityClass` that is not there.
-    NoPriorityClass {
-        /// Its name.
-        name: String,
-    },
-    /// The pod names a `RuntimeClass` that is not there.
-    NoRuntimeClass {
-        /// Its name.
-        name: String,
-    },
+    /// A quota is exhausted.
+    Quota { quota: String, used: String },
+    /// A quota requires fields that the pod lacks.
+    QuotaNeeds { quota: String, fields: String },
+    /// A webhook denies the request.
+    Webhook { webhook: String, message: String },
+    /// A webhook does not answer.
+    WebhookDead { webhook: String, error: String },
+    /// A `ValidatingAdmissionPolicy` denies the request.
+    Policy { policy: String, message: String },
+    /// Pod Security denies the pod.
+    PodSecurity { level: String, message: String },
+    /// A `LimitRange` denies the pod.
+    LimitRange { message: String },
+    /// The pod names a `ServiceAccount` that does not exist.
+    NoServiceAccount { name: String },
+    /// The pod names a `PriorityClass` that does not exist.
+    NoPriorityClass { name: String },
+    /// The pod names a `RuntimeClass` that does not exist.
+    NoRuntimeClass { name: String },
     /// The namespace is being deleted.
-    NamespaceEnding {
-        /// Its name.
-        namespace: String,
-    },
-    /// The user has no right to it.
-    NotAllowed {
-        /// The user, and the request.
-        message: String,
-    },
-    /// The object is not valid.
-    Invalid {
-        /// The fault in it.
-        message: String,
-    },
+    NamespaceEnding { namespace: String },
+    /// RBAC denies the request.
+    NotAllowed { message: String },
+    /// The object is invalid.
+    Invalid { message: String },
     /// Anything else.
-    Other {
-        /// The apiserver's words.
-        message: String,
-    },
+    Other { message: String },
 }
 
-/// The text between two texts.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let rest = text.split_once(before)?.1;
     Some(rest.split_once(after).map_or(rest, |(within, _)| within))
 }
 
-/// The text after the first of these texts that is there.
 fn after<'a>(text: &'a str, before: &[&str]) -> &'a str {
     before.iter().find_map(|before| Some(text.split_once(before)?.1)).unwrap_or(text).trim()
 }
 
-/// `requested: cpu=1,pods=1, used: cpu=2,pods=17, limited: cpu=9,pods=17` as `pods 17/17`: only scarce resources.
+/// `requested: cpu=1,pods=1, used: cpu=2,pods=17, limited: cpu=9,pods=17` as `pods 17/17`: only the resources named
+/// as limited.
 fn used(message: &str) -> String {
     let pairs = |text: Option<&str>| -> Vec<(String, String)> {
         let pairs = text.unwrap_or_default().split(',').filter_map(|pair| pair.trim().split_once('='));
@@ -123,7 +65,7 @@ fn used(message: &str) -> String {
 }
 
 impl Refusal {
-    /// From a message of the apiserver's, with any text that an operator or an event put before it.
+    /// Parses a message of the apiserver, with any prefix that an operator or an event added.
     ///
     /// Upstream: the messages of the admission plugins in `plugin/pkg/admission` and of
     /// `staging/src/k8s.io/apiserver/pkg/admission/plugin/{resourcequota,webhook,policy}`.
@@ -194,21 +136,21 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Quota { quota, used } if used.is_empty() => write!(f, "quota `{quota}`"),
-            Self::Quota { quota, used } => write!(f, "quota `{quota}` ({used})"),
-            Self::QuotaNeeds { quota, fields } => write!(f, "quota `{quota}`: its pods must specify {fields}"),
-            Self::Webhook { webhook, message } if message.is_empty() => write!(f, "webhook `{webhook}`"),
-            Self::Webhook { webhook, message } => write!(f, "webhook `{webhook}`: {message}"),
-            Self::WebhookDead { webhook, error } => write!(f, "webhook `{webhook}`, which does not answer: {error}"),
-            Self::Policy { policy, message } => write!(f, "policy `{policy}`: {message}"),
-            Self::PodSecurity { level, message } => write!(f, "Pod Security `{level}`: {message}"),
-            Self::LimitRange { message } => write!(f, "a LimitRange: {message}"),
-            Self::NoServiceAccount { name } => write!(f, "the apiserver: there is no ServiceAccount `{name}`"),
-            Self::NoPriorityClass { name } => write!(f, "the apiserver: there is no PriorityClass `{name}`"),
-            Self::NoRuntimeClass { name } => write!(f, "the apiserver: there is no RuntimeClass `{name}`"),
-            Self::NamespaceEnding { namespace } => write!(f, "the apiserver: namespace `{namespace}` is being deleted"),
-            Self::Invalid { message } => write!(f, "the apiserver, as invalid: {message}"),
-            Self::NotAllowed { message } | Self::Other { message } => write!(f, "the apiserver: {message}"),
+            Self::Quota { quota, used } if used.is_empty() => write!(f, "quota `{quota}` exceeded"),
+            Self::Quota { quota, used } => write!(f, "quota `{quota}` exceeded ({used})"),
+            Self::QuotaNeeds { quota, fields } => write!(f, "quota `{quota}` requires pods to specify {fields}"),
+            Self::Webhook { webhook, message } if message.is_empty() => write!(f, "denied by webhook `{webhook}`"),
+            Self::Webhook { webhook, message } => write!(f, "denied by webhook `{webhook}`: {message}"),
+            Self::WebhookDead { webhook, error } => write!(f, "webhook `{webhook}` does not answer: {error}"),
+            Self::Policy { policy, message } => write!(f, "denied by policy `{policy}`: {message}"),
+            Self::PodSecurity { level, message } => write!(f, "denied by Pod Security `{level}`: {message}"),
+            Self::LimitRange { message } => write!(f, "denied by a LimitRange: {message}"),
+            Self::NoServiceAccount { name } => write!(f, "ServiceAccount `{name}` not found"),
+            Self::NoPriorityClass { name } => write!(f, "PriorityClass `{name}` not found"),
+            Self::NoRuntimeClass { name } => write!(f, "RuntimeClass `{name}` not found"),
+            Self::NamespaceEnding { namespace } => write!(f, "namespace `{namespace}` is being deleted"),
+            Self::Invalid { message } => write!(f, "invalid: {message}"),
+            Self::NotAllowed { message } | Self::Other { message } => f.write_str(message),
         }
     }
 }
@@ -222,59 +164,59 @@ mod tests {
         let row = |message: &str, expected: &str| assert_eq!(Refusal::read(message).to_string(), expected, "{message}");
         row(
             "pods \"web-6d4-\" is forbidden: exceeded quota: team, requested: pods=1, used: pods=17, limited: pods=17",
-            "quota `team` (pods 17/17)",
+            "quota `team` exceeded (pods 17/17)",
         );
         row(
             "pods \"a\" is forbidden: exceeded quota: q, requested: limits.cpu=1,pods=1, used: limits.cpu=2,pods=3, \
              limited: limits.cpu=2,pods=3",
-            "quota `q` (limits.cpu 2/2, pods 3/3)",
+            "quota `q` exceeded (limits.cpu 2/2, pods 3/3)",
         );
         row(
             "pods \"a\" is forbidden: failed quota: q: must specify limits.cpu,limits.memory",
-            "quota `q`: its pods must specify limits.cpu, limits.memory",
+            "quota `q` requires pods to specify limits.cpu, limits.memory",
         );
         row(
             "admission webhook \"pods.acme.example\" denied the request: no team label",
-            "webhook `pods.acme.example`: no team label",
+            "denied by webhook `pods.acme.example`: no team label",
         );
-        row("admission webhook \"a\" denied the request without explanation", "webhook `a`: without explanation");
+        row(
+            "admission webhook \"a\" denied the request without explanation",
+            "denied by webhook `a`: without explanation",
+        );
         row(
             "Internal error occurred: failed calling webhook \"a.b\": failed to call webhook: Post \"https://a.svc:443/\": connection refused",
-            "webhook `a.b`, which does not answer: Post \"https://a.svc:443/\": connection refused",
+            "webhook `a.b` does not answer: Post \"https://a.svc:443/\": connection refused",
         );
         row(
             "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: too many",
-            "policy `p`: too many",
+            "denied by policy `p`: too many",
         );
         row(
             "pods \"a\" is forbidden: violates PodSecurity \"restricted:latest\": allowPrivilegeEscalation != false",
-            "Pod Security `restricted:latest`: allowPrivilegeEscalation != false",
+            "denied by Pod Security `restricted:latest`: allowPrivilegeEscalation != false",
         );
         row(
             "pods \"a\" is forbidden: maximum cpu usage per Container is 1, but limit is 2",
-            "a LimitRange: maximum cpu usage per Container is 1, but limit is 2",
+            "denied by a LimitRange: maximum cpu usage per Container is 1, but limit is 2",
         );
         row(
             "pods \"a-\" is forbidden: error looking up service account team/robot: serviceaccount \"robot\" not found",
-            "the apiserver: there is no ServiceAccount `robot`",
+            "ServiceAccount `robot` not found",
         );
-        row(
-            "pods \"a\" is forbidden: no PriorityClass with name high was found",
-            "the apiserver: there is no PriorityClass `high`",
-        );
+        row("pods \"a\" is forbidden: no PriorityClass with name high was found", "PriorityClass `high` not found");
         row(
             "pods \"a\" is forbidden: pod rejected: RuntimeClass \"sandboxed\" not found",
-            "the apiserver: there is no RuntimeClass `sandboxed`",
+            "RuntimeClass `sandboxed` not found",
         );
         row(
             "pods \"a\" is forbidden: unable to create new content in namespace team because it is being terminated",
-            "the apiserver: namespace `team` is being deleted",
+            "namespace `team` is being deleted",
         );
         row(
             "pods is forbidden: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\" in API group \"\"",
-            "the apiserver: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\" in API group \"\"",
+            "User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\" in API group \"\"",
         );
-        row("Pod \"a\" is invalid: spec.x: Required value", "the apiserver, as invalid: spec.x: Required value");
-        row("etcdserver: no space", "the apiserver: etcdserver: no space");
+        row("Pod \"a\" is invalid: spec.x: Required value", "invalid: spec.x: Required value");
+        row("etcdserver: no space", "etcdserver: no space");
     }
 }

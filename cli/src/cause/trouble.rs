@@ -1,127 +1,50 @@
-//! The reason why one pod is not ready, as its conditions, its containers and the events about it say.
+//! The reason why a pod is not ready, from its conditions, containers and events.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// The trouble of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "is")]
 pub enum Trouble {
-    /// No node takes it.
-    Unschedulable {
-        /// The scheduler's words.
-        message: String,
-    },
-    /// It is not to be scheduled yet.
-    Gated {
-        /// The gates; their authors take them away.
-        gates: Vec<String>,
-    },
-    /// No scheduler has looked at it.
-    Unseen {
-        /// Its `schedulerName`.
-        scheduler: String,
-    },
+    /// No node fits.
+    Unschedulable { message: String },
+    /// A scheduling gate is set.
+    Gated { gates: Vec<String> },
+    /// Its scheduler has not picked it up.
+    Unseen { scheduler: String },
     /// An image cannot be pulled.
-    Image {
-        /// Of this container.
-        container: String,
-        /// Which one.
-        image: String,
-        /// `ImagePullBackOff`.
-        reason: String,
-        /// The words of the registry or the kubelet.
-        message: String,
-    },
-    /// It refers to something that is not there, such as a `ConfigMap` or a key of a Secret.
-    Config {
-        /// This container does.
-        container: String,
-        /// The error about the missing object or key.
-        message: String,
-    },
+    Image { container: String, image: String, reason: String, message: String },
+    /// A container refers to a `ConfigMap`, Secret or key that does not exist.
+    Config { container: String, message: String },
     /// A container cannot be started.
-    Start {
-        /// This one.
-        container: String,
-        /// The container runtime's words.
-        message: String,
-    },
-    /// A container ends again and again.
-    CrashLoop {
-        /// This one.
-        container: String,
-        /// How it last ended.
-        exit_code: i64,
-        /// `Error`, `Completed`.
-        reason: String,
-        /// How often it was started again.
-        restarts: i64,
-    },
-    /// A container needed more memory than its limit.
-    OutOfMemory {
-        /// This one.
-        container: String,
-        /// `128Mi`; `""` for none: the node had no more.
-        limit: String,
-        /// How often it was started again.
-        restarts: i64,
-    },
-    /// A volume is not there yet.
-    Volume {
-        /// The words of the kubelet or the attacher.
-        message: String,
-    },
-    /// It has no network or sandbox.
-    Sandbox {
-        /// The kubelet's words.
-        message: String,
-    },
-    /// Init containers come first.
-    Init {
-        /// This one runs.
-        container: String,
-        /// So many of them are done.
-        done: usize,
-        /// So many there are.
-        of: usize,
-    },
-    /// It runs, and its readiness probe says no.
-    NotReady {
-        /// This container does.
-        container: String,
-        /// The probe's words.
-        message: String,
-    },
-    /// Somebody else has to say that it is ready.
-    ReadinessGate {
-        /// The condition that has to be true.
-        gate: String,
-    },
-    /// It was evicted, or ended by its node.
-    Failed {
-        /// `Evicted`, `NodeShutdown`.
-        reason: String,
-        /// The `message` of its status.
-        message: String,
-    },
-    /// Its node does not answer.
-    NodeLost {
-        /// Which one.
-        node: String,
-    },
-    /// It is being deleted.
-    Ending {
-        /// Its finalizers; none where its containers are still ending.
-        finalizers: Vec<String>,
-    },
-    /// All goes its way.
+    Start { container: String, message: String },
+    /// A container keeps exiting.
+    CrashLoop { container: String, exit_code: i64, reason: String, restarts: i64 },
+    /// A container was OOM-killed.
+    OutOfMemory { container: String, limit: String, restarts: i64 },
+    /// A volume is not ready.
+    Volume { message: String },
+    /// The pod has no network or sandbox.
+    Sandbox { message: String },
+    /// Init containers are running.
+    Init { container: String, done: usize, of: usize },
+    /// A container runs and is not ready.
+    NotReady { container: String, message: String },
+    /// A readiness gate is not true.
+    ReadinessGate { gate: String },
+    /// Evicted, or ended by its node.
+    Failed { reason: String, message: String },
+    /// Its node does not respond.
+    NodeLost { node: String },
+    /// Being deleted.
+    Ending { finalizers: Vec<String> },
+    /// On its way.
     Starting,
 }
 
 impl Trouble {
-    /// Whether it takes care of itself.
+    /// Whether it resolves without help.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Init { .. } | Self::Starting => true,
@@ -143,7 +66,7 @@ impl Trouble {
         }
     }
 
-    /// Which of several troubles is named: the one that explains most.
+    /// Rank among several troubles: the one that explains most comes first.
     pub fn weight(&self) -> u8 {
         match self {
             Self::Starting => 0,
@@ -161,7 +84,6 @@ impl Trouble {
     }
 }
 
-/// A colon and the words, if there are any.
 struct Said<'a>(&'a str);
 
 impl fmt::Display for Said<'_> {
@@ -173,37 +95,40 @@ impl fmt::Display for Said<'_> {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unschedulable { message } => write!(f, "no node takes it{}", Said(message)),
-            Self::Gated { gates } => write!(f, "held back by the scheduling gate {}", crate::words::list(gates)),
-            Self::Unseen { scheduler } => write!(f, "scheduler `{scheduler}` has not looked at it"),
+            Self::Unschedulable { message } => write!(f, "unschedulable{}", Said(message)),
+            Self::Gated { gates } => write!(f, "waiting for scheduling gate {}", crate::words::list(gates)),
+            Self::Unseen { scheduler } => write!(f, "not yet picked up by scheduler `{scheduler}`"),
             Self::Image { image, reason, message, .. } => {
-                write!(f, "image `{image}` cannot be pulled ({reason}){}", Said(message))
+                write!(f, "cannot pull image `{image}` ({reason}){}", Said(message))
             }
             Self::Config { container, message } => {
-                write!(f, "container {container} cannot be configured{}", Said(message))
+                write!(f, "cannot configure container {container}{}", Said(message))
             }
-            Self::Start { container, message } => write!(f, "container {container} cannot be started{}", Said(message)),
+            Self::Start { container, message } => write!(f, "cannot start container {container}{}", Said(message)),
             Self::CrashLoop { container, exit_code, reason, restarts } => {
-                write!(f, "container {container} keeps ending (exit code {exit_code}, {reason}; {restarts} restarts)")
+                write!(f, "container {container} keeps exiting (exit code {exit_code}, {reason}; {restarts} restarts)")
             }
             Self::OutOfMemory { container, limit, restarts } if limit.is_empty() => {
-                write!(f, "container {container} is killed as its node runs out of memory ({restarts} restarts)")
+                write!(
+                    f,
+                    "container {container} was OOM-killed because its node ran out of memory ({restarts} restarts)"
+                )
             }
             Self::OutOfMemory { container, limit, restarts } => {
-                write!(f, "container {container} needs more memory than its limit of {limit} ({restarts} restarts)")
+                write!(f, "container {container} exceeds its memory limit of {limit} ({restarts} restarts)")
             }
             Self::Volume { message } => write!(f, "waiting for a volume{}", Said(message)),
-            Self::Sandbox { message } => write!(f, "it has no sandbox{}", Said(message)),
+            Self::Sandbox { message } => write!(f, "cannot create the pod sandbox{}", Said(message)),
             Self::Init { container, done, of } => {
-                write!(f, "init container {container} runs ({done} of {of} are done)")
+                write!(f, "init container {container} is running ({done} of {of} done)")
             }
             Self::NotReady { container, message } => write!(f, "container {container} is not ready{}", Said(message)),
             Self::ReadinessGate { gate } => write!(f, "readiness gate {gate} is not true"),
-            Self::Failed { reason, message } => write!(f, "it failed ({reason}){}", Said(message)),
-            Self::NodeLost { node } => write!(f, "node {node} does not answer"),
-            Self::Ending { finalizers } if finalizers.is_empty() => write!(f, "its containers are ending"),
+            Self::Failed { reason, message } => write!(f, "failed ({reason}){}", Said(message)),
+            Self::NodeLost { node } => write!(f, "node {node} does not respond"),
+            Self::Ending { finalizers } if finalizers.is_empty() => write!(f, "its containers are terminating"),
             Self::Ending { finalizers } => {
-                write!(f, "it is deleted and has the finalizer {}", crate::words::list(finalizers))
+                write!(f, "being deleted, but held by finalizer {}", crate::words::list(finalizers))
             }
             Self::Starting => write!(f, "its containers are starting"),
         }

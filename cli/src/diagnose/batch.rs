@@ -1,6 +1,4 @@
-//! Why a Job is where it is, and why a `CronJob` has started no other.
-//!
-//! Left out: reading schedules. When a `CronJob` is due its operator says.
+//! Diagnosis of Jobs and `CronJobs`. The operator tells when a `CronJob` is due; schedules are not parsed here.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -18,10 +16,9 @@ use crate::words::line;
 
 /// Upstream: `JobControllerName`, staging/src/k8s.io/api/batch/v1/types.go.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
-/// An event counts as newer than the last start even if it is earlier by less than this.
+/// Tolerance between the time of an event and the last start.
 const SOON: SignedDuration = SignedDuration::from_secs(1);
 
-/// Why the Job is as it is.
 pub(crate) fn job(evidence: &Evidence, job: Object<'_>) -> Cause {
     let manager = job.text("/spec/managedBy");
     if !manager.is_empty() && manager != JOB_CONTROLLER {
@@ -71,21 +68,21 @@ fn pods_of<'a>(evidence: &'a Evidence, job: Object<'a>) -> impl Iterator<Item = 
     evidence.owned_by(job.uid()).filter(|pod| pod.kind() == "Pod")
 }
 
-/// How the pod failed that failed last.
+/// Reason of the latest pod failure.
 fn last_failure(evidence: &Evidence, job: Object<'_>) -> String {
     let failed = pods_of(evidence, job).filter(|pod| pod.text("/status/phase") == "Failed");
     let last = failed.max_by_key(|pod| pod.created());
     let trouble = last.and_then(|pod| pods::trouble(evidence, pod));
     match trouble {
         Some(Trouble::CrashLoop { container, exit_code, reason, .. }) => {
-            format!("container {container} ended with exit code {exit_code} ({reason})")
+            format!("container {container} exited with code {exit_code} ({reason})")
         }
         Some(trouble) => trouble.to_string(),
         None => String::new(),
     }
 }
 
-/// How many pods it would run now.
+/// Number of pods that the Job wants now.
 fn wanted(job: Object<'_>) -> i64 {
     let parallelism = job.number("/spec/parallelism").unwrap_or(1);
     let left = job.number("/spec/completions").map(|of| of - job.count("/status/succeeded"));
@@ -126,14 +123,13 @@ fn under_way(evidence: &Evidence, job: Object<'_>) -> Batch {
     Batch::Running { active, succeeded: job.count("/status/succeeded"), completions: job.number("/spec/completions") }
 }
 
-/// When the operator looks at it again.
+/// Time of the operator's next timer.
 fn due(evidence: &Evidence, object: Object<'_>) -> Option<Timestamp> {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, object));
     let timers = answers.flat_map(|answer| &answer.keys).filter_map(|key| key.standing.timer.as_ref());
     timers.map(|timer| timer.due).min()
 }
 
-/// Why the `CronJob` is as it is.
 pub(crate) fn cron_job(evidence: &Evidence, cron_job: Object<'_>) -> Cause {
     if cron_job.is("/spec/suspend") {
         return Cron::CronJobSuspended.into();
@@ -160,7 +156,7 @@ pub(crate) fn cron_job(evidence: &Evidence, cron_job: Object<'_>) -> Cause {
     .into()
 }
 
-/// The newest event with one of these reasons, if no Job was started since.
+/// The newest event with one of these reasons, unless a Job was started since.
 fn newest<'a>(evidence: &'a Evidence, cron_job: Object<'a>, reasons: &[&str]) -> Option<Object<'a>> {
     let event = evidence.event(cron_job, reasons)?;
     let started = cron_job.time("/status/lastScheduleTime");
@@ -168,20 +164,20 @@ fn newest<'a>(evidence: &'a Evidence, cron_job: Object<'a>, reasons: &[&str]) ->
     is_newer.then_some(event)
 }
 
-/// Whether the operator gives this reason for its next step.
+/// Whether the operator's next decision has this reason.
 fn reason(evidence: &Evidence, object: Object<'_>, case: &str) -> bool {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, object));
     let stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);
     stages.map(|stage| &stage.reason).any(|reason| reason.as_str() == Some(case) || reason.get(case).is_some())
 }
 
-/// The operator's words about a start that was missed.
+/// The operator's reason for a missed start.
 fn too_late(evidence: &Evidence, cron_job: Object<'_>) -> Option<String> {
     let answers = evidence.operators.iter().filter_map(|asked| operators::answer(asked, cron_job));
     let mut stages = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.now);
     let reason = stages.find_map(|stage| stage.reason.get("tooLate"))?;
     let due = reason.get("due").and_then(Value::as_str).unwrap_or_default();
-    Some(if due.is_empty() { String::new() } else { format!("it was due at {due}") })
+    Some(if due.is_empty() { String::new() } else { format!("due at {due}") })
 }
 
 fn complaint(evidence: &Evidence, cron_job: Object<'_>) -> Option<Cron> {

@@ -1,25 +1,19 @@
-//! The evidence, in order: owners first, then the object, the answers of its operators, and the objects that it owns.
-//!
-//! Left out: judging. A line is bad where its object says so itself.
+//! The evidence in order: owners, the object, its operators' answers, its dependents.
 
 use shared::api::explain::{Explanation, KeyState, Outcome, Stage};
 
 use crate::diagnose::{operators, pods, workload};
 use crate::diagnosis::Link;
 use crate::evidence::{Evidence, event_time};
-use crate::lease::Runner;
 use crate::object::Object;
+use crate::runner::Runner;
 use crate::words::{line, many, when};
 
-/// How far down is looked.
 const DEPTH_MAX: usize = 4;
-/// So many pods that are not ready are shown of one owner, and so many events of an object.
 const PODS_MAX: usize = 5;
 const EVENTS_MAX: usize = 2;
-/// So many owned objects are shown of one owner.
 const OWNED_MAX: usize = 8;
 
-/// All links.
 pub(crate) fn of(evidence: &Evidence, object: Object<'_>) -> Vec<Link> {
     let mut chain = Chain { evidence, links: Vec::new() };
     let depth = chain.owners(object, 0);
@@ -41,13 +35,13 @@ impl Chain<'_> {
         &mut self.links[at]
     }
 
-    /// The controllers above, the highest first; how deep the object itself stands.
+    /// Adds the owners, the topmost first, and returns the depth of the object.
     fn owners(&mut self, object: Object<'_>, above: usize) -> usize {
         let owner = object.owners().find(|owner| owner.is_controller).or_else(|| object.owners().next());
         let Some(owner) = owner.filter(|_| above < DEPTH_MAX) else { return 0 };
         let Some(found) = self.evidence.with_uid(owner.uid) else {
             let absent = self.evidence.absent_owners.iter().any(|uid| uid == owner.uid);
-            let text = if absent { "its owner, which is not there" } else { "its owner, which was not read" };
+            let text = if absent { "owner, not found" } else { "owner, not read" };
             self.push(0, format!("{}/{}", owner.kind.to_lowercase(), owner.name), text).is_bad = absent;
             return 1;
         };
@@ -110,7 +104,7 @@ impl Chain<'_> {
                 self.key(answer, key, depth);
             }
         }
-        // An operator that did not answer is named at the object that was asked about.
+        // An operator that did not answer is listed once, at the target.
         if evidence.object().map(Object::uid) != Some(object.uid()) {
             return;
         }
@@ -125,18 +119,17 @@ impl Chain<'_> {
     }
 
     fn key(&mut self, answer: &Explanation, key: &KeyState, depth: usize) {
-        let now = if key.now.is_empty() { "nothing of it is in the caches".to_owned() } else { stages(&key.now) };
-        let link = self.push(depth, answer.operator.clone(), format!("would now: {now}{}", waits(key, answer)));
+        let now = if key.now.is_empty() { "object is not in the caches".to_owned() } else { stages(&key.now) };
+        let link = self.push(depth, answer.operator.clone(), format!("would do now: {now}{}", waits(key, answer)));
         link.is_bad = key.standing.failures > 0 || !key.standing.held.is_empty();
         if let Some(last) = key.last.first() {
             let failed = last.outcome == Outcome::Failed;
-            let error =
-                last.error.as_deref().map(|error| format!(", which failed: {}", line(error))).unwrap_or_default();
+            let error = last.error.as_deref().map(|error| format!(", failed: {}", line(error))).unwrap_or_default();
             let count = if last.count > 1 { format!(", {} times", last.count) } else { String::new() };
             let link = self.push(
                 depth,
                 answer.operator.clone(),
-                format!("decided last: {}{count}{error}", stages(&last.stages)),
+                format!("last decision: {}{count}{error}", stages(&last.stages)),
             );
             link.time = Some(last.time);
             link.is_bad = failed;
@@ -149,7 +142,7 @@ impl Chain<'_> {
             .owned_by(object.uid())
             .filter(|owned| owned.kind() != "Event")
             .partition(|owned| owned.kind() == "Pod");
-        // A ReplicaSet that has been scaled to nothing and is at rest is no news.
+        // Old ReplicaSets at zero replicas are omitted.
         others.retain(|owned| {
             owned.kind() != "ReplicaSet" || owned.count("/spec/replicas") + owned.count("/status/replicas") > 0
         });
@@ -167,15 +160,15 @@ impl Chain<'_> {
             self.events(*pod, depth + 1);
         }
         if troubled.len() > PODS_MAX {
-            self.push(depth, "others", format!("{} more are not ready", troubled.len() - PODS_MAX));
+            self.push(depth, "others", format!("{} more not ready", troubled.len() - PODS_MAX));
         }
         if !well.is_empty() {
             let count = i64::try_from(well.len()).unwrap_or(i64::MAX);
-            self.push(depth, many(count, "pod"), "ready, or ended well");
+            self.push(depth, many(count, "pod"), "ready or completed");
         }
     }
 
-    /// Other objects of its namespace that bear on it.
+    /// Adds autoscalers, budgets, quotas and a namespace that is being deleted.
     fn around(&mut self, object: Object<'_>, depth: usize) {
         let evidence = self.evidence;
         let is_target = |scaler: &Object<'_>| {
@@ -198,7 +191,7 @@ impl Chain<'_> {
         for budget in evidence.of_kind("PodDisruptionBudget").filter(|budget| has_pods && covers(budget)) {
             let allowed = budget.count("/status/disruptionsAllowed");
             let text = format!(
-                "{} of {} wanted pods healthy, {} may be evicted",
+                "{} of {} desired pods healthy, {} disruptions allowed",
                 budget.count("/status/currentHealthy"),
                 budget.count("/status/desiredHealthy"),
                 allowed
@@ -208,7 +201,7 @@ impl Chain<'_> {
         for quota in evidence.of_kind("ResourceQuota") {
             let text = used_up(quota);
             if !text.is_empty() {
-                self.push(depth, quota.called(), format!("used up: {text}")).is_bad = true;
+                self.push(depth, quota.called(), format!("exhausted: {text}")).is_bad = true;
             }
         }
         let ending = evidence.of_kind("Namespace").find(|namespace| namespace.name() == object.namespace());
@@ -220,7 +213,7 @@ impl Chain<'_> {
     }
 }
 
-/// The resources of a quota that are used up: `pods 17/17`.
+/// Exhausted resources of a quota: `pods 17/17`.
 fn used_up(quota: Object<'_>) -> String {
     let amounts = |pointer: &str| quota.0.pointer(pointer).and_then(serde_json::Value::as_object);
     let (Some(hard), Some(used)) = (amounts("/status/hard"), amounts("/status/used")) else { return String::new() };
@@ -236,13 +229,13 @@ fn stages(stages: &[Stage]) -> String {
     stages.iter().map(|stage| stage.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// The key's failures, holds and timers, in brackets.
+/// Failures, holds and timers of the key, in brackets.
 fn waits(key: &KeyState, answer: &Explanation) -> String {
     let standing = &key.standing;
     let now = answer.time;
     let mut said = Vec::new();
     if standing.failures > 0 {
-        let next = standing.next_try.map(|time| format!(", next try {}", when(time, now))).unwrap_or_default();
+        let next = standing.next_try.map(|time| format!(", next retry {}", when(time, now))).unwrap_or_default();
         said.push(format!("{} in a row{next}", many(i64::from(standing.failures), "failure")));
     }
     for held in &standing.held {
@@ -253,12 +246,11 @@ fn waits(key: &KeyState, answer: &Explanation) -> String {
     }
     if let Some(timer) = &standing.timer {
         let purpose = if timer.purpose.is_empty() { String::new() } else { format!(" for {}", timer.purpose) };
-        said.push(format!("looked at again {}{purpose}", when(timer.due, now)));
+        said.push(format!("next sync {}{purpose}", when(timer.due, now)));
     }
     if said.is_empty() { String::new() } else { format!(" [{}]", said.join(", ")) }
 }
 
-/// An object in a few words.
 fn summary(object: Object<'_>, trouble: Option<String>) -> String {
     let deleted = if object.deleted().is_some() { "being deleted; " } else { "" };
     let said = match object.kind() {
@@ -266,7 +258,7 @@ fn summary(object: Object<'_>, trouble: Option<String>) -> String {
         "Deployment" | "StatefulSet" | "ReplicaSet" | "ReplicationController" => {
             let updated = object.number("/status/updatedReplicas").map(|count| format!(", {count} updated"));
             format!(
-                "{} wanted, {} there{}, {} ready, {} available",
+                "{} desired, {} current{}, {} ready, {} available",
                 object.number("/spec/replicas").unwrap_or(1),
                 object.count("/status/replicas"),
                 updated.unwrap_or_default(),
@@ -275,7 +267,7 @@ fn summary(object: Object<'_>, trouble: Option<String>) -> String {
             )
         }
         "DaemonSet" => format!(
-            "{} wanted, {} ready, {} available",
+            "{} desired, {} ready, {} available",
             object.count("/status/desiredNumberScheduled"),
             object.count("/status/numberReady"),
             object.count("/status/numberAvailable")
@@ -296,7 +288,7 @@ fn summary(object: Object<'_>, trouble: Option<String>) -> String {
         "CronJob" => format!("schedule `{}`", object.text("/spec/schedule")),
         "EndpointSlice" => format!("{} endpoints ({})", object.list("/endpoints").count(), object.text("/addressType")),
         _ if object.has("/status/phase") => object.text("/status/phase").to_owned(),
-        _ => "there".to_owned(),
+        _ => "exists".to_owned(),
     };
     format!("{deleted}{said}")
 }

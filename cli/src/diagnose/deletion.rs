@@ -1,6 +1,4 @@
-//! Why a deleted object is still there, and why one is about to be deleted as its owner is gone.
-//!
-//! Left out: whether its operators are at work, which is asked where nothing else keeps it.
+//! Why a deleted object still exists, or why an object is about to be deleted.
 
 use std::collections::HashSet;
 
@@ -13,14 +11,14 @@ use crate::words::line;
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
-/// The conditions that tell why a namespace does not end, in this order.
+/// Conditions that block a namespace's deletion, by priority.
 const BLOCKED: [&str; 3] = [
     "NamespaceDeletionDiscoveryFailure",
     "NamespaceDeletionGroupVersionParsingFailure",
     "NamespaceDeletionContentFailure",
 ];
 
-/// Why it is not gone, or will be; none for an object that nobody deletes.
+/// None for an object that is neither being deleted nor orphaned.
 pub(crate) fn cause(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
     if object.deleted().is_none() {
         return orphaned(evidence, object).map(Cause::from);
@@ -41,13 +39,13 @@ fn foreign(object: Object<'_>) -> Option<Deletion> {
     Some(Deletion::Finalizer { finalizer: finalizer.to_owned(), remover, since: object.deleted() })
 }
 
-/// The finalizer of another, of an object that is being deleted.
+/// A finalizer of another controller on an object that is being deleted.
 fn held(dependent: Object<'_>) -> Option<&str> {
     let own = dependent.texts("/metadata/finalizers").into_iter().find(|name| ![FOREGROUND, ORPHAN].contains(name));
     own.filter(|_| dependent.deleted().is_some())
 }
 
-/// The garbage collector's work that is left: the dependents come first.
+/// Waiting for the garbage collector: dependents come first.
 fn collected(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     let finalizers = object.texts("/metadata/finalizers");
     let since = object.deleted();
@@ -63,7 +61,7 @@ fn collected(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     if dependents.is_empty() {
         return Some(Deletion::Foreground { since });
     }
-    // Everything waits for one that somebody holds.
+    // One blocked dependent blocks all.
     let all = blocking(evidence, object);
     let by_finalizer = all.iter().find_map(|dependent| Some((dependent.called(), held(*dependent)?.to_owned())));
     let by_node = all.iter().find_map(|dependent| Some((dependent.called(), lost(evidence, *dependent)?)));
@@ -76,13 +74,12 @@ fn collected(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     Some(Deletion::BlockedByDependents { dependents, held, finalizer, remover, node, since })
 }
 
-/// Whether the owner's deletion in the foreground waits for the dependent.
 fn blocks(dependent: Object<'_>, owner: Object<'_>) -> bool {
     dependent.owners().any(|reference| reference.uid == owner.uid() && reference.blocks)
 }
 
-/// All that the object's deletion in the foreground waits for: dependents, and those of dependents that are being
-/// deleted in the foreground, too. Those near it come first.
+/// All dependents that the object's foreground deletion waits for, nearest first, including those of dependents that
+/// are being deleted in the foreground.
 pub(crate) fn blocking<'a>(evidence: &'a Evidence, object: Object<'a>) -> Vec<Object<'a>> {
     let mut found: Vec<Object<'a>> = Vec::new();
     let mut known = HashSet::from([object.uid()]);
@@ -99,7 +96,7 @@ pub(crate) fn blocking<'a>(evidence: &'a Evidence, object: Object<'a>) -> Vec<Ob
     found
 }
 
-/// The node that has not let go a pod that is being deleted, though its grace is over.
+/// The node that has not removed a pod after its grace period.
 fn lost(evidence: &Evidence, dependent: Object<'_>) -> Option<String> {
     dependent.deleted()?;
     let Some(Deletion::NodeHolds { node, .. }) = pod(evidence, dependent) else { return None };
@@ -117,7 +114,6 @@ fn pod(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     (!node.is_empty()).then(|| Deletion::NodeHolds { node, since: object.deleted() })
 }
 
-/// A namespace's own conditions tell why it stays.
 fn namespace(object: Object<'_>) -> Option<Deletion> {
     if object.kind() != "Namespace" {
         return None;
@@ -136,16 +132,16 @@ fn namespace(object: Object<'_>) -> Option<Deletion> {
     let finalizers = holding("NamespaceFinalizersRemaining").map(|condition| {
         let named = after(condition);
         let first = named.split(" in ").next().unwrap_or_default().to_owned();
-        format!("finalizers: {named}; {} removes `{first}`", kinds::remover(&first))
+        format!("finalizers: {named}; `{first}` is removed by {}", kinds::remover(&first))
     });
     if content.is_none() && finalizers.is_none() {
         return foreign(object).or(Some(Deletion::NamespaceEmptying { since }));
     }
-    let content = content.unwrap_or_else(|| "something in it".to_owned());
+    let content = content.unwrap_or_else(|| "some content remains".to_owned());
     Some(Deletion::NamespaceContent { content, finalizers: finalizers.unwrap_or_default(), since })
 }
 
-/// The `APIService`s of a discovery that failed: `…: metrics.example/v1: why, other.example/v1: why`.
+/// The `APIService`s of a failed discovery: `…: metrics.example/v1: why, other.example/v1: why`.
 ///
 /// Upstream: `ErrGroupDiscoveryFailed`, staging/src/k8s.io/client-go/discovery/discovery_client.go.
 fn api_services(message: &str) -> Vec<String> {
@@ -157,7 +153,6 @@ fn api_services(message: &str) -> Vec<String> {
     groups.split(", ").filter_map(service).collect()
 }
 
-/// None of its owners is there.
 fn orphaned(evidence: &Evidence, object: Object<'_>) -> Option<Deletion> {
     let absent: Vec<_> =
         object.owners().filter(|owner| evidence.absent_owners.iter().any(|uid| uid == owner.uid)).collect();

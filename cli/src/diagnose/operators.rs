@@ -1,6 +1,5 @@
-//! Causes that keep operators from acting: judged by Leases and by the operators' own answers.
-//!
-//! Left out: whether there is anything to do. This is asked only where an object is not at rest.
+//! Trouble of the operators, from their Leases and answers. Asked only if the object is not at rest, except for
+//! `alarm`.
 
 use jiff::{SignedDuration, Timestamp};
 use shared::api::explain::{CacheState, Explanation, KeyState, Outcome};
@@ -9,24 +8,23 @@ use crate::cause::Cause;
 use crate::cause::operators::Operators;
 use crate::cause::refusal::Refusal;
 use crate::diagnose::deletion;
-use crate::evidence::{Asked, Evidence, Seen};
+use crate::evidence::{Asked, Evidence};
 use crate::kinds;
-use crate::lease::{self, Runner};
+use crate::lookup::Lookup;
 use crate::object::Object;
+use crate::runner::{self, Runner};
 
-/// A watch sends a bookmark every minute or so, even where nothing changes.
+/// A watch sends a bookmark about every minute.
 const SILENT: SignedDuration = SignedDuration::from_secs(180);
 /// A key is held for a moment after every write.
 const HELD: SignedDuration = SignedDuration::from_secs(3);
 const QUEUED: SignedDuration = SignedDuration::from_secs(3);
 const SLOW: SignedDuration = SignedDuration::from_secs(30);
 
-/// Upstream's name of the controller of an operator.
 pub(crate) fn controller_of(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
-/// The operator's answer about this object.
 pub(crate) fn answer<'a>(asked: &'a Asked, object: Object<'_>) -> Option<&'a Explanation> {
     asked.answers.iter().find(|answer| {
         let about = &answer.object;
@@ -35,13 +33,12 @@ pub(crate) fn answer<'a>(asked: &'a Asked, object: Object<'_>) -> Option<&'a Exp
     })
 }
 
-/// The operators that were asked about this object or act on its kind.
 fn concerned<'a>(evidence: &'a Evidence, object: Object<'a>) -> impl Iterator<Item = &'a Asked> {
     let names = kinds::operators_of(object.group(), object.kind());
     evidence.operators.iter().filter(move |asked| names.contains(&asked.operator.as_str()))
 }
 
-/// The error of the key that failed last, and when it is tried again.
+/// Last error of a failing key, and its next retry.
 pub(crate) fn failing_key(evidence: &Evidence, object: Object<'_>) -> Option<(String, Option<Timestamp>)> {
     let keys = concerned(evidence, object).filter_map(|asked| answer(asked, object)).flat_map(|answer| &answer.keys);
     let failing = keys.filter(|key| key.standing.failures > 0).find_map(|key| Some((last_error(key)?, key)));
@@ -53,25 +50,23 @@ fn last_error(key: &KeyState) -> Option<&str> {
     failed.error.as_deref()
 }
 
-/// The apiserver refused a write as its operator may not do it.
 pub(crate) fn without_role(object: Object<'_>, error: &str) -> Cause {
     let operator = keeper(object).unwrap_or("its operator");
     Operators::WithoutRole { operator: operator.to_owned(), error: error.to_owned() }.into()
 }
 
-/// Trouble that is named even where the object is well: two run the same controller, or its newest state cannot be
-/// read.
+/// Trouble that matters even for a healthy object: two controllers run, or the object cannot be decoded.
 pub(crate) fn alarm(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
     concerned(evidence, object).find_map(|asked| twice(evidence, asked, object).or_else(|| unreadable(asked, object)))
 }
 
-/// The program that runs the controller of this operator; this object's own fields are evidence, too.
+/// What runs the controller of this operator, also judged by who wrote the object's status.
 pub(crate) fn runner(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> (Runner, Option<Timestamp>) {
     let since = asked.lease.known().and_then(|lease| lease.acquired);
     let is_its = keeper(object) == Some(asked.operator.as_str());
-    let wrote = lease::manager_wrote(object).filter(|wrote| is_its && since.is_some_and(|since| *wrote > since));
+    let wrote = runner::manager_wrote(object).filter(|wrote| is_its && since.is_some_and(|since| *wrote > since));
     let controller = controller_of(&asked.operator);
-    (lease::runner(&asked.lease, &evidence.manager, &controller, wrote.is_some(), evidence.now), wrote)
+    (runner::runner(&asked.lease, &evidence.manager, &controller, wrote.is_some(), evidence.now), wrote)
 }
 
 fn twice(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> Option<Cause> {
@@ -94,15 +89,15 @@ fn unreadable(asked: &Asked, object: Object<'_>) -> Option<Cause> {
     Some(Operators::Unreadable { operator, resource, object: name, error: error.clone() }.into())
 }
 
-/// The operator that keeps the object is not at work: its words about it may be long past.
+/// Set if the operator of the object is not running: what it recorded may be old.
 pub(crate) fn absent(evidence: &Evidence, object: Object<'_>) -> Option<Cause> {
     let name = keeper(object)?;
     let asked = evidence.operators.iter().find(|asked| asked.operator == name)?;
     not_at_work(evidence, asked).map(Cause::from)
 }
 
-/// Why nobody acts on the object, or on its dependents: its keepers; or the one operator whose turn it is, on the
-/// objects that its deletion waits for and on its owners, too.
+/// Trouble of the operators of the object and its dependents; with `turn`, of this operator for the object, its
+/// owners and what its deletion waits for.
 pub(crate) fn problem(evidence: &Evidence, object: Object<'_>, turn: Option<&str>) -> Option<Cause> {
     let others: Vec<Object<'_>> = if turn.is_some() {
         let owners = object.owners().filter_map(|owner| evidence.with_uid(owner.uid));
@@ -121,32 +116,32 @@ pub(crate) fn problem(evidence: &Evidence, object: Object<'_>, turn: Option<&str
     found.or_else(|| all.iter().find_map(|(object, asked)| said(evidence, asked, *object))).map(Cause::from)
 }
 
-/// The operator that keeps objects of this kind; the garbage collector keeps none.
+/// The operator of this kind; the garbage collector has none.
 fn keeper(object: Object<'_>) -> Option<&'static str> {
     kinds::operators_of(object.group(), object.kind()).first().copied().filter(|name| *name != kinds::COLLECTOR)
 }
 
 fn not_at_work(evidence: &Evidence, asked: &Asked) -> Option<Operators> {
     let controller = controller_of(&asked.operator);
-    if lease::runner(&asked.lease, &evidence.manager, &controller, false, evidence.now) != Runner::Nobody {
+    if runner::runner(&asked.lease, &evidence.manager, &controller, false, evidence.now) != Runner::Nobody {
         return None;
     }
     let operator = asked.operator.clone();
     Some(match &asked.lease {
-        Seen::Is(lease) if lease.holder.is_empty() => Operators::LeaseFree { operator },
-        Seen::Is(lease) => {
+        Lookup::Found(lease) if lease.holder.is_empty() => Operators::LeaseFree { operator },
+        Lookup::Found(lease) => {
             Operators::LeaseExpired { operator, holder: lease.pod().to_owned(), expired: lease.expires() }
         }
-        Seen::Absent | Seen::Hidden => Operators::NotRunning { operator, controller },
+        Lookup::Absent | Lookup::Unreadable => Operators::NotRunning { operator, controller },
     })
 }
 
-/// The operator's own trouble: first its failures, then the caches that fail, then the waiting of its key.
+/// The operator's trouble: its failures, then failing caches, then a waiting key.
 fn said(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> Option<Operators> {
     let answer = answer(asked, object)?;
     let operator = &answer.operator;
     let fails = answer.keys.iter().find_map(|key| back_off(operator, key));
-    // The garbage collector follows every kind, and acts on an object whichever of the others it cannot follow.
+    // The garbage collector watches every kind, but needs only the object's.
     let is_needed = |cache: &&CacheState| operator != kinds::COLLECTOR || is_followed(object, &cache.resource);
     let caches: Vec<&CacheState> = answer.caches.iter().filter(is_needed).collect();
     let blind = caches.iter().find_map(|cache| failing(operator, cache));
@@ -164,14 +159,13 @@ fn said(evidence: &Evidence, asked: &Asked, object: Object<'_>) -> Option<Operat
     fails.or(blind).or(unread).or(silent).or(waits)
 }
 
-/// Whether the resource, as upstream prints it, is the object's.
 fn is_followed(object: Object<'_>, resource: &str) -> bool {
     let group = resource.split_once('.').map_or("", |(_, group)| group);
     group == object.group() && kinds::is_of(object.kind(), resource)
 }
 
-/// Whether the object that a cache calls so is this one, or one that it owns or selects. Of one that the caller may
-/// not read only its name tells, which goes on from its owner's.
+/// Whether a cached object is this one, or belongs to it by ownership, selector or, if the caller may not read it, by
+/// the prefix of its name.
 fn belongs(evidence: &Evidence, (resource, called): (&str, &str), object: Object<'_>) -> bool {
     let (namespace, name) = called.split_once('/').unwrap_or(("", called));
     let is_called = |found: &Object<'_>| (found.namespace(), found.name()) == (namespace, name);
@@ -181,12 +175,11 @@ fn belongs(evidence: &Evidence, (resource, called): (&str, &str), object: Object
         return is_below(found) || owners.any(is_below) || selects(object, found);
     }
     let plural = resource.split('.').next().unwrap_or_default();
-    evidence.hidden.iter().any(|hidden| hidden.what == plural)
+    evidence.unread.iter().any(|hidden| hidden.what == plural)
         && namespace == object.namespace()
         && name.strip_prefix(object.name()).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// Whether it is a Service that leads to the pod.
 fn selects(service: Object<'_>, pod: Object<'_>) -> bool {
     let selector = service.labels("/spec/selector");
     (service.kind(), pod.kind()) == ("Service", "Pod")

@@ -1,6 +1,4 @@
-//! The trouble of one pod: the part of the cluster that has to act next, and its last words.
-//!
-//! Left out: whether the pod should be there at all.
+//! The trouble of one pod: whichever component has to act next.
 
 use jiff::SignedDuration;
 
@@ -9,7 +7,7 @@ use crate::evidence::Evidence;
 use crate::object::Object;
 use crate::words::line;
 
-/// For so long a pod may be new without anybody having looked at it.
+/// Age below which a pod counts as starting.
 const NEW: SignedDuration = SignedDuration::from_secs(10);
 
 const IMAGE_REASONS: [&str; 6] = [
@@ -23,17 +21,15 @@ const IMAGE_REASONS: [&str; 6] = [
 const START_REASONS: [&str; 5] =
     ["CreateContainerError", "RunContainerError", "PostStartHookError", "PreCreateHookError", "PreStartHookError"];
 
-/// Whether the pod counts: it is neither being deleted nor has it ended.
 pub(crate) fn is_active(pod: Object<'_>) -> bool {
     pod.deleted().is_none() && !["Succeeded", "Failed"].contains(&pod.text("/status/phase"))
 }
 
-/// Whether the pod is ready.
 pub(crate) fn is_ready(pod: Object<'_>) -> bool {
     is_active(pod) && pod.holds("Ready")
 }
 
-/// Its trouble; none for one that is ready or has ended well.
+/// None for a pod that is ready or completed.
 pub(crate) fn trouble(evidence: &Evidence, pod: Object<'_>) -> Option<Trouble> {
     if pod.text("/status/phase") == "Succeeded" || is_ready(pod) {
         return None;
@@ -55,7 +51,7 @@ pub(crate) fn trouble(evidence: &Evidence, pod: Object<'_>) -> Option<Trouble> {
     Some(found.or_else(|| of_gates(pod)).unwrap_or(Trouble::Starting))
 }
 
-/// The pod's node, where it is known not to answer.
+/// The pod's node, if it does not respond.
 fn lost_node<'a>(evidence: &Evidence, pod: Object<'a>) -> Option<&'a str> {
     let name = pod.text("/spec/nodeName");
     let node = evidence.of_kind("Node").find(|node| node.name() == name);
@@ -92,7 +88,7 @@ fn statuses(pod: Object<'_>) -> impl Iterator<Item = Object<'_>> {
     pod.list("/status/initContainerStatuses").chain(pod.list("/status/containerStatuses"))
 }
 
-/// Of an init container, of which one runs after the other; one that runs beside the pod's own may be done at once.
+/// Init containers run in order; a sidecar counts as done once it is started and ready.
 fn of_init(evidence: &Evidence, pod: Object<'_>) -> Option<Trouble> {
     let all: Vec<Object<'_>> = pod.list("/status/initContainerStatuses").collect();
     let is_done = |status: &&Object<'_>| {
@@ -142,7 +138,6 @@ fn of_container(evidence: &Evidence, pod: Object<'_>, status: Object<'_>) -> Opt
     of_preparation(evidence, pod)
 }
 
-/// A container that has ended, by its state at `ended`.
 fn crashed(pod: Object<'_>, status: Object<'_>, ended: &str) -> Trouble {
     let container = status.text("/name").to_owned();
     let restarts = status.count("/restartCount");
@@ -169,7 +164,6 @@ fn not_ready(evidence: &Evidence, pod: Object<'_>, status: Object<'_>) -> Troubl
     Trouble::NotReady { container: status.text("/name").to_owned(), message: said.unwrap_or_default() }
 }
 
-/// Before the first container: volumes and the sandbox.
 fn of_preparation(evidence: &Evidence, pod: Object<'_>) -> Option<Trouble> {
     let event =
         evidence.event(pod, &["FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox"])?;

@@ -1,6 +1,4 @@
-//! The endpoints that a Service leads to, and why it has none.
-//!
-//! Left out: the ways behind a load balancer, and on the nodes.
+//! The endpoints of a Service, and why it has none.
 
 use shared::api::labels::Labels;
 
@@ -11,7 +9,6 @@ use crate::evidence::Evidence;
 use crate::object::Object;
 use crate::words::nearest;
 
-/// Why the Service leads where it does.
 pub(crate) fn cause(evidence: &Evidence, service: Object<'_>) -> Cause {
     let found = if service.text("/spec/type") == "ExternalName" {
         Services::ExternalName { name: service.text("/spec/externalName").to_owned() }
@@ -21,19 +18,18 @@ pub(crate) fn cause(evidence: &Evidence, service: Object<'_>) -> Cause {
     found.into()
 }
 
-/// So many endpoints are ready, and there are.
+/// Ready endpoints, and all.
 fn endpoints(evidence: &Evidence, service: Object<'_>) -> (i64, i64) {
     let is_its = |slice: &Object<'_>| {
         slice.namespace() == service.namespace()
             && slice.text("/metadata/labels/kubernetes.io~1service-name") == service.name()
     };
     let slices: Vec<Object<'_>> = evidence.of_kind("EndpointSlice").filter(is_its).collect();
-    // With both families each pod has an endpoint in each.
+    // A dual-stack pod has an endpoint in each family.
     let families: Vec<&str> = slices.iter().map(|slice| slice.text("/addressType")).collect();
     let first = families.iter().min().copied().unwrap_or_default();
     let own = slices.iter().filter(|slice| slice.text("/addressType") == first);
     let all: Vec<Object<'_>> = own.flat_map(|slice| slice.list("/endpoints")).collect();
-    // Absent means ready.
     let ready = all.iter().filter(|endpoint| !endpoint.has("/conditions/ready") || endpoint.is("/conditions/ready"));
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     (number(ready.count()), number(all.len()))
@@ -43,14 +39,14 @@ fn text(labels: &Labels) -> String {
     labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
-/// Pods to which one label is lacking, or has another value.
+/// Pods that match all labels but one.
 fn similar(evidence: &Evidence, service: Object<'_>, selector: &Labels) -> Vec<String> {
     let near = |pod: Object<'_>| {
         let labels = pod.labels("/metadata/labels");
         let wrong: Vec<&str> =
             selector.iter().filter(|(key, value)| labels.get(key) != Some(value)).map(|(key, _)| key).collect();
         let [key] = wrong[..] else { return None };
-        // Of only one label, most pods have another value: one that is nearly the same may be meant.
+        // With one label, most pods have another value; only a similar value may be meant.
         let (value, wanted) = (labels.get(key), selector.get(key).unwrap_or_default());
         let is_near = selector.iter().count() > 1 || !nearest(wanted, value.into_iter(), 1).is_empty();
         let has = value.map_or_else(|| format!("no {key}"), |value| format!("{key}={value}"));
@@ -92,7 +88,7 @@ fn of_selector(evidence: &Evidence, service: Object<'_>) -> Services {
     Services::Leads { ready: published, endpoints: all }
 }
 
-/// A port that is called by a name that none of the pods has.
+/// A target port whose name no pod has.
 fn unknown_port(service: Object<'_>, own: &[Object<'_>]) -> Option<(String, String)> {
     let has = |pod: &Object<'_>, name: &str| {
         let containers = pod.list("/spec/containers").chain(pod.list("/spec/initContainers"));

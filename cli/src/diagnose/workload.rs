@@ -1,6 +1,4 @@
-//! Why a controller that keeps pods does not have those that it should have.
-//!
-//! Left out: the purpose of the pods. A `DaemonSet`'s number of pods is the one in its status.
+//! Why a controller does not have the pods that it wants.
 
 use std::collections::HashMap;
 use std::mem::discriminant;
@@ -15,24 +13,21 @@ use crate::diagnose::{operators, pods};
 use crate::evidence::{Evidence, event_time};
 use crate::object::Object;
 
-/// The kinds that keep pods.
 pub(crate) const KINDS: [&str; 5] = ["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"];
 
-/// One of them, and its pods.
+/// A controller and its pods.
 struct Fleet<'a> {
     evidence: &'a Evidence,
     object: Object<'a>,
-    /// The owners of the pods: itself, or its `ReplicaSets`.
+    /// The owners of the pods: the object, or its `ReplicaSets`.
     keepers: Vec<Object<'a>>,
-    /// Those that neither end nor have ended.
     pods: Vec<Object<'a>>,
-    /// Those that are being deleted, and in whose place there is none before they are gone.
+    /// Pods that are being deleted and block their replacements.
     in_the_way: Vec<Object<'a>>,
     wanted: i64,
     ready: i64,
 }
 
-/// Why it is as it is.
 pub(crate) fn cause(evidence: &Evidence, object: Object<'_>) -> Cause {
     let fleet = Fleet::new(evidence, object);
     let found = fleet
@@ -45,7 +40,6 @@ pub(crate) fn cause(evidence: &Evidence, object: Object<'_>) -> Cause {
     found.unwrap_or_else(|| Workload::Ready { ready: fleet.of(fleet.ready) }.into())
 }
 
-/// The number of things as the API counts them.
 fn number<T>(items: &[T]) -> i64 {
     i64::try_from(items.len()).unwrap_or(i64::MAX)
 }
@@ -96,9 +90,9 @@ impl<'a> Fleet<'a> {
             let labels = self.object.labels("/spec/template/metadata/labels");
             let message = match selector {
                 Err(message) => Some(message),
-                Ok(selector) if selector.is_empty() => Some("it is empty, and so selects everything".to_owned()),
+                Ok(selector) if selector.is_empty() => Some("it is empty and selects everything".to_owned()),
                 Ok(selector) if !selector.matches(&labels) => {
-                    Some(format!("{selector} does not select the pods of its own template"))
+                    Some(format!("{selector} does not match the labels of the pod template"))
                 }
                 Ok(_) => None,
             };
@@ -111,7 +105,7 @@ impl<'a> Fleet<'a> {
         (observed < generation).then(|| Workload::NotObserved { generation, observed }.into())
     }
 
-    /// A keeper of pods that are missing, and why the apiserver refuses them.
+    /// The owner that lacks pods, and the refusal.
     fn refused(&self) -> Option<Cause> {
         let refusal = self.keepers.iter().find_map(|keeper| {
             let own = self.evidence.owned_by(keeper.uid());
@@ -128,7 +122,7 @@ impl<'a> Fleet<'a> {
             }
             (None, _) => return None,
         };
-        // An operator that knows when it is tried again is at work; a condition or an event may be long past.
+        // Without a next retry, the condition or event may be old.
         if let Some(absent) = operators::absent(self.evidence, by).filter(|_| next_try.is_none()) {
             return Some(absent);
         }
@@ -160,8 +154,8 @@ impl<'a> Fleet<'a> {
         self.object.condition("Progressing").is_some_and(|condition| condition.reason == "ProgressDeadlineExceeded")
     }
 
-    /// The trouble that explains most, and of several that explain as much the one that most pods have. One that passes
-    /// by itself is none, unless it takes too long or the next pod waits for it.
+    /// The trouble with the highest weight, then of most pods. Trouble that resolves itself counts only past the
+    /// deadline, or if a replacement waits for it.
     fn troubled(&self) -> Option<Cause> {
         let is_short = self.there() < self.wanted;
         let is_late = self.is_late();
@@ -204,7 +198,6 @@ impl<'a> Fleet<'a> {
         is_short.then(|| Workload::Scaling { ready: self.of(self.ready), there: self.there() }.into())
     }
 
-    /// Whether old pods stay until somebody deletes them.
     fn is_on_delete(&self) -> bool {
         self.object.text("/spec/updateStrategy/type") == "OnDelete"
             || self.object.count("/spec/updateStrategy/rollingUpdate/partition") > 0
@@ -223,7 +216,7 @@ impl<'a> Fleet<'a> {
             .then(|| Workload::MinReady { waiting, seconds, until: due.into_iter().min() }.into())
     }
 
-    /// Others of its kind whose selectors select the pods of its template.
+    /// Other controllers whose selectors match this template.
     fn clash(&self) -> Option<Cause> {
         let labels = self.object.labels("/spec/template/metadata/labels");
         let is_other = |other: &Object<'_>| {
@@ -248,16 +241,15 @@ impl<'a> Fleet<'a> {
     }
 }
 
-/// Why the pods of this keeper are refused, and when it is tried again: by its operator, its condition, or an event.
+/// The refusal and the next retry: from the operator, a condition or an event.
 pub(crate) fn refusal(evidence: &Evidence, keeper: Object<'_>) -> Option<(Refusal, Option<Timestamp>)> {
     let failing = operators::failing_key(evidence, keeper).map(|(error, next_try)| (Refusal::read(&error), next_try));
-    // An error that is none of the apiserver's refusals is the operator's own, and no reason of the pods'.
+    // Other errors are the operator's own.
     let failing = failing.filter(|(refusal, _)| !matches!(refusal, Refusal::Other { .. }));
-    failing.or_else(|| Some((Refusal::read(told(evidence, keeper)?), None)))
+    failing.or_else(|| Some((Refusal::read(recorded_refusal(evidence, keeper)?), None)))
 }
 
-/// The newest condition or event about it.
-fn told<'a>(evidence: &'a Evidence, keeper: Object<'a>) -> Option<&'a str> {
+fn recorded_refusal<'a>(evidence: &'a Evidence, keeper: Object<'a>) -> Option<&'a str> {
     if let Some(condition) = keeper.condition("ReplicaFailure").filter(|condition| condition.status == "True") {
         return Some(condition.message);
     }

@@ -1,51 +1,47 @@
-//! The conditions of a takeover besides an operator that decides the same: judged from the objects that were read.
-//!
-//! Pure. Left out: whether nodes have an image that no pod has been started from.
+//! Checks of the installation before a takeover, from the objects that were read.
 
 use jiff::Timestamp;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
-use super::flags::{self, Flags};
+use super::flags;
+use super::report::{Check, Level};
 use super::roles::{self, Right, Role};
-use super::{Check, Level};
+use crate::command_line::{Flags, parse};
 use crate::diagnose::operators::controller_of;
-use crate::evidence::{Manager, Seen};
-use crate::lease::{Lease, Runner, is_on, runner};
+use crate::lease::Lease;
+use crate::lookup::Lookup;
 use crate::object::Object;
+use crate::runner::{Manager, Runner, is_on, runner};
 use crate::words::list;
 
-/// A container that waits for one of these has no image.
+/// Waiting reasons of a container without an image.
 const NO_IMAGE: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
-/// All that was read about one operator and about kube-controller-manager.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) operator: String,
-    /// Where the operators are.
     pub(super) namespace: String,
     pub(super) now: Timestamp,
-    pub(super) lease: Seen<Lease>,
+    pub(super) lease: Lookup<Lease>,
     pub(super) manager: Manager,
-    /// kube-controller-manager's, where its pod can be seen.
     pub(super) manager_flags: Option<Flags>,
-    /// The operator's own, with their defaults.
+    /// Flags of the operator, with their defaults.
     pub(super) own_flags: Flags,
     pub(super) roles: Vec<Bound>,
-    pub(super) account: Seen<Value>,
-    pub(super) deployment: Seen<Value>,
+    pub(super) account: Lookup<Value>,
+    pub(super) deployment: Lookup<Value>,
     pub(super) pods: Vec<Value>,
-    /// The rights that a shadow needs and the caller lacks.
+    /// Rights that the shadow needs and the caller lacks.
     pub(super) denied: Vec<Right>,
 }
 
-/// One of the operator's roles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bound {
-    /// As this version's manifest has it.
+    /// From this version's manifest.
     pub(super) wanted: Role,
-    pub(super) role: Seen<Value>,
-    pub(super) binding: Seen<Value>,
+    pub(super) role: Lookup<Value>,
+    pub(super) binding: Lookup<Value>,
 }
 
 impl Facts {
@@ -57,7 +53,6 @@ impl Facts {
         checks
     }
 
-    /// Checks which program runs the controller now.
     fn runner(&self) -> Check {
         const ABOUT: &str = "lease";
         let Self { operator, namespace, now, lease, manager, .. } = self;
@@ -66,29 +61,31 @@ impl Facts {
         match runner(lease, manager, &controller, false, *now) {
             Runner::Both => {
                 let text = format!(
-                    "{holder} holds {namespace}/{operator}, and kube-controller-manager runs {controller}, too"
+                    "{holder} holds Lease {namespace}/{operator}, and kube-controller-manager also runs {controller}"
                 );
                 Check::new(ABOUT, Level::Problem, text)
             }
             Runner::Operator => {
-                let text = format!("{holder} holds {namespace}/{operator}: the operator is at work already");
+                let text = format!("{holder} holds Lease {namespace}/{operator}: the operator is already running");
                 Check::new(ABOUT, Level::Warning, text)
             }
             Runner::Manager if is_on(manager, &controller) == Some(true) => {
                 let text = format!(
-                    "kube-controller-manager runs {controller}: take it out of its --controllers when the operator takes over"
+                    "kube-controller-manager runs {controller}: remove it from --controllers when the operator takes over"
                 );
                 Check::new(ABOUT, Level::Fine, text)
             }
             Runner::Manager => {
                 let text = format!(
-                    "kube-controller-manager is at work and its --controllers cannot be seen: it must not run {controller} when the operator takes over"
+                    "kube-controller-manager is running, but its --controllers is not visible: it must not run {controller} when the operator takes over"
                 );
                 Check::new(ABOUT, Level::Unknown, text)
             }
-            Runner::Nobody => Check::new(ABOUT, Level::Warning, format!("nobody runs {controller}")),
+            Runner::Nobody => Check::new(ABOUT, Level::Warning, format!("{controller} is not running")),
             Runner::Unknown => {
-                let text = format!("who runs {controller} cannot be seen: its Lease, or kube-controller-manager's");
+                let text = format!(
+                    "cannot tell what runs {controller}: its Lease or kube-controller-manager's is not readable"
+                );
                 Check::new(ABOUT, Level::Unknown, text)
             }
         }
@@ -96,17 +93,16 @@ impl Facts {
 
     fn rights(&self) -> Check {
         if self.denied.is_empty() {
-            return Check::new("rights", Level::Fine, "you may read all that the shadow reads");
+            return Check::new("rights", Level::Fine, "you have the permissions that the shadow needs");
         }
         let denied: Vec<String> = self.denied.iter().map(ToString::to_string).collect();
-        Check::new("rights", Level::Problem, format!("you may not {}", list(&denied)))
+        Check::new("rights", Level::Problem, format!("you lack permission to {}", list(&denied)))
     }
 
-    /// The roles, the account and the Deployment, where they are there.
     fn installation(&self) -> Vec<Check> {
         let roles = self.roles.iter().flat_map(|Bound { wanted: _, role, binding }| [role, binding]);
-        if roles.chain([&self.account, &self.deployment]).all(|part| *part == Seen::Absent) {
-            let text = format!("it is not there yet: `kubectl apply -k manifests/{}`", self.operator);
+        if roles.chain([&self.account, &self.deployment]).all(|part| *part == Lookup::Absent) {
+            let text = format!("not installed yet: `kubectl apply -k manifests/{}`", self.operator);
             return vec![Check::new("installation", Level::Warning, text)];
         }
         let mut checks: Vec<Check> = Vec::new();
@@ -115,9 +111,9 @@ impl Facts {
             checks.extend(self.binding(bound));
         }
         let account = match self.account {
-            Seen::Is(_) => None,
-            Seen::Absent => Some((Level::Problem, "is not there")),
-            Seen::Hidden => Some((Level::Unknown, "cannot be seen")),
+            Lookup::Found(_) => None,
+            Lookup::Absent => Some((Level::Problem, "not found")),
+            Lookup::Unreadable => Some((Level::Unknown, "is not readable")),
         };
         let account =
             account.map(|(level, how)| (level, format!("ServiceAccount {}/{} {how}", self.namespace, self.operator)));
@@ -131,13 +127,13 @@ impl Facts {
         let kind = wanted.kind();
         let called = format!("{kind} {}", wanted.place(&self.operator));
         let role = match role {
-            Seen::Is(role) => role,
-            Seen::Absent => return vec![Check::new(ABOUT, Level::Problem, format!("{called} is not there"))],
-            Seen::Hidden => return vec![Check::new(ABOUT, Level::Unknown, format!("{called} cannot be seen"))],
+            Lookup::Found(role) => role,
+            Lookup::Absent => return vec![Check::new(ABOUT, Level::Problem, format!("{called} not found"))],
+            Lookup::Unreadable => return vec![Check::new(ABOUT, Level::Unknown, format!("{called} is not readable"))],
         };
         let rules = role.get("rules").cloned().unwrap_or_default();
         let Ok(given) = serde_json::from_value::<Option<Vec<PolicyRule>>>(rules) else {
-            return vec![Check::new(ABOUT, Level::Problem, format!("{called} has rules that cannot be read"))];
+            return vec![Check::new(ABOUT, Level::Problem, format!("{called} has invalid rules"))];
         };
         let given = given.unwrap_or_default();
         let said = |rights: Vec<Right>| rights.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -145,12 +141,12 @@ impl Facts {
         let beyond = said(roles::missing(&given, &wanted.rules));
         let mut checks = Vec::new();
         if lacks.is_empty() {
-            checks.push(Check::new(ABOUT, Level::Fine, format!("{kind} allows what this version needs")));
+            checks.push(Check::new(ABOUT, Level::Fine, format!("{kind} grants what this version needs")));
         } else {
-            checks.push(Check::new(ABOUT, Level::Problem, format!("{called} does not allow {}", list(&lacks))));
+            checks.push(Check::new(ABOUT, Level::Problem, format!("{called} does not grant {}", list(&lacks))));
         }
         if !beyond.is_empty() {
-            let text = format!("{called} allows what this version does not need: {}", list(&beyond));
+            let text = format!("{called} grants more than this version needs: {}", list(&beyond));
             checks.push(Check::new(ABOUT, Level::Warning, text));
         }
         checks
@@ -162,9 +158,9 @@ impl Facts {
         let called = format!("{kind}Binding {}", wanted.place(operator));
         let wrong = |level, how: &str| Some(Check::new("role", level, format!("{called} {how}")));
         let binding = match binding {
-            Seen::Is(binding) => Object(binding),
-            Seen::Absent => return wrong(Level::Problem, "is not there"),
-            Seen::Hidden => return wrong(Level::Unknown, "cannot be seen"),
+            Lookup::Found(binding) => Object(binding),
+            Lookup::Absent => return wrong(Level::Problem, "not found"),
+            Lookup::Unreadable => return wrong(Level::Unknown, "is not readable"),
         };
         let is_own = |subject: Object<'_>| {
             subject.text("/kind") == "ServiceAccount"
@@ -177,17 +173,17 @@ impl Facts {
         None
     }
 
-    /// Whether its Deployment is there and has started pods from its image.
+    /// Whether its Deployment runs pods; images that no pod has used yet cannot be checked.
     fn image(&self) -> Check {
         const ABOUT: &str = "image";
         let Self { operator, namespace, .. } = self;
         let deployment = match &self.deployment {
-            Seen::Is(deployment) => Object(deployment),
-            Seen::Absent => {
-                return Check::new(ABOUT, Level::Problem, format!("Deployment {namespace}/{operator} is not there"));
+            Lookup::Found(deployment) => Object(deployment),
+            Lookup::Absent => {
+                return Check::new(ABOUT, Level::Problem, format!("Deployment {namespace}/{operator} not found"));
             }
-            Seen::Hidden => {
-                return Check::new(ABOUT, Level::Unknown, format!("Deployment {namespace}/{operator} cannot be seen"));
+            Lookup::Unreadable => {
+                return Check::new(ABOUT, Level::Unknown, format!("Deployment {namespace}/{operator} is not readable"));
             }
         };
         let image = deployment.text("/spec/template/spec/containers/0/image");
@@ -196,14 +192,14 @@ impl Facts {
             pod.list("/status/containerStatuses").any(waiting)
         };
         if self.pods.iter().map(Object).any(waits) {
-            return Check::new(ABOUT, Level::Problem, format!("{image} is not there, or cannot be pulled"));
+            return Check::new(ABOUT, Level::Problem, format!("cannot pull {image}"));
         }
         let wanted = deployment.number("/spec/replicas").unwrap_or(1);
         match deployment.count("/status/readyReplicas") {
             0 if wanted == 0 => Check::new(
                 ABOUT,
                 Level::Unknown,
-                format!("{image}: Deployment {namespace}/{operator} wants no pods yet"),
+                format!("{image}: Deployment {namespace}/{operator} is scaled to zero"),
             ),
             0 => Check::new(
                 ABOUT,
@@ -218,10 +214,9 @@ impl Facts {
 fn arguments(deployment: Object<'_>) -> Flags {
     let container = "/spec/template/spec/containers/0";
     let words = ["command", "args"].map(|field| deployment.texts(&format!("{container}/{field}")));
-    flags::of_words(&words.concat())
+    parse(&words.concat())
 }
 
-/// Whether the cluster's version is the one whose behaviour operators have.
 pub(super) fn server(version: &str, reference: &str) -> Check {
     const ABOUT: &str = "version";
     let minor = |version: &str| {
@@ -233,15 +228,15 @@ pub(super) fn server(version: &str, reference: &str) -> Check {
     };
     match (minor(version), minor(reference)) {
         (Some(found), Some(expected)) if found == expected => {
-            Check::new(ABOUT, Level::Fine, format!("the cluster is {version}, operators do as {reference}"))
+            Check::new(ABOUT, Level::Fine, format!("the cluster runs {version}, the operators implement {reference}"))
         }
         (Some(_), Some(_)) => {
             let text = format!(
-                "the cluster is {version}, operators do as {reference}: a takeover changes the version of its controllers, too"
+                "the cluster runs {version}, the operators implement {reference}: a takeover also changes the version of its controllers"
             );
             Check::new(ABOUT, Level::Warning, text)
         }
-        _ => Check::new(ABOUT, Level::Unknown, format!("the cluster's version {version:?} cannot be read")),
+        _ => Check::new(ABOUT, Level::Unknown, format!("cannot parse the cluster's version {version:?}")),
     }
 }
 

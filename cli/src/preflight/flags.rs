@@ -1,20 +1,12 @@
-//! Which flags of an operator have to agree with kube-controller-manager's, and whether they do.
-//!
-//! Pure. An operator's own flags are those that its help lists before the ones that all operators share. Left out: how
-//! many syncs run at a time, which is each process's own.
+//! Compares an operator's flags with kube-controller-manager's, except `--concurrent-*`. An operator's own flags
+//! precede the shared ones in its help.
 
-use std::collections::BTreeMap;
-
-use super::{Check, Level};
+use super::report::{Check, Level};
+use crate::command_line::Flags;
 use crate::words::list;
 
-/// Flags and their values.
-pub(crate) type Flags = BTreeMap<String, String>;
-
-/// The first flag that all operators share.
 const SHARED: &str = "--kubeconfig";
 
-/// The operator's own flags, with their defaults, from its `--help`.
 pub(super) fn of_help(help: &str) -> Flags {
     let mut flags = Flags::new();
     let mut last = String::new();
@@ -33,39 +25,22 @@ pub(super) fn of_help(help: &str) -> Flags {
     flags
 }
 
-/// The flags on a command line: `--flag=value`, `--flag value`, `--flag`.
-pub(crate) fn of_words<T: AsRef<str>>(words: &[T]) -> Flags {
-    // A list may begin with something that is taken out, such as `-job-controller,*`.
-    let is_value = |word: &&str| !word.starts_with('-') || word.contains(',') && !word.contains('=');
-    let mut flags = Flags::new();
-    let mut words = words.iter().map(AsRef::as_ref).peekable();
-    while let Some(word) = words.next() {
-        let Some(flag) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { continue };
-        let (flag, value) = match flag.split_once('=') {
-            Some((flag, value)) => (flag, value.to_owned()),
-            None => (flag, words.next_if(is_value).unwrap_or("true").to_owned()),
-        };
-        flags.insert(flag.replace('_', "-"), value);
-    }
-    flags
-}
-
-/// The flags of kube-controller-manager that a shadow on another machine gets: files are not there.
+/// Flags of kube-controller-manager for a shadow on this machine, without those that name files.
 pub(super) fn for_shadow(own: &Flags, manager: Option<&Flags>) -> Vec<String> {
     let given =
         manager.into_iter().flatten().filter(|(flag, value)| own.contains_key(*flag) && !value.starts_with('/'));
     given.map(|(flag, value)| format!("--{flag}={value}")).collect()
 }
 
-/// Whether the operator, as it is installed, has the values of kube-controller-manager; none where nobody sees them.
+/// None if the command line is not visible.
 pub(super) fn check(own: &Flags, manager: Option<&Flags>, operator: Option<&Flags>) -> Vec<Check> {
     const ABOUT: &str = "flags";
     let names: Vec<String> = own.keys().map(|flag| format!("--{flag}")).collect();
     if names.is_empty() {
-        return vec![Check::new(ABOUT, Level::Fine, "it has none that must agree with kube-controller-manager's")];
+        return vec![Check::new(ABOUT, Level::Fine, "no flags that must match kube-controller-manager's")];
     }
     let Some(manager) = manager else {
-        let text = format!("kube-controller-manager's cannot be seen: {} must agree with them", list(&names));
+        let text = format!("kube-controller-manager's flags are not visible: {} must match them", list(&names));
         return vec![Check::new(ABOUT, Level::Unknown, text)];
     };
     let mut checks = Vec::new();
@@ -73,7 +48,7 @@ pub(super) fn check(own: &Flags, manager: Option<&Flags>, operator: Option<&Flag
         let theirs = manager.get(flag).unwrap_or(default);
         let Some(operator) = operator else {
             if let Some(value) = manager.get(flag) {
-                let text = format!("kube-controller-manager has --{flag}={value}: give the operator the same");
+                let text = format!("kube-controller-manager has --{flag}={value}: set the same on the operator");
                 checks.push(Check::new(ABOUT, Level::Warning, text));
             }
             continue;
@@ -88,7 +63,7 @@ pub(super) fn check(own: &Flags, manager: Option<&Flags>, operator: Option<&Flag
         }
     }
     if checks.is_empty() {
-        checks.push(Check::new(ABOUT, Level::Fine, format!("{}: as kube-controller-manager has them", list(&names))));
+        checks.push(Check::new(ABOUT, Level::Fine, format!("{}: same as kube-controller-manager", list(&names))));
     }
     checks
 }
@@ -96,6 +71,7 @@ pub(super) fn check(own: &Flags, manager: Option<&Flags>, operator: Option<&Flag
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::parse;
 
     const HELP: &str = "Does something
 
@@ -117,23 +93,13 @@ Options:
 ";
 
     fn flags(words: &str) -> Flags {
-        of_words(&words.split(' ').collect::<Vec<_>>())
+        parse(&words.split(' ').collect::<Vec<_>>())
     }
 
     #[test]
     fn own_flags_and_their_defaults_are_in_the_help() {
         let own: Vec<String> = of_help(HELP).iter().map(|(flag, default)| format!("{flag}={default}")).collect();
         assert_eq!(own, ["enable-it=true", "max-endpoints-per-slice=100", "root-ca-file="]);
-    }
-
-    #[test]
-    fn a_command_line_has_flags_in_all_forms() {
-        let read = flags("kube-controller-manager --a=1 --b 2 --c -d --e_f=x=y");
-        let read: Vec<String> = read.iter().map(|(flag, value)| format!("{flag}={value}")).collect();
-        assert_eq!(read, ["a=1", "b=2", "c=true", "d=true", "e-f=x=y"]);
-        let read = flags("kube-controller-manager --controllers -a,* --b --c=-d,e");
-        let read: Vec<String> = read.iter().map(|(flag, value)| format!("{flag}={value}")).collect();
-        assert_eq!(read, ["b=true", "c=-d,e", "controllers=-a,*"]);
     }
 
     #[test]
@@ -144,11 +110,11 @@ Options:
             assert_eq!((*found_level, text.as_str()), (level, expected), "{manager:?} {operator:?}");
         };
         let agree = "--enable-it, --max-endpoints-per-slice and --root-ca-file";
-        let fine = &format!("{agree}: as kube-controller-manager has them");
+        let fine = &format!("{agree}: same as kube-controller-manager");
         row(Some("kcm"), Some("op --concurrent-a-syncs=9"), Level::Fine, fine);
         row(Some("kcm --max-endpoints-per-slice=100"), Some("op"), Level::Fine, fine);
         row(Some("kcm"), None, Level::Fine, fine);
-        let hidden = &format!("kube-controller-manager's cannot be seen: {agree} must agree with them");
+        let hidden = &format!("kube-controller-manager's flags are not visible: {agree} must match them");
         row(None, Some("op"), Level::Unknown, hidden);
         let differs = "kube-controller-manager has --max-endpoints-per-slice=500, the operator 100";
         row(Some("kcm --max-endpoints-per-slice=500"), Some("op"), Level::Problem, differs);
@@ -158,7 +124,7 @@ Options:
             Level::Problem,
             "kube-controller-manager has --enable-it=true, the operator false",
         );
-        let give = "kube-controller-manager has --max-endpoints-per-slice=500: give the operator the same";
+        let give = "kube-controller-manager has --max-endpoints-per-slice=500: set the same on the operator";
         row(Some("kcm --max-endpoints-per-slice=500"), None, Level::Warning, give);
         let file = "--root-ca-file is a file: kube-controller-manager has \"/a\", the operator \"\"";
         row(Some("kcm --root-ca-file=/a"), Some("op"), Level::Unknown, file);

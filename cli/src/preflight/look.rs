@@ -1,6 +1,4 @@
-//! Reads the objects to be checked, runs the shadows, and waits until each has come to rest.
-//!
-//! Left out: judging.
+//! Reads the objects to check and runs the shadows until their objects are at rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,38 +20,35 @@ use tokio::time::{Instant, sleep};
 
 use super::checks::{Bound, Facts, server};
 use super::documented::of_report;
-use super::flags::{self, Flags};
+use super::flags;
+use super::report::{Answer, Inspected, Level, Preflight};
 use super::roles::{self, Right, Role};
 use super::shadows::{Launcher, Shadow};
-use super::{Answer, Inspected, Level, Preflight};
-use crate::evidence::{Manager, Seen};
+use crate::command_line::{Flags, parse};
 use crate::lease::Lease;
+use crate::lookup::Lookup;
 use crate::object::Object;
 use crate::reach::{Reach, ReachOptions, Refused, Servers};
 use crate::read::asked::{command, controllers, lease, manager_pod};
 use crate::read::{get, list};
+use crate::runner::Manager;
 
-/// So many shadows run at a time.
+/// Shadows that run at a time.
 const AT_A_TIME: usize = 8;
-/// The text about an operator whose shadow has answered.
-pub(super) const ANSWERED: &str = "has come to an answer";
+/// Progress of a shadow that is done.
+pub(super) const ANSWERED: &str = "done";
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// The operators, the program and the cluster of a preflight.
 pub struct PreflightOptions {
-    /// The operators.
     pub operators: Vec<&'static str>,
-    /// The program that has them in it; without it the one beside this one, or on the PATH.
+    /// The program `operators`; by default next to this program or on the PATH.
     pub program: Option<PathBuf>,
-    /// The shadows' cluster and user: its current context.
     pub kubeconfig: Kubeconfig,
-    /// How long each shadow may take to come to rest.
+    /// Time limit of each shadow.
     pub timeout: Duration,
-    /// Where operators are, and whose token their shadows are shown where the kubeconfig has none.
     pub reach: ReachOptions,
 }
 
-/// All that is the same for every operator.
 struct Cluster {
     client: Client,
     auth: AuthInfo,
@@ -63,10 +58,7 @@ struct Cluster {
     denied: BTreeSet<Right>,
 }
 
-/// Runs the shadows, and looks at everything else. `progress` is told how far each is, whenever there is something new.
-///
-/// # Errors
-/// When the cluster does not answer, or there is no program to run.
+/// Runs the shadows and all checks, and calls `progress` on each change.
 pub async fn preflight(
     (client, auth): (Client, AuthInfo),
     options: PreflightOptions,
@@ -75,23 +67,23 @@ pub async fn preflight(
 ) -> Result<Preflight> {
     let PreflightOptions { operators, program, kubeconfig, timeout, reach } = options;
     let launcher = Launcher::new(program, &kubeconfig)?;
-    let version = get_version(&client).await.context("ask for the cluster's version")?;
+    let version = get_version(&client).await.context("cannot get the cluster's version")?;
     let (manager_lease, pod) = manager_pod(&client).await;
     let words = pod.as_ref().map(|pod| command(Object(pod)));
-    let manager_flags = words.as_deref().map(flags::of_words);
+    let manager_flags = words.as_deref().map(parse);
     let controllers = manager_flags.as_ref().map(controllers);
     let denied = denied(&client, &operators).await?;
     let manager = Manager { lease: manager_lease, controllers };
     let cluster = Cluster { client, auth, reach, manager, manager_flags, denied };
     let states = std::cell::RefCell::new(BTreeMap::new());
-    let tell = |operator: &'static str, state: String| {
+    let report_progress = |operator: &'static str, state: String| {
         if states.borrow_mut().insert(operator, state.clone()) != Some(state) {
             progress(&states.borrow());
         }
     };
     let inspected = stream::iter(operators).map(|operator| {
-        let (launcher, cluster, tell, now) = (&launcher, &cluster, &tell, now());
-        async move { cluster.inspect(operator, launcher, timeout, now, tell).await }
+        let (launcher, cluster, report_progress, now) = (&launcher, &cluster, &report_progress, now());
+        async move { cluster.inspect(operator, launcher, timeout, now, report_progress).await }
     });
     let mut operators = Vec::new();
     let mut inspected = inspected.buffer_unordered(AT_A_TIME);
@@ -109,21 +101,21 @@ impl Cluster {
         launcher: &Launcher,
         timeout: Duration,
         now: Timestamp,
-        tell: &impl Fn(&'static str, String),
+        report_progress: &impl Fn(&'static str, String),
     ) -> Result<Inspected> {
-        tell(operator, "is started".to_owned());
+        report_progress(operator, "starting".to_owned());
         let own_flags = flags::of_help(&launcher.help(operator).await?);
         let facts = self.facts(operator, own_flags, now).await?;
         let checks = facts.checks();
         let denied = checks.iter().find(|check| check.about == "rights" && check.level == Level::Problem);
         let (report, failure) = if let Some(check) = denied {
-            // It would wait in vain for a resource that it may not list.
+            // The shadow would wait forever for a resource that it may not list.
             (None, Some(check.text.clone()))
         } else {
             let given = flags::for_shadow(&facts.own_flags, self.manager_flags.as_ref());
             match launcher.start(operator, &given) {
                 Ok(mut shadow) => {
-                    let found = self.wait(operator, &mut shadow, timeout, tell).await;
+                    let found = self.wait(operator, &mut shadow, timeout, report_progress).await;
                     shadow.end().await?;
                     found
                 }
@@ -136,19 +128,19 @@ impl Cluster {
             (Some(_), Some(_)) => Answer::Unfinished,
             (None, _) => Answer::Failed,
         };
-        tell(operator, ANSWERED.to_owned());
+        report_progress(operator, ANSWERED.to_owned());
         let documented = report.as_ref().map(of_report).unwrap_or_default();
         let (operator, failure) = (operator.to_owned(), failure.unwrap_or_default());
         Ok(Inspected { operator, answer, report, documented, failure, checks })
     }
 
-    /// The shadow's report once everything was looked at and is at rest; or its last report, and why that is not all.
+    /// The report at rest; or the last report, and why it is incomplete.
     async fn wait(
         &self,
         operator: &'static str,
         shadow: &mut Shadow,
         timeout: Duration,
-        tell: &impl Fn(&'static str, String),
+        report_progress: &impl Fn(&'static str, String),
     ) -> (Option<ShadowReport>, Option<String>) {
         let servers = match shadow.address() {
             Ok(address) => Servers::from([(operator.to_owned(), address)]),
@@ -160,7 +152,7 @@ impl Cluster {
             return (None, Some(format!("{error:#}")));
         }
         let deadline = Instant::now() + timeout;
-        let (mut last, mut why) = (None, "it has not answered".to_owned());
+        let (mut last, mut why) = (None, "no answer".to_owned());
         while Instant::now() < deadline {
             if let Some(how) = shadow.ended() {
                 return (last, Some(how));
@@ -170,7 +162,7 @@ impl Cluster {
                     let seen: u64 = report.looked_at.values().sum();
                     why = match (report.complete, report.moving) {
                         (true, 0) => return (Some(report), None),
-                        (true, moving) => format!("{seen} looked at, {moving} not at rest"),
+                        (true, moving) => format!("{seen} looked at, {moving} still changing"),
                         (false, _) => format!("{seen} looked at so far"),
                     };
                     last = Some(report);
@@ -179,10 +171,10 @@ impl Cluster {
                 Err(error) if last.is_none() => why = format!("{error:#}"),
                 Err(_) => {}
             }
-            tell(operator, why.clone());
+            report_progress(operator, why.clone());
             sleep(PERIOD).await;
         }
-        (last, Some(format!("time was up after {} s: {why}", timeout.as_secs())))
+        (last, Some(format!("timed out after {} s: {why}", timeout.as_secs())))
     }
 
     async fn facts(&self, operator: &str, own_flags: Flags, now: Timestamp) -> Result<Facts> {
@@ -194,11 +186,11 @@ impl Cluster {
         let deployment = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{operator}");
         let of_name = format!("&labelSelector=app.kubernetes.io%2Fname%3D{operator}");
         let pods = format!("/api/v1/namespaces/{namespace}/pods");
-        let (lease, roles, account, deployment, pods): (Seen<Lease>, _, _, _, _) = tokio::join!(
+        let (lease, roles, account, deployment, pods): (Lookup<Lease>, _, _, _, _) = tokio::join!(
             lease(client, namespace, operator),
             roles,
-            seen(client, &account),
-            seen(client, &deployment),
+            lookup(client, &account),
+            lookup(client, &deployment),
             list(client, &pods, &of_name),
         );
         Ok(Facts {
@@ -219,20 +211,19 @@ impl Cluster {
 }
 
 async fn get_version(client: &Client) -> Result<String> {
-    let request = Request::get("/version").body(Vec::new()).context("make a request")?;
+    let request = Request::get("/version").body(Vec::new()).context("cannot make a request")?;
     let version: Value = client.request(request).await?;
     Ok(Object(&version).text("/gitVersion").to_owned())
 }
 
-async fn seen(client: &Client, path: &str) -> Seen<Value> {
+async fn lookup(client: &Client, path: &str) -> Lookup<Value> {
     match get(client, path).await {
-        Ok(Some(object)) => Seen::Is(object),
-        Ok(None) => Seen::Absent,
-        Err(_) => Seen::Hidden,
+        Ok(Some(object)) => Lookup::Found(object),
+        Ok(None) => Lookup::Absent,
+        Err(_) => Lookup::Unreadable,
     }
 }
 
-/// One of an operator's roles, and what is there of it.
 async fn bound(client: &Client, operator: &str, wanted: Role) -> Bound {
     let path = |plural: &str| {
         let rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -242,11 +233,11 @@ async fn bound(client: &Client, operator: &str, wanted: Role) -> Bound {
         }
     };
     let (role, binding) = (path("roles"), path("rolebindings"));
-    let (role, binding) = tokio::join!(seen(client, &role), seen(client, &binding));
+    let (role, binding) = tokio::join!(lookup(client, &role), lookup(client, &binding));
     Bound { wanted, role, binding }
 }
 
-/// The rights that a shadow needs of its caller: to read what the operator reads, and to review tokens and access.
+/// Rights of the caller that a shadow needs: the operator's reads, and reviews of tokens and access.
 fn needed(roles: &[Role]) -> BTreeSet<Right> {
     let reviews = roles::REVIEWS.map(|(group, resource)| Right {
         verb: "create".to_owned(),
@@ -258,7 +249,6 @@ fn needed(roles: &[Role]) -> BTreeSet<Right> {
     roles::reads(roles).into_iter().chain(reviews).collect()
 }
 
-/// The rights of these that the caller lacks, for any of the operators.
 async fn denied(client: &Client, operators: &[&str]) -> Result<BTreeSet<Right>> {
     let mut all = BTreeSet::new();
     for operator in operators {
@@ -280,7 +270,7 @@ async fn denied(client: &Client, operators: &[&str]) -> Result<BTreeSet<Right>> 
         let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
         let review = SelfSubjectAccessReview { spec, ..Default::default() };
         let answer = reviews.create(&PostParams::default(), &review).await;
-        let answer = answer.map_err(|error| anyhow!(error)).context("ask what you may")?;
+        let answer = answer.map_err(|error| anyhow!(error)).context("cannot review your permissions")?;
         Ok::<_, anyhow::Error>((right, answer.status.is_some_and(|status| status.allowed)))
     });
     let answers: Vec<(Right, bool)> = join_all(asked).await.into_iter().collect::<Result<_>>()?;

@@ -1,6 +1,5 @@
-//! The operators that there are, the roles of their manifests, and the rights of one set of rules beyond another.
-//!
-//! Pure. Left out: aggregated roles, which no manifest has, and URLs that are no resources.
+//! The roles in the manifests, and the difference between two sets of rules. Aggregated roles and non-resource URLs
+//! are not supported.
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -8,22 +7,19 @@ use serde_json::Value;
 
 use crate::words::nearest;
 
-/// Each operator, and its roles as this version's manifests have them.
+/// The roles of each operator's manifest.
 const ROLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/roles.rs"));
-/// The endings that may come after a controller's name.
 const SUFFIXES: [&str; 2] = ["-operator", "-controller"];
-/// The namespace of a Role that names none, as `manifests/components/namespaced` has it.
+/// Namespace of a Role without one, see `manifests/components/namespaced`.
 const HOME: &str = "kube-system";
 
-/// What every operator asks the apiserver, for its pages: it reviews tokens and access. `manifests/components/cluster-wide`
-/// adds it to an operator's ClusterRole.
+/// Every operator reviews tokens and access; `manifests/components/cluster-wide` adds these rights.
 pub(super) const REVIEWS: [(&str, &str); 2] =
     [("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews")];
 
-/// One of an operator's roles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Role {
-    /// The namespace of a Role; `""` for a ClusterRole.
+    /// `""` for a ClusterRole.
     pub(super) namespace: String,
     pub(super) rules: Vec<PolicyRule>,
 }
@@ -44,21 +40,17 @@ impl Role {
         Ok(Self { namespace, rules })
     }
 
-    /// `ClusterRole`, or `Role`.
     pub(super) fn kind(&self) -> &'static str {
         if self.namespace.is_empty() { "ClusterRole" } else { "Role" }
     }
 
-    /// An object of this name beside it, for people: `job-operator`, or `kube-public/job-operator`.
+    /// Name as shown: `job-operator`, or `kube-public/job-operator`.
     pub(super) fn place(&self, name: &str) -> String {
         if self.namespace.is_empty() { name.to_owned() } else { format!("{}/{name}", self.namespace) }
     }
 }
 
-/// The operators that are called so, with or without `-operator` or `-controller`; all of them where none is named.
-///
-/// # Errors
-/// When there is no such operator.
+/// Operators by name, with or without `-operator` or `-controller`; all if `names` is empty.
 pub fn operators(names: &[String]) -> Result<Vec<&'static str>> {
     let known = || ROLES.iter().map(|(name, _)| *name);
     if names.is_empty() {
@@ -71,8 +63,8 @@ pub fn operators(names: &[String]) -> Result<Vec<&'static str>> {
         let Some(operator) = operator else {
             let stems = known().filter_map(|operator| operator.strip_suffix("-operator"));
             match nearest(stem, stems, 1).first() {
-                Some(near) => bail!("there is no operator {name:?}; did you mean {near:?}?"),
-                None => bail!("there is no operator {name:?}; there are {}", known().collect::<Vec<_>>().join(", ")),
+                Some(near) => bail!("unknown operator {name:?}; did you mean {near:?}?"),
+                None => bail!("unknown operator {name:?}; known: {}", known().collect::<Vec<_>>().join(", ")),
             }
         };
         if !found.contains(&operator) {
@@ -82,25 +74,23 @@ pub fn operators(names: &[String]) -> Result<Vec<&'static str>> {
     Ok(found)
 }
 
-/// An operator's roles in this version's manifests.
 pub(super) fn of_manifest(operator: &str) -> Result<Vec<Role>> {
-    let (_, text) = ROLES.iter().find(|(name, _)| *name == operator).context("no such operator")?;
-    let of = || format!("read the roles of {operator}");
+    let (_, text) = ROLES.iter().find(|(name, _)| *name == operator).context("unknown operator")?;
+    let of = || format!("cannot read the roles of {operator}");
     let objects: Vec<Value> = serde_yaml::from_multiple(text).with_context(of)?;
     let roles = objects.into_iter().filter(|object| object["kind"] != "RoleBinding");
     roles.map(|role| Role::read(role).with_context(of)).collect()
 }
 
-/// One thing that a rule allows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Right {
     pub(super) verb: String,
     pub(super) group: String,
     /// With its subresource.
     pub(super) resource: String,
-    /// `""` where it is allowed for all names.
+    /// `""` for all names.
     pub(super) name: String,
-    /// `""` where it is allowed in all namespaces.
+    /// `""` for all namespaces.
     pub(super) namespace: String,
 }
 
@@ -116,7 +106,6 @@ impl std::fmt::Display for Right {
     }
 }
 
-/// Everything that rules allow, wherever they hold.
 pub(super) fn rights(rules: &[PolicyRule]) -> Vec<Right> {
     let mut all = Vec::new();
     for rule in rules {
@@ -137,7 +126,6 @@ pub(super) fn rights(rules: &[PolicyRule]) -> Vec<Right> {
     all
 }
 
-/// The rights that a shadow needs of them: to read.
 pub(super) fn reads(roles: &[Role]) -> Vec<Right> {
     let within = |Role { namespace, rules }: &Role| {
         rights(rules).into_iter().map(|right| Right { namespace: namespace.clone(), ..right }).collect::<Vec<_>>()
@@ -147,7 +135,7 @@ pub(super) fn reads(roles: &[Role]) -> Vec<Right> {
     rights
 }
 
-/// The rights that `wanted` allows and `given` does not.
+/// Rights in `wanted` that `given` lacks.
 pub(super) fn missing(wanted: &[PolicyRule], given: &[PolicyRule]) -> Vec<Right> {
     let mut rights = rights(wanted);
     rights.retain(|right| !given.iter().any(|rule| allows(rule, right)));
@@ -245,7 +233,7 @@ mod tests {
         );
         assert_eq!(
             called(&["deploymnet"]),
-            Err("there is no operator \"deploymnet\"; did you mean \"deployment\"?".to_owned())
+            Err("unknown operator \"deploymnet\"; did you mean \"deployment\"?".to_owned())
         );
         assert!(called(&["kubelet"]).unwrap_err().contains(", cronjob-operator, "));
     }

@@ -1,7 +1,5 @@
-//! Runs a shadow of an operator on this machine, with the caller's kubeconfig, until it is asked no more.
-//!
-//! Each is a process of its own, which serves on this machine alone and ends with the command. Left out: shadows of a
-//! command that was killed by force. They go on and write nothing, until somebody ends them.
+//! Runs shadows as processes on this machine, with the caller's kubeconfig. They end with this process, unless it is
+//! killed; then they stay, without writing.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
@@ -14,18 +12,16 @@ use kube::config::Kubeconfig;
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 
-/// The program that has all operators in it.
 const PROGRAM: &str = "operators";
-/// So many lines of a shadow's log are shown where it failed.
+/// Lines of a failed shadow's log that are shown.
 const LINES: usize = 3;
 
-/// The program and the kubeconfig from which shadows are started.
 pub(super) struct Launcher {
     program: PathBuf,
     kubeconfig: NamedTempFile,
 }
 
-/// A shadow that runs, until this is dropped.
+/// A running shadow; dropping it kills the process.
 pub(super) struct Shadow {
     child: Child,
     log: NamedTempFile,
@@ -33,21 +29,21 @@ pub(super) struct Shadow {
 }
 
 impl Launcher {
-    /// Shadows find the cluster in a file of their own, which nobody else may read: it is the caller's kubeconfig with the
-    /// context that was chosen.
+    /// Writes the caller's kubeconfig, with the chosen context, to a file that only the caller can read.
     pub(super) fn new(program: Option<PathBuf>, kubeconfig: &Kubeconfig) -> Result<Self> {
-        let mut file = NamedTempFile::with_prefix("kubectl-operators-").context("make a kubeconfig for shadows")?;
-        serde_json::to_writer(&mut file, kubeconfig).context("write a kubeconfig for shadows")?;
-        file.flush().context("write a kubeconfig for shadows")?;
-        Ok(Self { program: program.unwrap_or_else(beside), kubeconfig: file })
+        let mut file =
+            NamedTempFile::with_prefix("kubectl-operators-").context("cannot create a kubeconfig for shadows")?;
+        serde_json::to_writer(&mut file, kubeconfig).context("cannot write the kubeconfig for shadows")?;
+        file.flush().context("cannot write the kubeconfig for shadows")?;
+        Ok(Self { program: program.unwrap_or_else(default_program), kubeconfig: file })
     }
 
-    /// The text of an operator's `--help`; also shows that the program is there.
+    /// Also shows that the program exists.
     pub(super) async fn help(&self, operator: &str) -> Result<String> {
         let program = self.program.display();
         let output = Command::new(&self.program).args([operator, "--help"]).stdin(Stdio::null()).output().await;
         let output = output.with_context(|| {
-            format!("run {program}: it has all operators in it, `make build PROGRAMS=operators` builds it; --program names another")
+            format!("cannot run {program}, which contains all operators: build it with `make build PROGRAMS=operators`, or set --program")
         })?;
         if !output.status.success() {
             bail!("{program} {operator} --help: {}", tail(&String::from_utf8_lossy(&output.stderr)));
@@ -55,10 +51,9 @@ impl Launcher {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Starts the shadow of an operator.
     pub(super) fn start(&self, operator: &str, flags: &[String]) -> Result<Shadow> {
-        let log = NamedTempFile::with_prefix("kubectl-operators-").context("make a log")?;
-        let (out, err) = (log.reopen().context("open a log")?, log.reopen().context("open a log")?);
+        let log = NamedTempFile::with_prefix("kubectl-operators-").context("cannot create a log")?;
+        let (out, err) = (log.reopen().context("cannot open a log")?, log.reopen().context("cannot open a log")?);
         let port = free_port()?;
         let child = Command::new(&self.program)
             .arg(operator)
@@ -72,41 +67,38 @@ impl Launcher {
             .stderr(err)
             .kill_on_drop(true)
             .spawn()
-            .with_context(|| format!("start {} {operator}", self.program.display()))?;
+            .with_context(|| format!("cannot start {} {operator}", self.program.display()))?;
         Ok(Shadow { child, log, port })
     }
 }
 
 impl Shadow {
-    /// Where it is asked.
     pub(super) fn address(&self) -> Result<Uri> {
-        format!("https://127.0.0.1:{}", self.port).parse().context("an address")
+        format!("https://127.0.0.1:{}", self.port).parse().context("invalid address")
     }
 
-    /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;
         let log = std::fs::read_to_string(self.log.path()).unwrap_or_default();
-        Some(format!("the shadow ended ({status}): {}", tail(&log)))
+        Some(format!("the shadow exited ({status}): {}", tail(&log)))
     }
 
-    /// Ends it, and waits until it is gone.
     pub(super) async fn end(mut self) -> Result<()> {
-        self.child.kill().await.context("end a shadow")
+        self.child.kill().await.context("cannot stop a shadow")
     }
 }
 
-/// The program beside this one, or else the one on the PATH.
-fn beside() -> PathBuf {
+/// The program next to this one, or on the PATH.
+fn default_program() -> PathBuf {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(PROGRAM));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM))
 }
 
-/// One that was free a moment ago: a process cannot be handed a socket that it would listen on.
+/// A process cannot inherit a socket to listen on, so another process may take the port first.
 fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?;
-    Ok(listener.local_addr().context("find a free port")?.port())
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot find a free port")?;
+    Ok(listener.local_addr().context("cannot find a free port")?.port())
 }
 
 fn tail(text: &str) -> String {

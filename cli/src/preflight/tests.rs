@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use shared::api::explain::{Difference, FieldDifference, Stage, StatusWrites};
+use shared::api::explain::{Difference, FieldDifference, ShadowReport, Stage, StatusWrites};
 
 use super::*;
 
@@ -74,7 +75,7 @@ fn the_first_line_says_what_a_takeover_would_do() {
         Answer::Unfinished,
         Some(report(vec![difference()], 2)),
         &[
-            "deployment-operator: no answer yet, 3 writes so far: time was up",
+            "deployment-operator: incomplete, 3 writes so far: time was up",
             "  patch deployments.apps/status team/web",
             "    status.replicas: 1 -> nothing",
             "    decided: no change",
@@ -137,11 +138,6 @@ fn what_is_wrong_comes_first_and_what_is_fine_is_counted() {
     let lines: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(
         lines,
-        [
-            "  PROBLEM: role: Problem",
-            "  note: role: Warning",
-            "  not seen: role: Unknown",
-            "  2 checks more found nothing wrong"
-        ]
+        ["  PROBLEM: role: Problem", "  note: role: Warning", "  unknown: role: Unknown", "  2 other checks passed"]
     );
 }

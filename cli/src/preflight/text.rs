@@ -1,6 +1,4 @@
-//! The answer as people read it.
-//!
-//! Left out: checks that are fine. They are counted.
+//! The result as text. Passed checks are only counted.
 
 use std::fmt;
 
@@ -8,11 +6,10 @@ use serde_json::Value;
 use shared::api::explain::{Difference, FieldDifference, ShadowReport};
 
 use super::documented::documented;
-use super::{Answer, Check, Inspected, Level, Preflight};
+use super::report::{Answer, Check, Inspected, Level, Preflight};
 use crate::kinds;
 use crate::words::{line, many};
 
-/// So much of a value is shown.
 const CHARS_MAX: usize = 80;
 
 impl fmt::Display for Preflight {
@@ -35,7 +32,7 @@ impl fmt::Display for Inspected {
         match answer {
             Answer::Nothing => writeln!(f, "{operator}: {seen} looked at: a takeover would write nothing")?,
             Answer::Differences => writeln!(f, "{operator}: {seen} looked at: a takeover would make {writes}")?,
-            Answer::Unfinished => writeln!(f, "{operator}: no answer yet, {writes} so far: {failure}")?,
+            Answer::Unfinished => writeln!(f, "{operator}: incomplete, {writes} so far: {failure}")?,
             Answer::Failed => writeln!(f, "{operator}: no answer: {failure}")?,
         }
         for difference in report.iter().flat_map(|report| &report.differences) {
@@ -125,12 +122,12 @@ fn show(f: &mut fmt::Formatter<'_>, indent: &str, checks: &[Check]) -> fmt::Resu
     for Check { about, level, text } in others {
         let level = match level {
             Level::Fine => "fine",
-            Level::Unknown => "not seen",
+            Level::Unknown => "unknown",
             Level::Warning => "note",
             Level::Problem => "PROBLEM",
         };
         writeln!(f, "{indent}{level}: {about}: {text}")?;
     }
-    let checks = many(i64::try_from(fine).unwrap_or(i64::MAX), "check");
-    if fine > 0 { writeln!(f, "{indent}{checks} more found nothing wrong") } else { Ok(()) }
+    let checks = many(i64::try_from(fine).unwrap_or(i64::MAX), "other check");
+    if fine > 0 { writeln!(f, "{indent}{checks} passed") } else { Ok(()) }
 }

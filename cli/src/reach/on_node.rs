@@ -1,21 +1,17 @@
-//! The pod of a leader in its node's network: its host is the node and its port is its own, as in
-//! `manifests/components/daemonset`.
-//!
-//! Left out: pods with a network of their own, whose names are their hosts'.
+//! The pod of an operator in the host network: its Lease names the node, as in `manifests/components/daemonset`.
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
-/// The name and the port of the operator's pod on this host, if there is one.
 pub(super) async fn find(pods: &Api<Pod>, operator: &str, host: &str) -> Result<Option<(String, u16)>> {
     let of_it = ListParams::default().labels(&format!("app.kubernetes.io/name={operator}"));
-    let listed = pods.list(&of_it).await.context("list its pods")?;
+    let listed = pods.list(&of_it).await.context("cannot list its pods")?;
     Ok(listed.items.iter().find_map(|pod| at(pod, operator, host)))
 }
 
-/// A host is called as its node, or as the first part of that name. Only the operator's own account is shown a token.
+/// The host is the node's name or its first label. Only a pod with the operator's ServiceAccount gets a token.
 fn at(pod: &Pod, operator: &str, host: &str) -> Option<(String, u16)> {
     let spec = pod.spec.as_ref().filter(|spec| spec.service_account_name.as_deref() == Some(operator))?;
     let node = spec.node_name.as_deref()?;

@@ -1,6 +1,4 @@
-//! The token by which an operator knows its client: the kubeconfig's own, or that of a `ServiceAccount`.
-//!
-//! Left out: client certificates, which operators don't look at, and plugins that want to talk to a person.
+//! The token for operators: the kubeconfig's, or a ServiceAccount's. Operators ignore client certificates.
 
 use std::collections::HashMap;
 
@@ -17,44 +15,41 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-/// Longer than any question, and the shortest that the apiserver grants.
+/// The minimum that the apiserver grants.
 const SECONDS: i64 = 600;
-/// So long no other token is asked for, also after a refusal: a newer token would be refused as well.
-const REST: SignedDuration = SignedDuration::from_secs(10);
+/// Pause between requests for a token, also after a refusal.
+const PAUSE: SignedDuration = SignedDuration::from_secs(10);
 
-/// A token that operators are shown.
 pub(crate) struct Token {
     text: String,
-    /// None where it does not say so.
     expires: Option<Timestamp>,
 }
 
-/// The token that is shown until half of its life is over, or until it is refused.
+/// The current token, renewed after half of its lifetime or after a refusal.
 #[derive(Default)]
-pub(crate) struct Kept(Mutex<Option<Held>>);
+pub(crate) struct TokenCache(Mutex<Option<CachedToken>>);
 
-struct Held {
+struct CachedToken {
     token: Result<String, String>,
     since: Timestamp,
-    /// When another one is asked for.
     renew: Option<Timestamp>,
 }
 
-impl Held {
+impl CachedToken {
     fn new(Token { text, expires }: Token, now: Timestamp) -> Self {
-        let half = expires.map(|expires| (expires.duration_since(now) / 2).max(REST));
+        let half = expires.map(|expires| (expires.duration_since(now) / 2).max(PAUSE));
         Self { token: Ok(text), since: now, renew: half.and_then(|half| now.checked_add(half).ok()) }
     }
 
     fn is_due(&self, refused: Option<&str>, now: Timestamp) -> bool {
         let is_refused = refused.is_some_and(|refused| self.token.as_deref() == Ok(refused));
-        let is_new = now.duration_since(self.since) < REST;
+        let is_new = now.duration_since(self.since) < PAUSE;
         is_refused && !is_new || self.renew.is_some_and(|renew| renew <= now)
     }
 }
 
-impl Kept {
-    /// The token, or the one that `new` gives where it is due. `refused` is one that an operator did not know.
+impl TokenCache {
+    /// `refused` is a token that an operator rejected.
     pub(crate) async fn get(
         &self,
         refused: Option<&str>,
@@ -66,19 +61,19 @@ impl Kept {
             return held.token.clone().map_err(|error| anyhow!(error));
         }
         let next = match new().await {
-            Ok(token) => Held::new(token, now),
+            Ok(token) => CachedToken::new(token, now),
             Err(error) => {
-                // The one before lasts a while yet.
+                // The previous token is still valid for a while.
                 let before = held.take().filter(|_| refused.is_none()).and_then(|held| held.token.ok());
                 let token = before.ok_or_else(|| format!("{error:#}"));
-                Held { token, since: now, renew: now.checked_add(REST).ok() }
+                CachedToken { token, since: now, renew: now.checked_add(PAUSE).ok() }
             }
         };
         held.insert(next).token.clone().map_err(|error| anyhow!(error))
     }
 
-    /// The answer to `send` with the token; where that one is refused, with another one, if there is one.
-    pub(crate) async fn show<T>(
+    /// Calls `send` with the token, and once more with a new one after a 401.
+    pub(crate) async fn send_with<T>(
         &self,
         now: Timestamp,
         new: &impl AsyncFn() -> Result<Token>,
@@ -94,13 +89,12 @@ impl Kept {
     }
 }
 
-/// The kubeconfig's own token, if it has one.
 pub(crate) async fn of_kubeconfig(auth: &AuthInfo) -> Result<Option<Token>> {
     if let Some(token) = &auth.token {
         return Ok(Some(Token { text: token.expose_secret().to_owned(), expires: None }));
     }
     if let Some(path) = &auth.token_file {
-        let token = tokio::fs::read_to_string(path).await.with_context(|| format!("read {path}"))?;
+        let token = tokio::fs::read_to_string(path).await.with_context(|| format!("cannot read {path}"))?;
         return Ok(Some(Token { text: token.trim().to_owned(), expires: None }));
     }
     match &auth.exec {
@@ -121,16 +115,15 @@ async fn of_plugin(exec: &ExecConfig) -> Result<Option<Token>> {
         .env("KUBERNETES_EXEC_INFO", info.to_string())
         .output()
         .await
-        .with_context(|| format!("run the credential plugin {program}"))?;
-    ensure!(output.status.success(), "the credential plugin {program} ended with {}", output.status);
+        .with_context(|| format!("cannot run the credential plugin {program}"))?;
+    ensure!(output.status.success(), "the credential plugin {program} exited with {}", output.status);
     let answer: Value =
-        serde_json::from_slice(&output.stdout).with_context(|| format!("read what {program} printed"))?;
-    let said = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
-    let expires = said("/status/expirationTimestamp").and_then(|time| time.parse().ok());
-    Ok(said("/status/token").map(|text| Token { text: text.to_owned(), expires }))
+        serde_json::from_slice(&output.stdout).with_context(|| format!("cannot parse the output of {program}"))?;
+    let text_at = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
+    let expires = text_at("/status/expirationTimestamp").and_then(|time| time.parse().ok());
+    Ok(text_at("/status/token").map(|text| Token { text: text.to_owned(), expires }))
 }
 
-/// A token of this account, by the caller's right to ask for one.
 pub(crate) async fn of_account(client: &Client, namespace: &str, name: &str) -> Result<Token> {
     let request = TokenRequest {
         spec: Some(TokenRequestSpec { expiration_seconds: Some(SECONDS), ..TokenRequestSpec::default() }),
@@ -141,12 +134,14 @@ pub(crate) async fn of_account(client: &Client, namespace: &str, name: &str) -> 
     let answer = match answer {
         Ok(answer) => answer,
         Err(kube::Error::Api(status)) if status.code == 404 => bail!(
-            "the kubeconfig has no token, and there is no ServiceAccount {namespace}/{name} (kubectl apply -k manifests/viewer)"
+            "the kubeconfig has no token, and ServiceAccount {namespace}/{name} does not exist (kubectl apply -k manifests/viewer)"
         ),
-        Err(error) => return Err(error).with_context(|| format!("get a token of ServiceAccount {namespace}/{name}")),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot get a token of ServiceAccount {namespace}/{name}"));
+        }
     };
     let status = answer.status.unwrap_or_default();
-    let text = status.token.context("the apiserver granted a token without one")?;
+    let text = status.token.context("the apiserver returned no token")?;
     Ok(Token { text, expires: status.expiration_timestamp.map(|time| time.0) })
 }
 
@@ -162,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_token_is_renewed_after_half_of_its_life() {
-        let (kept, now, given) = (Kept::default(), Cell::new(0), Cell::new(0));
+        let (kept, now, given) = (TokenCache::default(), Cell::new(0), Cell::new(0));
         let new = async || {
             given.set(given.get() + 1);
             anyhow::Ok(Token { text: given.get().to_string(), expires: Some(at(now.get() + SECONDS)) })
@@ -175,7 +170,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_token_that_is_refused_is_shown_no_more() {
-        let (kept, given) = (Kept::default(), Cell::new(0));
+        let (kept, given) = (TokenCache::default(), Cell::new(0));
         let new = async || {
             given.set(given.get() + 1);
             anyhow::Ok(Token { text: given.get().to_string(), expires: None })
@@ -184,11 +179,11 @@ mod tests {
         let knows = async |token: String| {
             anyhow::Ok((if token == "2" { StatusCode::OK } else { StatusCode::UNAUTHORIZED }, token))
         };
-        assert_eq!(kept.show(at(3600), &new, &knows).await.unwrap(), (StatusCode::OK, "2".to_owned()));
+        assert_eq!(kept.send_with(at(3600), &new, &knows).await.unwrap(), (StatusCode::OK, "2".to_owned()));
         // An operator that knows nobody does not make one after the other.
         let knows_nobody = async |token: String| anyhow::Ok((StatusCode::UNAUTHORIZED, token));
         for _ in 0..3 {
-            let answer = kept.show(at(3605), &new, &knows_nobody).await.unwrap();
+            let answer = kept.send_with(at(3605), &new, &knows_nobody).await.unwrap();
             assert_eq!(answer, (StatusCode::UNAUTHORIZED, "2".to_owned()));
         }
         assert_eq!(given.get(), 2);
@@ -196,7 +191,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_token_that_cannot_be_renewed_is_shown_on() {
-        let (kept, fails) = (Kept::default(), Cell::new(false));
+        let (kept, fails) = (TokenCache::default(), Cell::new(false));
         let new = async || -> Result<Token> {
             ensure!(!fails.get(), "no answer");
             Ok(Token { text: "one".to_owned(), expires: Some(at(SECONDS)) })

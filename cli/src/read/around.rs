@@ -1,6 +1,4 @@
-//! The objects that are read around an object: its owners, its dependents, others that bear on it, and the events.
-//!
-//! Left out: whole clusters. Of big lists only the objects that belong to the object are kept.
+//! Reads the objects around the target: owners, dependents, related objects and events.
 
 use std::collections::HashSet;
 
@@ -12,16 +10,11 @@ use crate::diagnose::pods;
 use crate::discovery::Kind;
 use crate::object::Object;
 
-/// How far up owners are followed.
 const OWNERS_MAX: usize = 4;
-/// So many pods with troubles are looked at closely: their events and their nodes.
 const PODS_MAX: usize = 5;
-/// So many objects' events are read.
 const EVENTS_MAX: usize = 20;
-/// The finalizers of the garbage collector.
 const COLLECTED: [&str; 2] = ["foregroundDeletion", "orphan"];
 
-/// Equal labels as a query asks for them.
 fn query(labels: Option<&Value>) -> String {
     let pairs = labels.and_then(Value::as_object).into_iter().flatten();
     let pairs = pairs.filter_map(|(key, value)| Some(format!("{}%3D{}", key.replace('/', "%2F"), value.as_str()?)));
@@ -29,8 +22,8 @@ fn query(labels: Option<&Value>) -> String {
     if pairs.is_empty() { String::new() } else { format!("&labelSelector={}", pairs.join("%2C")) }
 }
 
-/// Of these, the dependents of the object of this uid, and their dependents in their turn.
-fn belonging<K: Copy>(uid: &str, mut others: Vec<(K, Vec<Value>)>) -> Vec<(K, Vec<Value>)> {
+/// Direct and indirect dependents of this uid.
+fn dependents_of<K: Copy>(uid: &str, mut others: Vec<(K, Vec<Value>)>) -> Vec<(K, Vec<Value>)> {
     let mut found = Vec::new();
     let mut owners = HashSet::from([uid.to_owned()]);
     let mut looked_for = 0;
@@ -48,7 +41,6 @@ fn belonging<K: Copy>(uid: &str, mut others: Vec<(K, Vec<Value>)>) -> Vec<(K, Ve
 }
 
 impl Reader<'_> {
-    /// Everything around the object, which was read.
     pub(super) async fn around(&mut self, kind: &Kind) {
         self.owners().await;
         let Some(object) = self.evidence.object().map(|object| object.0.clone()) else { return };
@@ -65,7 +57,7 @@ impl Reader<'_> {
         self.events().await;
     }
 
-    /// Lists a kind where the object lives, and keeps the objects that `keep` picks.
+    /// Lists a kind in the target's namespace and keeps what `keep` accepts.
     async fn collect(&mut self, (api_version, kind): (&str, &str), query: &str, keep: impl Fn(Object<'_>) -> bool) {
         let Some(kind) = self.kinds.of(api_version, kind) else { return };
         let path = kind.path(&self.evidence.target.namespace, "");
@@ -146,7 +138,7 @@ impl Reader<'_> {
         self.collect(("v1", "Pod"), "&labelSelector=batch.kubernetes.io%2Fjob-name", of_job).await;
     }
 
-    /// Reads all dependents of the object, at any depth: of any kind, as only owner references tell.
+    /// Reads dependents of every kind, at any depth.
     async fn dependents(&mut self, object: Object<'_>) {
         let in_namespace = !object.namespace().is_empty();
         let kinds = self.kinds.0.iter().filter(|kind| kind.is_listable && kind.kind != "Event");
@@ -163,7 +155,7 @@ impl Reader<'_> {
                 Err(error) => self.hide(&kind.plural, &error),
             }
         }
-        for (kind, objects) in belonging(object.uid(), others) {
+        for (kind, objects) in dependents_of(object.uid(), others) {
             self.add(objects, kind);
         }
     }
@@ -177,7 +169,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The pods that something is wrong with.
     fn troubled(&self) -> Vec<Object<'_>> {
         let evidence = &self.evidence;
         evidence.of_kind("Pod").filter(|pod| pods::trouble(evidence, *pod).is_some()).take(PODS_MAX).collect()
@@ -199,7 +190,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The events of the object, of its owners, of its dependents but pods, and of pods that something is wrong with.
     async fn events(&mut self) {
         let Some(kind) = self.kinds.of("v1", "Event") else { return };
         let Some(object) = self.evidence.object() else { return };
@@ -207,7 +197,7 @@ impl Reader<'_> {
         let owners = object.owners().filter_map(|owner| self.evidence.with_uid(owner.uid));
         let about = std::iter::once(object).chain(owners).chain(own).chain(self.troubled());
         let uids: Vec<String> = about.take(EVENTS_MAX).map(|about| about.uid().to_owned()).collect();
-        // Those of an object without a namespace are in the default one.
+        // Events of a cluster-scoped object are in the default namespace.
         let namespace = if object.namespace().is_empty() { "default" } else { object.namespace() };
         let (client, path) = (self.client, kind.path(namespace, ""));
         let lists = uids
@@ -233,7 +223,7 @@ mod tests {
         let object = |uid: &str, owner: &str| json!({"metadata": {"uid": uid, "ownerReferences": [{"uid": owner}]}});
         let pods = vec![object("web-a-x", "web-a"), object("api-a-x", "api-a")];
         let sets = vec![object("web-a", "web"), object("api-a", "api")];
-        let found = belonging("web", vec![("pods", pods), ("replicasets", sets)]);
+        let found = dependents_of("web", vec![("pods", pods), ("replicasets", sets)]);
         let found: Vec<(&str, &str)> =
             found.iter().flat_map(|(kind, own)| own.iter().map(move |own| (*kind, Object(own).uid()))).collect();
         assert_eq!(found, [("replicasets", "web-a"), ("pods", "web-a-x")]);

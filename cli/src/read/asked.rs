@@ -1,6 +1,4 @@
-//! Finds the operators that act on the objects that were read, and asks each about its own.
-//!
-//! Left out: operators that act on a whole cluster and have nothing to say of one object.
+//! Asks the operators that act on the objects that were read.
 
 mod questions;
 
@@ -10,34 +8,32 @@ use serde_json::Value;
 use shared::api::explain::{Explanation, WHY_PATH};
 
 use super::{Reader, get, list};
-use crate::evidence::{Asked, Manager, Seen};
+use crate::command_line::{Flags, parse};
+use crate::evidence::Asked;
 use crate::lease::Lease;
+use crate::lookup::Lookup;
 use crate::object::Object;
-use crate::preflight::flags::{Flags, of_words};
 use crate::reach::Reach;
+use crate::runner::Manager;
 
-/// Where kube-controller-manager and its Lease are.
 const MANAGER_NAMESPACE: &str = "kube-system";
 const MANAGER: &str = "kube-controller-manager";
 
-/// The Lease of this name.
-pub(crate) async fn lease(client: &Client, namespace: &str, name: &str) -> Seen<Lease> {
+pub(crate) async fn lease(client: &Client, namespace: &str, name: &str) -> Lookup<Lease> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     match get(client, &path).await {
-        Ok(Some(lease)) => Seen::Is(Lease::read(&lease)),
-        Ok(None) => Seen::Absent,
-        Err(_) => Seen::Hidden,
+        Ok(Some(lease)) => Lookup::Found(Lease::read(&lease)),
+        Ok(None) => Lookup::Absent,
+        Err(_) => Lookup::Unreadable,
     }
 }
 
-/// kube-controller-manager, as far as it can be seen.
 pub(crate) async fn manager(client: &Client) -> Manager {
     let (lease, pod) = manager_pod(client).await;
-    Manager { controllers: pod.as_ref().map(|pod| controllers(&of_words(&command(Object(pod))))), lease }
+    Manager { controllers: pod.as_ref().map(|pod| controllers(&parse(&command(Object(pod))))), lease }
 }
 
-/// Its Lease, and the pod that holds it.
-pub(crate) async fn manager_pod(client: &Client) -> (Seen<Lease>, Option<Value>) {
+pub(crate) async fn manager_pod(client: &Client) -> (Lookup<Lease>, Option<Value>) {
     let path = format!("/api/v1/namespaces/{MANAGER_NAMESPACE}/pods");
     let selector = format!("&labelSelector=component%3D{MANAGER}");
     let (lease, pods) = tokio::join!(lease(client, MANAGER_NAMESPACE, MANAGER), list(client, &path, &selector));
@@ -46,15 +42,14 @@ pub(crate) async fn manager_pod(client: &Client) -> (Seen<Lease>, Option<Value>)
     (lease, pod)
 }
 
-/// The pod of the process with this identity, which begins with its host's name. A static pod's name ends with the node's,
-/// which is the host's unless the kubelet was given another: then a pod that is the only one is taken for it.
+/// The identity begins with the host name. A static pod's name ends with the node's, normally the same; otherwise a
+/// single pod is taken.
 fn held_by(mut pods: Vec<Value>, holder: &str) -> Option<Value> {
     let named = pods.iter().position(|pod| Object(pod).name().ends_with(holder));
     let only = (pods.len() == 1).then_some(0);
     named.or(only).map(|index| pods.swap_remove(index))
 }
 
-/// The commands and arguments of a pod's containers.
 pub(crate) fn command(pod: Object<'_>) -> Vec<String> {
     let words = |container: Object<'_>| {
         let args = container.texts("/args");
@@ -63,13 +58,12 @@ pub(crate) fn command(pod: Object<'_>) -> Vec<String> {
     pod.list("/spec/containers").flat_map(words).collect()
 }
 
-/// kube-controller-manager's `--controllers`; all that are on by default where it doesn't say.
+/// `*` is the default.
 pub(crate) fn controllers(flags: &Flags) -> String {
     flags.get("controllers").map_or("*", String::as_str).to_owned()
 }
 
 impl Reader<'_> {
-    /// Asks all of them.
     pub(super) async fn ask(&mut self) {
         let (client, reach) = (self.client, self.reach);
         let questions = questions::of(&self.evidence, self.kinds);
@@ -80,19 +74,18 @@ impl Reader<'_> {
     }
 }
 
-/// Asks one operator about the objects at these paths.
 pub(crate) async fn ask(client: &Client, reach: &Reach, operator: &str, paths: &[String]) -> Asked {
     let lease = lease(client, reach.namespace(), operator).await;
     let mut asked = Asked { operator: operator.to_owned(), lease, ..Asked::default() };
     let pod = match &asked.lease {
-        Seen::Is(lease) => lease.pod().to_owned(),
-        Seen::Absent | Seen::Hidden if reach.knows(operator) => String::new(),
-        Seen::Absent => {
-            asked.silence = Some(format!("it has no Lease in {}: it was never installed there", reach.namespace()));
+        Lookup::Found(lease) => lease.pod().to_owned(),
+        Lookup::Absent | Lookup::Unreadable if reach.knows(operator) => String::new(),
+        Lookup::Absent => {
+            asked.silence = Some(format!("no Lease in {}: never installed there", reach.namespace()));
             return asked;
         }
-        Seen::Hidden => {
-            asked.silence = Some(format!("you may not read its Lease in {}", reach.namespace()));
+        Lookup::Unreadable => {
+            asked.silence = Some(format!("you lack permission to read its Lease in {}", reach.namespace()));
             return asked;
         }
     };
@@ -139,7 +132,7 @@ mod tests {
             ("kube-controller-manager --v=2", "*"),
         ] {
             let words: Vec<&str> = words.split(' ').collect();
-            assert_eq!(controllers(&of_words(&words)), expected, "{words:?}");
+            assert_eq!(controllers(&parse(&words)), expected, "{words:?}");
         }
     }
 }

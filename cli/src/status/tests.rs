@@ -6,8 +6,13 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + second).unwrap()
 }
 
-fn held(holder: &str, renewed: i64) -> Seen<Lease> {
-    Seen::Is(Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), acquired: Some(at(-3600)), seconds: 15 })
+fn held(holder: &str, renewed: i64) -> Lookup<Lease> {
+    Lookup::Found(Lease {
+        holder: holder.to_owned(),
+        renewed: Some(at(renewed)),
+        acquired: Some(at(-3600)),
+        seconds: 15,
+    })
 }
 
 fn said() -> OperatorStatus {
@@ -72,18 +77,17 @@ fn one_row_tells_how_an_operator_is() {
     assert!(text.contains("run by operators: deployment-controller\n"), "{text}");
     assert_eq!(
         status.alarms,
-        ["nobody runs job-controller", "deployment-operator cannot follow pods: forbidden"],
+        ["not running: job-controller", "deployment-operator cannot list or watch pods: forbidden"],
         "{text}"
     );
 }
 
 #[test]
 fn without_kube_controller_manager_one_short_line_says_what_nobody_runs() {
-    let manager = Manager { lease: Seen::Absent, controllers: None };
+    let manager = Manager { lease: Lookup::Absent, controllers: None };
     let status = Status::new(&Survey { manager, ..survey("*") });
     let usual = CONTROLLERS.iter().filter(|(_, usual)| *usual).count();
-    let start =
-        format!("no kube-controller-manager has a Lease here, and nobody is seen to run {} controllers: ", usual - 1);
+    let start = format!("kube-controller-manager has no Lease, and {} controllers are not running: ", usual - 1);
     let named = "certificatesigningrequest-approving-controller, certificatesigningrequest-cleaner-controller, \
                  certificatesigningrequest-signing-controller";
     assert_eq!(status.alarms[0], format!("{start}{named} and {} more", usual - 4));
@@ -120,5 +124,5 @@ fn without_operators_kube_controller_manager_runs_everything() {
     let survey = Survey { operators: Vec::new(), ..survey("*") };
     let status = Status::new(&survey);
     assert!(!status.is_alarming(), "{:?}", status.alarms);
-    assert!(status.to_string().contains("no operators are installed here"));
+    assert!(status.to_string().contains("no operators are installed"));
 }

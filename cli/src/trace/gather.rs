@@ -1,6 +1,4 @@
-//! Asks each operator about each object on the chain: those below and above the object, and those that decisions name.
-//!
-//! Left out: pods, of which there are too many, and more than a screen of objects.
+//! Asks the operators about the target, its owners and dependents, and the objects that decisions name.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +8,18 @@ use shared::api::explain::Version;
 use shared::api::selector::Selector;
 
 use crate::discovery::Kinds;
-use crate::evidence::{Asked, Evidence, Hidden};
+use crate::evidence::{Asked, Evidence, Unread};
 use crate::kinds::{COLLECTOR, operators_of};
 use crate::object::Object;
 use crate::reach::Reach;
 use crate::read::asked::ask;
 use crate::read::{list, why_not};
 
-/// Objects that an answer names are asked about in turn, so many times.
 const ROUNDS: usize = 4;
-/// So many objects each operator is asked about.
 const OBJECTS_MAX: usize = 16;
-/// Kinds that are not asked about.
-const PASSED_OVER: [&str; 3] = ["Pod", "Event", "Lease"];
+const SKIPPED: [&str; 3] = ["Pod", "Event", "Lease"];
 
-/// Questions: the paths of the objects, by operator.
+/// Paths of objects, by operator.
 type Questions = BTreeMap<&'static str, Vec<String>>;
 
 struct Gatherer<'a> {
@@ -34,7 +29,7 @@ struct Gatherer<'a> {
     asked: Questions,
 }
 
-/// Adds the operators' answers to the evidence, until they name nothing new.
+/// Asks until the answers name no new object.
 pub(crate) async fn follow(client: &Client, reach: &Reach, kinds: &Kinds, evidence: &mut Evidence) {
     let mut gatherer = Gatherer { client, kinds, evidence, asked: Questions::new() };
     gatherer.services().await;
@@ -51,7 +46,7 @@ pub(crate) async fn follow(client: &Client, reach: &Reach, kinds: &Kinds, eviden
 }
 
 impl Gatherer<'_> {
-    /// The Services that select one of the pods: no owner reference leads to them.
+    /// No owner reference leads to a Service.
     async fn services(&mut self) {
         let Some(kind) = self.kinds.of("v1", "Service") else { return };
         if self.evidence.object().is_none_or(|object| object.kind() == "Service") {
@@ -60,7 +55,7 @@ impl Gatherer<'_> {
         let services = match list(self.client, &kind.path(&self.evidence.target.namespace, ""), "").await {
             Ok(services) => services,
             Err(error) => {
-                self.evidence.hidden.push(Hidden { what: kind.plural.clone(), why: why_not(&error) });
+                self.evidence.unread.push(Unread { what: kind.plural.clone(), why: why_not(&error) });
                 return;
             }
         };
@@ -77,14 +72,12 @@ impl Gatherer<'_> {
         }
     }
 
-    /// The objects that answers have named.
     fn named(&self) -> Vec<&Version> {
         let answers = self.evidence.operators.iter().flat_map(|asked| &asked.answers);
         let decisions = answers.flat_map(|answer| &answer.keys).flat_map(|key| &key.last);
         decisions.flat_map(|decision| decision.wrote.iter().chain(&decision.cause)).collect()
     }
 
-    /// The questions about all objects that nobody was asked about yet.
     fn questions(&mut self) -> Questions {
         let mut objects: Vec<(String, String, String)> = Vec::new();
         let services = self.evidence.of_kind("Service");
@@ -101,7 +94,7 @@ impl Gatherer<'_> {
         }
         let mut new = Questions::new();
         for (group, kind, path) in objects {
-            for operator in whom_to_ask(&group, &kind) {
+            for operator in operators_to_ask(&group, &kind) {
                 let asked = self.asked.entry(operator).or_default();
                 if asked.len() < OBJECTS_MAX && !asked.contains(&path) {
                     asked.push(path.clone());
@@ -112,7 +105,7 @@ impl Gatherer<'_> {
         new
     }
 
-    /// Puts new answers beside those of the same operator, which may have been asked the same before.
+    /// Merges new answers with those of the same operator.
     fn add(&mut self, asked: Asked) {
         let Some(known) = self.evidence.operators.iter_mut().find(|known| known.operator == asked.operator) else {
             self.evidence.operators.push(asked);
@@ -126,14 +119,13 @@ impl Gatherer<'_> {
     }
 }
 
-/// The operators that are asked about objects of this kind.
-fn whom_to_ask(group: &str, kind: &str) -> Vec<&'static str> {
+fn operators_to_ask(group: &str, kind: &str) -> Vec<&'static str> {
     let mut operators = operators_of(group, kind);
-    operators.retain(|operator| *operator != COLLECTOR && !PASSED_OVER.contains(&kind));
+    operators.retain(|operator| *operator != COLLECTOR && !SKIPPED.contains(&kind));
     operators
 }
 
-/// The object, those above and those below it; no siblings.
+/// The object, its owners and dependents; no siblings.
 fn chain(evidence: &Evidence) -> Vec<Object<'_>> {
     let mut chain: Vec<Object<'_>> = evidence.object().into_iter().collect();
     let mut at = 0;
@@ -150,7 +142,7 @@ fn chain(evidence: &Evidence) -> Vec<Object<'_>> {
     chain
 }
 
-/// Whether the object that was asked about is one of those below it.
+/// Whether the target is among its dependents.
 fn is_above(object: Object<'_>, evidence: &Evidence) -> bool {
     let mut below = evidence.object();
     for _ in 0..evidence.objects.len() {
@@ -179,9 +171,9 @@ mod tests {
             "node-ipam-operator",
             "node-lifecycle-operator",
         ];
-        assert_eq!(whom_to_ask("", "Node"), of_nodes);
-        assert_eq!(whom_to_ask("apps", "Deployment"), ["deployment-operator"]);
-        assert_eq!(whom_to_ask("", "Pod"), [""; 0]);
+        assert_eq!(operators_to_ask("", "Node"), of_nodes);
+        assert_eq!(operators_to_ask("apps", "Deployment"), ["deployment-operator"]);
+        assert_eq!(operators_to_ask("", "Pod"), [""; 0]);
     }
 
     #[test]

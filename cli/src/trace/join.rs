@@ -1,19 +1,16 @@
-//! From decisions to stories: which sync follows which, by the versions that one has written and the other was led to by.
-//!
-//! Pure. Versions are compared only where they are of the same object: nothing else is promised of them. Left out: what
-//! could be guessed from times alone.
+//! Joins decisions by the versions that one wrote and another was caused by. Versions are compared only within one
+//! object.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use shared::api::explain::{Decision, Version};
 
-use super::{Link, Origin, Step, Story, Trace, Writer};
+use super::story::{Link, Origin, Step, Story, Trace, Writer};
 use crate::evidence::Evidence;
 use crate::kinds;
 use crate::object::Object;
 
-/// A decision, and whose it is.
 #[derive(Clone, Copy)]
 struct Sync<'a> {
     operator: &'a str,
@@ -22,7 +19,7 @@ struct Sync<'a> {
     decision: &'a Decision,
 }
 
-/// Where a sync hangs: below another one, or at the beginning of a story.
+/// The place of a sync in the tree.
 enum Place {
     Below(usize, Link),
     First(Origin),
@@ -33,14 +30,13 @@ struct Joiner<'a> {
     syncs: Vec<Sync<'a>>,
 }
 
-/// The stories that the operators' answers tell.
 pub fn join(evidence: &Evidence) -> Trace {
     let joiner = Joiner { evidence, syncs: syncs(evidence) };
     let mut places: Vec<Place> = (0..joiner.syncs.len()).map(|sync| joiner.place(sync)).collect();
     joiner.break_circles(&mut places);
     let target = &evidence.target;
     let silent = evidence.operators.iter().filter_map(|asked| Some((asked, asked.silence.as_ref()?)));
-    let hidden = evidence.hidden.iter().map(|hidden| format!("{}: {}", hidden.what, hidden.why));
+    let hidden = evidence.unread.iter().map(|hidden| format!("{}: {}", hidden.what, hidden.why));
     Trace {
         subject: format!("{}/{}", target.kind.to_lowercase(), target.name),
         namespace: target.namespace.clone(),
@@ -50,7 +46,6 @@ pub fn join(evidence: &Evidence) -> Trace {
     }
 }
 
-/// Every decision once, whatever object it was asked for by.
 fn syncs(evidence: &Evidence) -> Vec<Sync<'_>> {
     let mut all: Vec<Sync<'_>> = Vec::new();
     for asked in &evidence.operators {
@@ -71,8 +66,7 @@ fn is_same(a: &Version, b: &Version) -> bool {
 }
 
 impl<'a> Sync<'a> {
-    /// The versions that it has written. A write that changes nothing is answered with the version that was there, and
-    /// that may be the one that led to the sync.
+    /// A write without effect returns the existing version, possibly the cause of the sync.
     fn wrote(self) -> impl Iterator<Item = &'a Version> {
         let cause = self.decision.cause.as_ref();
         let is_older =
@@ -87,7 +81,7 @@ impl<'a> Joiner<'a> {
         let others = self.syncs.iter().enumerate().filter(|(other, _)| *other != sync);
         let writes = others.flat_map(|(other, of)| of.wrote().map(move |wrote| (other, wrote.version, wrote)));
         let before = writes.filter(|(_, version, wrote)| is_same(wrote, cause) && *version <= cause.version);
-        // Of two that were answered with the same version, the later one has changed nothing.
+        // Of two with the same version, the later one changed nothing.
         let last = before.max_by_key(|(other, version, _)| (*version, std::cmp::Reverse(*other)));
         let before = self.syncs[sync].decision.time;
         match last {
@@ -110,8 +104,7 @@ impl<'a> Joiner<'a> {
         self.evidence.all().find(fits)
     }
 
-    /// The sync of the object's owner that has created it without naming it: the last before this one, begun no later
-    /// than the object was created.
+    /// The last sync of the owner that created the object without naming it.
     fn creator(&self, sync: usize, cause: &Version) -> Option<usize> {
         let object = self.object(cause)?;
         let owner = object.owners().find(|owner| owner.is_controller)?;
@@ -139,7 +132,6 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// The last writer of the object before this time.
     fn writer(&self, version: &Version, before: Timestamp) -> Option<Writer> {
         let object = self.object(version)?;
         let entries = object.list("/metadata/managedFields");
@@ -148,7 +140,7 @@ impl<'a> Joiner<'a> {
         Some(Writer { manager: manager.to_owned(), time, is_inferred: !is_at(object, version) })
     }
 
-    /// Two that each follow the other cannot be, unless versions began anew; then one of them begins a story.
+    /// A circle is possible only if versions restarted; break it.
     fn break_circles(&self, places: &mut [Place]) {
         for sync in 0..places.len() {
             let mut at = sync;
@@ -165,7 +157,6 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// The syncs below each, and those that begin a story, in the order of their times.
     fn stories(&self, places: &[Place]) -> Vec<Story> {
         let mut below: BTreeMap<usize, Vec<(usize, &Link)>> = BTreeMap::new();
         for (sync, place) in places.iter().enumerate() {
@@ -224,7 +215,6 @@ impl<'a> Joiner<'a> {
     }
 }
 
-/// Whether this is still the object's version.
 fn is_at(object: Object<'_>, version: &Version) -> bool {
     object.text("/metadata/resourceVersion").parse() == Ok(version.version)
 }

@@ -1,5 +1,6 @@
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use shared::api::explain::{Decision, Explanation, KeyState, Role, Stage, Standing, Subject};
+use shared::api::explain::{Decision, Explanation, KeyState, Outcome, Role, Stage, Standing, Subject, Version};
 
 use super::*;
 use crate::evidence::{Asked, Evidence, Target};
@@ -130,12 +131,12 @@ fn an_edit_leads_through_all_operators_with_the_time_between() {
     assert_eq!(
         told(&evidence(&rollout(), vec![web])),
         [
-            "web: 3 remembered syncs of 3 operators",
+            "web: 3 recorded syncs by 3 operators",
             "2026-11-22",
             "14:00:01     deployments/web@10, generation 4: changed by kubectl-edit",
             "14:00:01.012   +<1 s deployment-operator syncs web: new ReplicaSet web-6d4 -> wrote replicasets/web-6d4@12, deployments/web@13",
-            "14:00:01.060     +48 ms replicaset-operator syncs web-6d4 as of replicasets/web-6d4@12: create 6 -> wrote pods/web-14@14, pods/web-15@15, pods/web-16@16, pods/web-17@17, 2 more",
-            "14:00:02.500       +1.4 s endpointslice-operator syncs web as of pods/web-15@15: update -> wrote endpointslices/web-x@20",
+            "14:00:01.060     +48 ms replicaset-operator syncs web-6d4 due to replicasets/web-6d4@12: create 6 -> wrote pods/web-14@14, pods/web-15@15, pods/web-16@16, pods/web-17@17, 2 more",
+            "14:00:02.500       +1.4 s endpointslice-operator syncs web due to pods/web-15@15: update -> wrote endpointslices/web-x@20",
         ]
     );
 }
@@ -188,7 +189,7 @@ fn a_write_that_changed_nothing_leads_to_nothing() {
     let followed: Vec<(&str, &Link)> = first.followed.iter().map(|next| (next.operator.as_str(), &next.link)).collect();
     assert_eq!(followed, [("b-operator", &Link::Exact), ("c-operator", &Link::Exact)]);
     assert!(first.followed[0].wrote.is_empty());
-    assert!(trace.to_string().ends_with("1 sync wrote nothing (-o json has them)\n"), "{trace}");
+    assert!(trace.to_string().ends_with("1 sync wrote nothing (see -o json)\n"), "{trace}");
 }
 
 #[test]
@@ -215,14 +216,14 @@ fn what_was_created_without_being_named_is_its_owners() {
     row(
         pod("web-x", 1),
         &format!(
-            "       +1.4 s endpointslice-operator syncs web as of pods/web-x@19, most likely one of those that are not named{update}"
+            "       +1.4 s endpointslice-operator syncs web due to pods/web-x@19 (probably one of its unnamed writes){update}"
         ),
     );
     // It was there before.
     row(pod("web-x", 0), "pods/web-x@19: changed by kubelet");
     row(
         pod("web-y", 1),
-        "pods/web-x@19: changed by whom is not known: no decision that is remembered wrote it"
+        "pods/web-x@19: changed by an unknown client: no recorded decision wrote it"
             .trim_start_matches("pods/web-x@19: "),
     );
 }
@@ -239,16 +240,16 @@ fn what_is_missing_is_said() {
             &[("deployment-operator", 2), ("replicaset-operator", 4)],
         )],
     );
-    let silence = Some("you may not read its Lease in kube-system".to_owned());
+    let silence = Some("you lack permission to read its Lease in kube-system".to_owned());
     evidence.operators.push(Asked { operator: "deployment-operator".to_owned(), silence, ..Asked::default() });
     assert_eq!(
         told(&evidence),
         [
-            "web: 1 remembered sync of 1 operator",
+            "web: 1 recorded sync by 1 operator",
             "2026-11-22",
-            "14:00:02     replicasets/web-6d4@12: written by deployment-operator (most likely), whose decision is missing: pushed out by later ones, gone with a restart, or not asked for",
+            "14:00:02     replicasets/web-6d4@12: probably written by deployment-operator, whose decision is not recorded: displaced by later ones, lost in a restart, or not requested",
             "14:00:03.000   +<1 s replicaset-operator syncs web-6d4: create -> wrote pods/a@30",
-            "not seen: deployment-operator: you may not read its Lease in kube-system",
+            "not read: deployment-operator: you lack permission to read its Lease in kube-system",
         ]
         .map(|line| line.replace("+<1 s", "+1 s"))
     );
@@ -265,9 +266,9 @@ fn repetitions_and_failures_are_told_and_an_answer_counts_once() {
     assert_eq!(
         told(&evidence(&[(asked, decision)], Vec::new())),
         [
-            "web: 1 remembered sync of 1 operator",
+            "web: 1 recorded sync by 1 operator",
             "2026-11-22",
-            "             no change: a timer, a retry, or the start of work",
+            "             no change: a timer, a retry or a start",
             "14:00:03.000    replicaset-operator syncs web-6d4: create 3, 7 times -> failed: exceeded quota",
         ]
     );

@@ -1,6 +1,4 @@
-//! Stories as people read them: a line for each sync that did something, further to the right what followed.
-//!
-//! Left out: syncs that came to nothing. They are counted.
+//! The trace as text. Syncs that did nothing are only counted.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use shared::api::explain::Version;
 
-use super::{Link, Origin, Step, Trace, Writer};
+use super::story::{Link, Origin, Step, Trace, Writer};
 use crate::words::{line, many, span};
 
 impl Trace {
@@ -16,7 +14,7 @@ impl Trace {
         self.stories.iter().flat_map(|story| &story.syncs).flat_map(Step::all)
     }
 
-    /// `pods/web-a@12`, with its namespace only where that is another one.
+    /// `pods/web-a@12`; with the namespace if it is another one.
     fn named(&self, Version { resource, object, version }: &Version) -> String {
         let plural = resource.split('.').next().unwrap_or_default();
         let own = format!("{}/", self.namespace);
@@ -30,17 +28,16 @@ impl Trace {
         named.into_iter().chain(more).collect::<Vec<_>>().join(", ")
     }
 
-    /// How a sync hangs together with the line above it, where it is not plain.
     fn because(&self, step: &Step) -> String {
         let Some(cause) = step.cause.as_ref().map(|cause| self.named(cause)) else { return String::new() };
         match &step.link {
             Link::First => String::new(),
-            Link::Exact => format!(" as of {cause}"),
+            Link::Exact => format!(" due to {cause}"),
             Link::Later { wrote, by } => {
-                let by = by.as_ref().map_or_else(|| "once more".to_owned(), |by| format!("by {}", called(by)));
-                format!(" as of {cause}, which was changed {by} after @{wrote}")
+                let changed = by.as_ref().map_or_else(|| "changed again".to_owned(), |by| credited("changed", by));
+                format!(" due to {cause} ({changed} since @{wrote})")
             }
-            Link::Unnamed => format!(" as of {cause}, most likely one of those that are not named"),
+            Link::Unnamed => format!(" due to {cause} (probably one of its unnamed writes)"),
         }
     }
 
@@ -74,21 +71,21 @@ impl Trace {
         match origin {
             Origin::Change { object, generation, by } => {
                 let generation = generation.map(|number| format!(", generation {number}")).unwrap_or_default();
-                let who = by.as_ref().map_or_else(
-                    || "by whom is not known: no decision that is remembered wrote it".to_owned(),
-                    |by| format!("by {}", called(by)),
+                let changed = by.as_ref().map_or_else(
+                    || "changed by an unknown client: no recorded decision wrote it".to_owned(),
+                    |by| credited("changed", by),
                 );
-                (format!("{}{generation}: changed {who}", self.named(object)), by.as_ref().map(|by| by.time))
+                (format!("{}{generation}: {changed}", self.named(object)), by.as_ref().map(|by| by.time))
             }
             Origin::Lost { object, by } => {
                 let text = format!(
-                    "{}: written by {}, whose decision is missing: pushed out by later ones, gone with a restart, or not asked for",
+                    "{}: {}, whose decision is not recorded: displaced by later ones, lost in a restart, or not requested",
                     self.named(object),
-                    called(by)
+                    credited("written", by)
                 );
                 (text, Some(by.time))
             }
-            Origin::NoChange => ("no change: a timer, a retry, or the start of work".to_owned(), None),
+            Origin::NoChange => ("no change: a timer, a retry or a start".to_owned(), None),
         }
     }
 }
@@ -98,8 +95,8 @@ impl fmt::Display for Trace {
         let (all, operators) = (self.steps().count(), self.steps().map(|step| &step.operator).collect::<BTreeSet<_>>());
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let name = self.subject.split_once('/').map_or(self.subject.as_str(), |(_, name)| name);
-        let (syncs, of) = (many(count(all), "remembered sync"), many(count(operators.len()), "operator"));
-        writeln!(f, "{name}: {syncs} of {of}")?;
+        let (syncs, of) = (many(count(all), "recorded sync"), many(count(operators.len()), "operator"));
+        writeln!(f, "{name}: {syncs} by {of}")?;
         let mut idle = 0;
         for story in &self.stories {
             let (told, silent): (Vec<&Step>, Vec<&Step>) = story.syncs.iter().partition(|step| !step.is_idle());
@@ -115,25 +112,25 @@ impl fmt::Display for Trace {
             }
         }
         if idle > 0 {
-            writeln!(f, "{} wrote nothing (-o json has them)", many(count(idle), "sync"))?;
+            writeln!(f, "{} wrote nothing (see -o json)", many(count(idle), "sync"))?;
         }
         if !self.missing.is_empty() {
-            writeln!(f, "not seen: {}", self.missing.join("; "))?;
+            writeln!(f, "not read: {}", self.missing.join("; "))?;
         }
         Ok(())
     }
 }
 
-/// How wide a time is.
 const CLOCK: usize = "14:03:11.012".len();
 
-/// In UTC, to the millisecond.
 fn clock(time: Timestamp) -> String {
     time.strftime("%H:%M:%S%.3f").to_string()
 }
 
-fn called(Writer { manager, time: _, is_inferred }: &Writer) -> String {
-    if *is_inferred { format!("{manager} (most likely)") } else { manager.clone() }
+/// `changed by kubelet`, or `probably changed by kubelet`.
+fn credited(verb: &str, Writer { manager, time: _, is_inferred }: &Writer) -> String {
+    let probably = if *is_inferred { "probably " } else { "" };
+    format!("{probably}{verb} by {manager}")
 }
 
 /// `+18 ms`, `+1.2 s`, `+3 min`.
@@ -146,7 +143,6 @@ fn milliseconds(between: i64) -> String {
     }
 }
 
-/// Since something of which only the second is known.
 fn seconds(time: Timestamp, since: Timestamp) -> String {
     match time.as_second() - since.as_second() {
         ..0 => "(clocks differ)".to_owned(),

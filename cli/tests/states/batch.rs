@@ -38,12 +38,12 @@ fn failures() -> Vec<Row> {
         row(
             limit,
             Stuck,
-            "load: failed: 4 pods failed, and its backoffLimit is 3; the last one: container main ended with exit code 2 (Error)",
+            "load: failed: 4 pods failed (backoffLimit 3); last failure: container main exited with code 2 (Error)",
         ),
         row(
             failed("DeadlineExceeded", "", &json!({ "spec": { "activeDeadlineSeconds": 60 } })),
             Stuck,
-            "load: failed: it was not done within 60 s (activeDeadlineSeconds)",
+            "load: failed: not finished within 60 s (activeDeadlineSeconds)",
         ),
         row(
             failed(
@@ -54,7 +54,7 @@ fn failures() -> Vec<Row> {
             Stuck,
             "load: failed by its pod failure policy: Container main for pod team/load-x failed with exit code 42 matching FailJob rule at index 0",
         ),
-        row(failed("FailedIndexes", "", &indexed(&json!({}))), Stuck, "load: failed: these indexes failed: 1,3-5"),
+        row(failed("FailedIndexes", "", &indexed(&json!({}))), Stuck, "load: failed: indexes 1,3-5 failed"),
         row(
             failed("MaxFailedIndexesExceeded", "", &indexed(&json!({ "spec": { "maxFailedIndexes": 3 } }))),
             Stuck,
@@ -79,12 +79,12 @@ fn jobs() -> Vec<Row> {
         row(
             evidence(vec![job(&json!({ "spec": { "suspend": true } }))]),
             AtRest,
-            "load: suspended (spec.suspend): it has no pods until somebody resumes it",
+            "load: suspended (spec.suspend): no pods run until it is resumed",
         ),
         row(
             evidence(vec![job(&json!({ "spec": { "managedBy": "kueue.x-k8s.io/multikueue" } }))]),
             AtRest,
-            "load: `kueue.x-k8s.io/multikueue` manages it (spec.managedBy), job-operator does not",
+            "load: managed by `kueue.x-k8s.io/multikueue` (spec.managedBy), not by job-operator",
         ),
         row(evidence(vec![job(&done)]), AtRest, "load: complete: 1 pod succeeded"),
         row(
@@ -95,18 +95,22 @@ fn jobs() -> Vec<Row> {
         row(
             timed,
             Stuck,
-            "load: its pods fail: 2 failed, it gives up after 3, the next one in 40 s; the last one: container main ended with exit code 2 (Error)",
+            "load: pods keep failing: 2 failed, backoffLimit 3, next retry in 40 s; last failure: container main exited with code 2 (Error)",
         ),
         row(
             evidence(vec![job(&json!({ "status": { "active": 1 } })), job_pod(&image, &json!({}))]),
             Stuck,
-            "load: pod web-a: image `web:2` cannot be pulled (ErrImagePull)",
+            "load: pod web-a: cannot pull image `web:2` (ErrImagePull)",
         ),
-        row(refused(), Stuck, "load: 1 of 1 pod missing: Job load is refused by quota `team` (pods 9/9)"),
+        row(
+            refused(),
+            Stuck,
+            "load: 1 of 1 pod missing: Job load cannot create pods: quota `team` exceeded (pods 9/9)",
+        ),
         row(
             operator(refused(), "job-operator", |asked| asked.lease = lease("", -2)),
             Stuck,
-            "load: nobody acts on it: no replica of job-operator holds its Lease",
+            "load: not reconciled: no replica of job-operator holds its Lease",
         ),
         row(
             evidence(vec![job(&json!({ "status": { "active": 1 } }))]),
@@ -149,38 +153,38 @@ fn cron_jobs() -> Vec<Row> {
         row(
             evidence(vec![cron_job(&json!({ "spec": { "suspend": true } }))]),
             AtRest,
-            "nightly: suspended (spec.suspend): it starts no Job",
+            "nightly: suspended (spec.suspend): no Jobs are started",
         ),
         row(
             told("UnknownTimeZone", "invalid timeZone", &json!({ "spec": { "timeZone": "Europe/Nowhere" } })),
             Stuck,
-            "nightly: time zone `Europe/Nowhere` is not known",
+            "nightly: unknown time zone `Europe/Nowhere`",
         ),
-        row(unknown, Stuck, "nightly: time zone `Mars/Base` is not known"),
+        row(unknown, Stuck, "nightly: unknown time zone `Mars/Base`"),
         row(
             told("UnparseableSchedule", "unparseable schedule: x", &json!({ "spec": { "schedule": "x" } })),
             Stuck,
-            "nightly: schedule `x` cannot be used: unparseable schedule: x",
+            "nightly: invalid schedule `x`: unparseable schedule: x",
         ),
-        row(missed(), Stuck, "nightly: it missed too many times: too many missed start times: 4321"),
+        row(missed(), Stuck, "nightly: missed too many scheduled times: too many missed start times: 4321"),
         // An event outlasts who told it.
         row(
             operator(missed(), "cronjob-operator", |asked| asked.lease = lease("", -2)),
             Stuck,
-            "nightly: nobody acts on it: no replica of cronjob-operator holds its Lease",
+            "nightly: not reconciled: no replica of cronjob-operator holds its Lease",
         ),
         row(
             operator(late(), "cronjob-operator", |asked| asked.lease = lease("op-0_1", -60)),
             Stuck,
-            "nightly: nobody acts on it: the Lease of cronjob-operator expired 45 s ago, held by op-0",
+            "nightly: not reconciled: the Lease of cronjob-operator expired 45 s ago (last holder op-0)",
         ),
         row(
             late(),
             Stuck,
-            "nightly: it missed its time by more than 5 s (startingDeadlineSeconds): Missed scheduled time to start a job",
+            "nightly: missed its scheduled time by more than 5 s (startingDeadlineSeconds): Missed scheduled time to start a job",
         ),
-        row(forbidden, Stuck, "nightly: it is time, but job/nightly-1 still runs (concurrencyPolicy: Forbid)"),
-        row(evidence(vec![cron_job(&json!({})), running()]), InProgress, "nightly: job/nightly-1 runs"),
+        row(forbidden, Stuck, "nightly: waiting for job/nightly-1 to finish (concurrencyPolicy: Forbid)"),
+        row(evidence(vec![cron_job(&json!({})), running()]), InProgress, "nightly: running: job/nightly-1"),
         row(due, AtRest, "nightly: not due yet: schedule `*/5 * * * *`, next in 3 min, last 100 s ago"),
     ]
 }

@@ -1,7 +1,8 @@
 //! Objects that are deleted and still there, and objects without their owner.
 
 use cli::cause::State::{InProgress, Stuck};
-use cli::evidence::{Evidence, Seen};
+use cli::evidence::Evidence;
+use cli::lookup::Lookup;
 use serde_json::{Value, json};
 
 use super::scene::{
@@ -41,7 +42,7 @@ fn namespaces() -> Vec<Row> {
         "NamespaceDeletionDiscoveryFailure",
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
     );
-    let blind = operator(namespace(&json!([])), "namespace-operator", |asked| asked.lease = Seen::Absent);
+    let blind = operator(namespace(&json!([])), "namespace-operator", |asked| asked.lease = Lookup::Absent);
     // The conditions in its status are old.
     let left = operator(namespace(&json!([content, held])), "namespace-operator", |asked| asked.lease = lease("", -2));
     let died = operator(namespace(&json!([unknown])), "namespace-operator", |asked| asked.lease = lease("op-0_1", -60));
@@ -49,7 +50,7 @@ fn namespaces() -> Vec<Row> {
         row(
             namespace(&json!([content, held])),
             Stuck,
-            "team: deleted 5 min ago; it is not empty: widgets.acme.example has 1 resource instances; finalizers: acme.example/hold in 1 resource instances; whoever put it there (acme.example) removes `acme.example/hold`",
+            "team: deleted 5 min ago; not empty: widgets.acme.example has 1 resource instances; finalizers: acme.example/hold in 1 resource instances; `acme.example/hold` is removed by whoever put it there (acme.example)",
         ),
         row(
             namespace(&json!([condition(
@@ -57,21 +58,21 @@ fn namespaces() -> Vec<Row> {
                 "Some resources are remaining: pods. has 2 resource instances"
             )])),
             InProgress,
-            "team: deleted 5 min ago; it is not empty: pods has 2 resource instances",
+            "team: deleted 5 min ago; not empty: pods has 2 resource instances",
         ),
         row(
             namespace(&json!([unknown])),
             Stuck,
-            "team: deleted, but what is in it is not known as APIService v1beta1.metrics.k8s.io does not answer (NamespaceDeletionDiscoveryFailure): Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
+            "team: deleted, but its content is unknown because APIService v1beta1.metrics.k8s.io does not answer (NamespaceDeletionDiscoveryFailure): Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale",
         ),
-        row(namespace(&json!([])), InProgress, "team: deleted 5 min ago; it is being emptied"),
+        row(namespace(&json!([])), InProgress, "team: deleted 5 min ago; its content is being deleted"),
         row(
             blind,
             Stuck,
-            "team: nobody acts on it: neither namespace-operator nor kube-controller-manager's namespace-controller runs",
+            "team: not reconciled: neither namespace-operator nor kube-controller-manager's namespace-controller is running",
         ),
-        row(left, Stuck, "team: nobody acts on it: no replica of namespace-operator holds its Lease"),
-        row(died, Stuck, "team: nobody acts on it: the Lease of namespace-operator expired 45 s ago, held by op-0"),
+        row(left, Stuck, "team: not reconciled: no replica of namespace-operator holds its Lease"),
+        row(died, Stuck, "team: not reconciled: the Lease of namespace-operator expired 45 s ago (last holder op-0)"),
     ]
 }
 
@@ -86,37 +87,37 @@ fn finalizers() -> Vec<Row> {
         row(
             evidence(vec![of(json!(["acme.example/hold"]))]),
             Stuck,
-            "web: deleted 5 min ago; it waits for the finalizer `acme.example/hold`, which whoever put it there (acme.example) removes",
+            "web: deleted 5 min ago; waiting for finalizer `acme.example/hold`, removed by whoever put it there (acme.example)",
         ),
         row(
             evidence(vec![claim]),
             Stuck,
-            "data: deleted 5 min ago; it waits for the finalizer `kubernetes.io/pvc-protection`, which persistentvolumeclaim-protection-controller (once no pod uses the claim) removes",
+            "data: deleted 5 min ago; waiting for finalizer `kubernetes.io/pvc-protection`, removed by persistentvolumeclaim-protection-controller (once no pod uses the claim)",
         ),
         row(
             evidence(vec![of(json!(["foregroundDeletion"])), replica_set(1, &json!({}))]),
             InProgress,
-            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4",
+            "web: deleted 5 min ago in the foreground; waiting for 1 dependent: replicaset/web-6d4",
         ),
         row(
             evidence(vec![of(json!(["foregroundDeletion"])), held]),
             Stuck,
-            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4, which has the finalizer `acme.example/hold`, which whoever put it there (acme.example) removes",
+            "web: deleted 5 min ago in the foreground; waiting for 1 dependent: replicaset/web-6d4, held by finalizer `acme.example/hold`, removed by whoever put it there (acme.example)",
         ),
         row(
             evidence(vec![of(json!(["foregroundDeletion"]))]),
             InProgress,
-            "web: deleted 5 min ago in the foreground; no dependent is seen that blocks it, garbage-collector-operator lets it go",
+            "web: deleted 5 min ago in the foreground; no blocking dependent found, waiting for garbage-collector-operator",
         ),
         row(
             evidence(vec![of(json!(["orphan"])), replica_set(1, &json!({}))]),
             InProgress,
-            "web: deleted 5 min ago; garbage-collector-operator makes its 1 dependent nobody's first (finalizer orphan)",
+            "web: deleted 5 min ago; garbage-collector-operator orphans its 1 dependent first (finalizer orphan)",
         ),
         row(
             evidence(vec![deployment(1, &deleted(&json!([])))]),
             InProgress,
-            "web: deleted 5 min ago; nothing keeps it",
+            "web: deleted 5 min ago; nothing blocks it",
         ),
     ]
 }
@@ -139,34 +140,34 @@ fn dependents() -> Vec<Row> {
     let of_set = |pods: Vec<Value>| evidence([vec![replica_set(1, &ends)], pods].concat());
     vec![
         row(
-            operator(foreground(&json!({}), Vec::new()), COLLECTOR, |asked| asked.lease = Seen::Absent),
+            operator(foreground(&json!({}), Vec::new()), COLLECTOR, |asked| asked.lease = Lookup::Absent),
             Stuck,
-            "web: nobody acts on it: neither garbage-collector-operator nor kube-controller-manager's garbage-collector-controller runs",
+            "web: not reconciled: neither garbage-collector-operator nor kube-controller-manager's garbage-collector-controller is running",
         ),
         row(
             refused,
             Stuck,
-            "web: garbage-collector-operator failed 4 times in a row, next try in 12 s: refused by policy `p`: nothing is deleted here",
+            "web: garbage-collector-operator failed 4 times in a row, next retry in 12 s: denied by policy `p`: nothing is deleted here",
         ),
         row(
             foreground(&ends, vec![held()]),
             Stuck,
-            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4; pod/web-a has the finalizer `acme.example/hold`, which whoever put it there (acme.example) removes",
+            "web: deleted 5 min ago in the foreground; waiting for 1 dependent: replicaset/web-6d4; pod/web-a is held by finalizer `acme.example/hold`, removed by whoever put it there (acme.example)",
         ),
         row(
             foreground(&ends, vec![ending(-60)]),
             Stuck,
-            "web: deleted 5 min ago in the foreground; it waits for 1 dependent: replicaset/web-6d4; the grace of pod/web-a is over, and node n1 has not let it go",
+            "web: deleted 5 min ago in the foreground; waiting for 1 dependent: replicaset/web-6d4; pod/web-a is past its grace period, but node n1 has not removed it",
         ),
         row(
             of_set(vec![ending(-60)]),
             Stuck,
-            "web-6d4: deleted 5 min ago in the foreground; it waits for 1 dependent: pod/web-a, whose grace is over, and node n1 has not let it go",
+            "web-6d4: deleted 5 min ago in the foreground; waiting for 1 dependent: pod/web-a, past its grace period, but node n1 has not removed it",
         ),
         row(
             of_set(vec![ending(20)]),
             InProgress,
-            "web-6d4: deleted 5 min ago in the foreground; it waits for 1 dependent: pod/web-a",
+            "web-6d4: deleted 5 min ago in the foreground; waiting for 1 dependent: pod/web-a",
         ),
     ]
 }
@@ -184,24 +185,24 @@ fn removers() -> Vec<Row> {
         row(
             tracked(),
             Stuck,
-            "web-a: deleted 5 min ago; it waits for the finalizer `batch.kubernetes.io/job-tracking`, which job-operator removes",
+            "web-a: deleted 5 min ago; waiting for finalizer `batch.kubernetes.io/job-tracking`, removed by job-operator",
         ),
         row(
-            operator(tracked(), "job-operator", |asked| asked.lease = Seen::Absent),
+            operator(tracked(), "job-operator", |asked| asked.lease = Lookup::Absent),
             Stuck,
-            "web-a: nobody acts on it: neither job-operator nor kube-controller-manager's job-controller runs",
+            "web-a: not reconciled: neither job-operator nor kube-controller-manager's job-controller is running",
         ),
         row(
             says(tracked(), "job-operator", ("jobs.batch", "load"), |said| {
                 fails(said, "count web-a", "etcdserver: request timed out");
             }),
             Stuck,
-            "web-a: job-operator failed 4 times in a row, next try in 12 s: etcdserver: request timed out",
+            "web-a: job-operator failed 4 times in a row, next retry in 12 s: etcdserver: request timed out",
         ),
         row(
-            operator(waiting, "job-operator", |asked| asked.lease = Seen::Absent),
+            operator(waiting, "job-operator", |asked| asked.lease = Lookup::Absent),
             Stuck,
-            "load: nobody acts on it: neither job-operator nor kube-controller-manager's job-controller runs",
+            "load: not reconciled: neither job-operator nor kube-controller-manager's job-controller is running",
         ),
     ]
 }
@@ -212,8 +213,8 @@ fn pods() -> Vec<Row> {
         evidence(vec![pod("web-a", &json!({ "metadata": metadata }))])
     };
     vec![
-        row(ending(20), InProgress, "web-a: deleted; its containers on node n1 are ending, at the latest in 20 s"),
-        row(ending(-60), Stuck, "web-a: deleted 90 s ago; its grace is over, and node n1 has not let it go"),
+        row(ending(20), InProgress, "web-a: deleted; its containers on node n1 are terminating (deadline in 20 s)"),
+        row(ending(-60), Stuck, "web-a: deleted 90 s ago; past its grace period, but node n1 has not removed it"),
     ]
 }
 
@@ -243,27 +244,23 @@ fn owners() -> Vec<Row> {
         row(
             elsewhere,
             Stuck,
-            "settings: its owner deployment/web is not in its namespace, so nobody owns it and it will be deleted: ownerRef [apps/v1/Deployment, namespace: team, name: web, uid: web] does not exist in namespace \"team\"",
+            "settings: owner deployment/web does not exist in its namespace; it will be garbage-collected: ownerRef [apps/v1/Deployment, namespace: team, name: web, uid: web] does not exist in namespace \"team\"",
         ),
-        row(
-            orphan(),
-            InProgress,
-            "settings: its owner deployment/web is not there: garbage-collector-operator deletes it",
-        ),
+        row(orphan(), InProgress, "settings: owner deployment/web is gone: garbage-collector-operator deletes it"),
         row(
             beside("configmaps.acme.example"),
             InProgress,
-            "notes: its owner deployment/web is not there: garbage-collector-operator deletes it",
+            "notes: owner deployment/web is gone: garbage-collector-operator deletes it",
         ),
         row(
             beside("configmaps"),
             Stuck,
-            "notes: garbage-collector-operator cannot follow configmaps, and waits: conversion webhook: connection refused",
+            "notes: garbage-collector-operator cannot list or watch configmaps: conversion webhook: connection refused",
         ),
         row(
             replaced,
             InProgress,
-            "settings: its owner deployment/web was replaced by another of that name: garbage-collector-operator deletes it",
+            "settings: owner deployment/web was replaced by another object of that name: garbage-collector-operator deletes it",
         ),
     ]
 }

@@ -1,7 +1,8 @@
 //! Operators that don't run, may not, don't see, or wait: always of a Deployment of which a pod is missing.
 
 use cli::cause::State::{AtRest, InProgress, Stuck};
-use cli::evidence::{Evidence, Seen};
+use cli::evidence::Evidence;
+use cli::lookup::Lookup;
 use serde_json::{Value, json};
 use shared::api::explain::{Explanation, Held};
 
@@ -18,7 +19,7 @@ fn said(change: impl FnOnce(&mut Explanation)) -> Evidence {
     says(short(&json!({})), "replicaset-operator", ("replicasets.apps", "web-6d4"), change)
 }
 
-fn with_lease(found: Seen<cli::lease::Lease>) -> Evidence {
+fn with_lease(found: Lookup<cli::lease::Lease>) -> Evidence {
     operator(short(&json!({})), "deployment-operator", |asked| asked.lease = found)
 }
 
@@ -30,42 +31,42 @@ fn at_work() -> Vec<Row> {
     let mut told = short(&json!({}));
     told.manager.lease = lease("kcm_1", -1);
     told.manager.controllers = Some(String::from("*"));
-    let mut theirs = with_lease(Seen::Absent);
+    let mut theirs = with_lease(Lookup::Absent);
     theirs.manager = told.manager.clone();
     // Enough for it to be the other's: it is at rest, and only on its way.
-    theirs.operators.iter_mut().for_each(|asked| asked.lease = Seen::Absent);
+    theirs.operators.iter_mut().for_each(|asked| asked.lease = Lookup::Absent);
     vec![
         row(
-            with_lease(Seen::Absent),
+            with_lease(Lookup::Absent),
             Stuck,
-            "web: nobody acts on it: neither deployment-operator nor kube-controller-manager's deployment-controller runs",
+            "web: not reconciled: neither deployment-operator nor kube-controller-manager's deployment-controller is running",
         ),
-        row(
-            with_lease(lease("", -2)),
-            Stuck,
-            "web: nobody acts on it: no replica of deployment-operator holds its Lease",
-        ),
+        row(with_lease(lease("", -2)), Stuck, "web: not reconciled: no replica of deployment-operator holds its Lease"),
         row(
             with_lease(lease("op-0_1", -60)),
             Stuck,
-            "web: nobody acts on it: the Lease of deployment-operator expired 45 s ago, held by op-0",
+            "web: not reconciled: the Lease of deployment-operator expired 45 s ago (last holder op-0)",
         ),
         row(
             wrote,
             Stuck,
-            "web: both deployment-operator and kube-controller-manager's deployment-controller act on it, which wrote 8 s ago",
+            "web: reconciled twice: deployment-operator and kube-controller-manager's deployment-controller are both running (kube-controller-manager last wrote 8 s ago)",
         ),
-        row(told, Stuck, "web: both deployment-operator and kube-controller-manager's deployment-controller act on it"),
-        row(theirs, InProgress, "web: 1 of 2 pods are ready, 1 there"),
+        row(
+            told,
+            Stuck,
+            "web: reconciled twice: deployment-operator and kube-controller-manager's deployment-controller are both running",
+        ),
+        row(theirs, InProgress, "web: scaling: 1 of 2 pods ready, 1 created"),
         // An object at rest needs nobody.
         row(
             operator(
                 evidence([vec![deployment(3, &json!({})), replica_set(3, &json!({}))], pods(3)].concat()),
                 "deployment-operator",
-                |asked| asked.lease = Seen::Absent,
+                |asked| asked.lease = Lookup::Absent,
             ),
             AtRest,
-            "web: 3 of 3 pods are there and ready",
+            "web: 3 of 3 pods ready",
         ),
     ]
 }
@@ -81,19 +82,19 @@ fn blind() -> Vec<Row> {
             said.caches[0].unreadable.insert(name.to_owned(), "unknown phase".to_owned());
         }
     });
-    unseen.hidden.push(hidden("pods"));
+    unseen.unread.push(hidden("pods"));
     vec![
         row(
             own,
             Stuck,
-            "web: deployment-operator cannot read deployments.apps team/web, and acts on an older state: invalid type: string, expected i32",
+            "web: deployment-operator cannot decode deployments.apps team/web and uses an older state: invalid type: string, expected i32",
         ),
         row(
             said(|said| {
                 said.caches[0].unreadable.insert("team/web-0".to_owned(), "unknown phase".to_owned());
             }),
             Stuck,
-            "web: replicaset-operator cannot read pods team/web-0, and acts on an older state: unknown phase",
+            "web: replicaset-operator cannot decode pods team/web-0 and uses an older state: unknown phase",
         ),
         // One of another's pods keeps nobody.
         row(
@@ -106,29 +107,29 @@ fn blind() -> Vec<Row> {
                 },
             ),
             InProgress,
-            "web: 5 of 6 pods are ready, 5 there",
+            "web: scaling: 5 of 6 pods ready, 5 created",
         ),
         row(
             unseen,
             Stuck,
-            "web: replicaset-operator cannot read pods team/web-6d4-x, and acts on an older state: unknown phase",
+            "web: replicaset-operator cannot decode pods team/web-6d4-x and uses an older state: unknown phase",
         ),
         row(
             said(|said| said.caches[0].failing = Some("connection refused".to_owned())),
             Stuck,
-            "web: replicaset-operator cannot follow pods, and waits: connection refused",
+            "web: replicaset-operator cannot list or watch pods: connection refused",
         ),
         row(
             said(|said| {
                 said.caches[0].failing = Some("pods is forbidden: User \"x\" cannot list resource \"pods\"".to_owned());
             }),
             Stuck,
-            "web: replicaset-operator may not do what it has to: User \"x\" cannot list resource \"pods\"",
+            "web: replicaset-operator lacks a permission: User \"x\" cannot list resource \"pods\"",
         ),
         row(
             said(|said| said.caches[0].heard = Some(at(-600))),
             Stuck,
-            "web: replicaset-operator heard nothing of pods for 10 min",
+            "web: replicaset-operator has received nothing about pods for 10 min",
         ),
         row(
             said(|said| {
@@ -136,7 +137,7 @@ fn blind() -> Vec<Row> {
                     vec![Held { resource: "pods".to_owned(), until: "the first list".to_owned() }];
             }),
             Stuck,
-            "web: replicaset-operator has not listed pods yet, and waits",
+            "web: replicaset-operator has not listed pods yet",
         ),
     ]
 }
@@ -150,12 +151,12 @@ fn waiting() -> Vec<Row> {
                 said.keys[0].standing.held = vec![held()];
             }),
             Stuck,
-            "web: replicaset-operator holds it for 8 s until its caches have version 4711 of pods",
+            "web: replicaset-operator has been waiting for 8 s for its caches to have version 4711 of pods",
         ),
         row(
             said(|said| fails(said, "create 1", "etcdserver: request timed out")),
             Stuck,
-            "web: replicaset-operator failed 4 times in a row, next try in 12 s: etcdserver: request timed out",
+            "web: replicaset-operator failed 4 times in a row, next retry in 12 s: etcdserver: request timed out",
         ),
         // The operator's failure comes before the cache that it cannot fill.
         row(
@@ -164,7 +165,7 @@ fn waiting() -> Vec<Row> {
                 fails(said, "create 1", "etcdserver: leader changed");
             }),
             Stuck,
-            "web: replicaset-operator failed 4 times in a row, next try in 12 s: etcdserver: leader changed",
+            "web: replicaset-operator failed 4 times in a row, next retry in 12 s: etcdserver: leader changed",
         ),
         row(
             says(short(&json!({})), "deployment-operator", ("deployments.apps", "web"), |said| {
@@ -173,17 +174,17 @@ fn waiting() -> Vec<Row> {
                 fails(said, "create web-1", refused);
             }),
             Stuck,
-            "web: deployment-operator failed 4 times in a row, next try in 12 s: refused by policy `p`: no",
+            "web: deployment-operator failed 4 times in a row, next retry in 12 s: denied by policy `p`: no",
         ),
         row(
             said(|said| said.keys[0].standing.queued = Some(at(-9))),
             Stuck,
-            "web: it waits in the queue of replicaset-operator for 9 s",
+            "web: queued in replicaset-operator for 9 s",
         ),
         row(
             said(|said| said.keys[0].standing.processing = Some(at(-90))),
             Stuck,
-            "web: a sync of replicaset-operator runs for 90 s",
+            "web: a sync of replicaset-operator has been running for 90 s",
         ),
         // A moment in the queue is no reason.
         row(
@@ -194,7 +195,7 @@ fn waiting() -> Vec<Row> {
                 |said| said.keys[0].standing.queued = Some(at(-1)),
             ),
             InProgress,
-            "web: 3 of 4 pods are ready, 3 there",
+            "web: scaling: 3 of 4 pods ready, 3 created",
         ),
     ]
 }

@@ -45,35 +45,35 @@ fn of_containers() -> Vec<Row> {
     vec![
         row_of(
             &waiting("ImagePullBackOff", "Back-off pulling image \"web:2\""),
-            "web: 1 of 3 pods are not ready: web-a: image `web:2` cannot be pulled (ImagePullBackOff): Back-off pulling image \"web:2\"",
+            "web: 1 of 3 pods not ready: web-a: cannot pull image `web:2` (ImagePullBackOff): Back-off pulling image \"web:2\"",
         ),
         row_of(
             &waiting("CreateContainerConfigError", "configmap \"settings\" not found"),
-            "web: 1 of 3 pods are not ready: web-a: container main cannot be configured: configmap \"settings\" not found",
+            "web: 1 of 3 pods not ready: web-a: cannot configure container main: configmap \"settings\" not found",
         ),
         row_of(
             &waiting("RunContainerError", "exec: \"serve\": not found"),
-            "web: 1 of 3 pods are not ready: web-a: container main cannot be started: exec: \"serve\": not found",
+            "web: 1 of 3 pods not ready: web-a: cannot start container main: exec: \"serve\": not found",
         ),
         row_of(
             &terminated("Error", 1),
-            "web: 1 of 3 pods are not ready: web-a: container main keeps ending (exit code 1, Error; 5 restarts)",
+            "web: 1 of 3 pods not ready: web-a: container main keeps exiting (exit code 1, Error; 5 restarts)",
         ),
         row(
             of_deployment(vec![pod_in(&terminated("OOMKilled", 137), &limited)]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: container main needs more memory than its limit of 128Mi (5 restarts)",
+            "web: 1 of 3 pods not ready: web-a: container main exceeds its memory limit of 128Mi (5 restarts)",
         ),
         row_of(
             &terminated("OOMKilled", 137),
-            "web: 1 of 3 pods are not ready: web-a: container main is killed as its node runs out of memory (5 restarts)",
+            "web: 1 of 3 pods not ready: web-a: container main was OOM-killed because its node ran out of memory (5 restarts)",
         ),
         row(
             of_deployment(vec![pod_in(&running, &json!({})), unhealthy]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: container main is not ready: Readiness probe failed: HTTP probe failed with statuscode: 503",
+            "web: 1 of 3 pods not ready: web-a: container main is not ready: Readiness probe failed: HTTP probe failed with statuscode: 503",
         ),
-        row_of(&running, "web: 1 of 3 pods are not ready: web-a: container main is not ready"),
+        row_of(&running, "web: 1 of 3 pods not ready: web-a: container main is not ready"),
     ]
 }
 
@@ -96,37 +96,37 @@ fn before_containers() -> Vec<Row> {
         row(
             of_deployment(vec![unscheduled(&no_node)]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: no node takes it: 0/3 nodes are available: 3 Insufficient cpu",
+            "web: 1 of 3 pods not ready: web-a: unschedulable: 0/3 nodes are available: 3 Insufficient cpu",
         ),
         row(
             of_deployment(vec![gated]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: held back by the scheduling gate acme.example/gate",
+            "web: 1 of 3 pods not ready: web-a: waiting for scheduling gate acme.example/gate",
         ),
         row(
             of_deployment(vec![other]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: scheduler `fancy` has not looked at it",
+            "web: 1 of 3 pods not ready: web-a: not yet picked up by scheduler `fancy`",
         ),
-        row(of_deployment(vec![young]), InProgress, "web: 2 of 3 pods are ready, 3 there"),
+        row(of_deployment(vec![young]), InProgress, "web: scaling: 2 of 3 pods ready, 3 created"),
         row(
             of_deployment(vec![
                 creating(),
                 event("web-a", "FailedMount", "MountVolume.SetUp failed for volume \"data\"", -9),
             ]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: waiting for a volume: MountVolume.SetUp failed for volume \"data\"",
+            "web: 1 of 3 pods not ready: web-a: waiting for a volume: MountVolume.SetUp failed for volume \"data\"",
         ),
         row(
             of_deployment(vec![creating(), event("web-a", "FailedCreatePodSandBox", "no IP addresses", -9)]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: it has no sandbox: no IP addresses",
+            "web: 1 of 3 pods not ready: web-a: cannot create the pod sandbox: no IP addresses",
         ),
-        row(evidence(vec![with_init(init)]), InProgress, "web-a: init container migrate runs (1 of 2 are done)"),
+        row(evidence(vec![with_init(init)]), InProgress, "web-a: init container migrate is running (1 of 2 done)"),
         row(
             of_deployment(vec![with_init(failing)]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: container migrate keeps ending (exit code 3, Error; 2 restarts)",
+            "web: 1 of 3 pods not ready: web-a: container migrate keeps exiting (exit code 3, Error; 2 restarts)",
         ),
         row(evidence(vec![creating()]), InProgress, "web-a: its containers are starting"),
     ]
@@ -164,43 +164,39 @@ fn whole_pods() -> Vec<Row> {
     let old = pod("web-old", &json!({ "metadata": { "deletionTimestamp": time(20) } }));
     let ending = vec![deployment(1, &strategy), replica_set(1, &json!({})), old];
     vec![
-        row(evidence(ending), InProgress, "web: 1 of 1 pod is not ready: web-old: its containers are ending"),
+        row(evidence(ending), InProgress, "web: 1 of 1 pod not ready: web-old: its containers are terminating"),
         row(
             evidence(recreated),
             Stuck,
-            "web: 1 of 1 pod is not ready: web-old: it is deleted and has the finalizer acme.example/hold",
+            "web: 1 of 1 pod not ready: web-old: being deleted, but held by finalizer acme.example/hold",
         ),
         row(
             of_deployment(vec![pod("web-a", &gate)]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: readiness gate acme.example/lb is not true",
+            "web: 1 of 3 pods not ready: web-a: readiness gate acme.example/lb is not true",
         ),
         row(
             of_deployment(vec![pod_in(&json!({}), &json!({})), node]),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: node n1 does not answer",
+            "web: 1 of 3 pods not ready: web-a: node n1 does not respond",
         ),
         row(
             evidence(vec![pod("web-a", &evicted)]),
             Stuck,
-            "web-a: it failed (Evicted): The node was low on resource: memory",
+            "web-a: failed (Evicted): The node was low on resource: memory",
         ),
         row(
             evidence(late),
             Stuck,
-            "web: 2 of 3 pods are not ready: web-a and 1 other: image `web:2` cannot be pulled (ErrImagePull): not found (past its progress deadline)",
+            "web: 2 of 3 pods not ready: web-a and 1 other: cannot pull image `web:2` (ErrImagePull): not found (progress deadline exceeded)",
         ),
         row(
             evidence(initializing),
             Stuck,
-            "web: 1 of 3 pods are not ready: web-a: init container migrate runs (0 of 1 are done) (past its progress deadline)",
+            "web: 1 of 3 pods not ready: web-a: init container migrate is running (0 of 1 done) (progress deadline exceeded)",
         ),
-        row(evidence(vec![pod("web-a", &json!({}))]), AtRest, "web-a: it is ready"),
-        row(
-            evidence(vec![pod("web-a", &json!({ "status": { "phase": "Succeeded" } }))]),
-            AtRest,
-            "web-a: it has ended well",
-        ),
+        row(evidence(vec![pod("web-a", &json!({}))]), AtRest, "web-a: ready"),
+        row(evidence(vec![pod("web-a", &json!({ "status": { "phase": "Succeeded" } }))]), AtRest, "web-a: completed"),
     ]
 }
 

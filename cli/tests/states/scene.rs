@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use cli::cause::State;
-use cli::evidence::{Asked, Evidence, Hidden, Manager, Seen, Target};
+use cli::evidence::{Asked, Evidence, Target, Unread};
 use cli::lease::Lease;
+use cli::lookup::Lookup;
+use cli::runner::Manager;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::api::explain::{CacheState, Decision, Explanation, KeyState, Outcome, Role, Stage, Standing, Subject};
@@ -155,12 +157,17 @@ pub(crate) fn evidence(objects: Vec<Value>) -> Evidence {
         ["deployment-operator", "replicaset-operator", "job-operator", "cronjob-operator", "endpointslice-operator"];
     let more = ["namespace-operator", "garbage-collector-operator", "ttl-after-finished-operator"];
     let operators = names.iter().chain(&more).map(|name| asked(name)).collect();
-    let manager = Manager { lease: Seen::Absent, controllers: None };
+    let manager = Manager { lease: Lookup::Absent, controllers: None };
     Evidence { now: at(0), target, objects, operators, manager, ..Evidence::default() }
 }
 
-pub(crate) fn lease(holder: &str, renewed: i64) -> Seen<Lease> {
-    Seen::Is(Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), acquired: Some(at(-7200)), seconds: 15 })
+pub(crate) fn lease(holder: &str, renewed: i64) -> Lookup<Lease> {
+    Lookup::Found(Lease {
+        holder: holder.to_owned(),
+        renewed: Some(at(renewed)),
+        acquired: Some(at(-7200)),
+        seconds: 15,
+    })
 }
 
 fn asked(operator: &str) -> Asked {
@@ -244,6 +251,6 @@ pub(crate) fn fails(said: &mut Explanation, text: &str, error: &str) {
     said.keys[0].standing = Standing { failures: 4, next_try: Some(at(12)), ..Standing::default() };
 }
 
-pub(crate) fn hidden(what: &str) -> Hidden {
-    Hidden { what: what.to_owned(), why: "you may not read it".to_owned() }
+pub(crate) fn hidden(what: &str) -> Unread {
+    Unread { what: what.to_owned(), why: "permission denied".to_owned() }
 }

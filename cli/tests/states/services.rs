@@ -36,41 +36,37 @@ pub(crate) fn rows() -> Vec<Row> {
         row(
             evidence(vec![service(&json!({ "spec": { "type": "ExternalName", "externalName": "db.example" } }))]),
             AtRest,
-            "web: it is a name for `db.example` (ExternalName), and has no endpoints",
+            "web: alias for `db.example` (ExternalName); has no endpoints",
         ),
-        row(evidence(vec![service(&none)]), Stuck, "web: it has no selector, and nobody has written endpoints for it"),
+        row(evidence(vec![service(&none)]), Stuck, "web: no selector and no endpoints"),
         row(
             evidence(vec![service(&none), slice(1, 0)]),
             AtRest,
-            "web: it has no selector; somebody wrote 1 endpoint for it",
+            "web: no selector; 1 endpoint written by another client",
         ),
-        row(evidence(vec![service(&json!({}))]), Stuck, "web: it leads nowhere: no pod has the labels app=web"),
+        row(evidence(vec![service(&json!({}))]), Stuck, "web: no endpoints: no pod matches selector app=web"),
         row(
             evidence(vec![service(&json!({})), mistyped]),
             Stuck,
-            "web: it leads nowhere: no pod has the labels app=web; there is pod/web-a with app=wbe",
+            "web: no endpoints: no pod matches selector app=web; closest match: pod/web-a with app=wbe",
         ),
         row(
             evidence(vec![service(&json!({})), pod_in(&image, &json!({})), slice(0, 1)]),
             Stuck,
-            "web: it leads nowhere: none of its 1 pod is ready: web-a: image `web:2` cannot be pulled (ErrImagePull)",
+            "web: no ready endpoints: 0 of 1 pod ready: web-a: cannot pull image `web:2` (ErrImagePull)",
         ),
         row(
             evidence(vec![service(&named), ready()]),
             Stuck,
-            "web: it leads nowhere: no container of pod/web-a has a port called `http`",
+            "web: no endpoints: no container of pod/web-a has a port named `http`",
         ),
-        row(
-            evidence(vec![service(&json!({})), ready()]),
-            InProgress,
-            "web: 1 pod ready, and its EndpointSlices have 0 of them",
-        ),
+        row(evidence(vec![service(&json!({})), ready()]), InProgress, "web: 1 pod ready, but 0 in its EndpointSlices"),
         row(
             says(evidence(vec![service(&json!({})), ready()]), "endpointslice-operator", ("services", "web"), |said| {
                 said.caches[0].unreadable.insert("team/web-a".to_owned(), "unknown phase".to_owned());
             }),
             Stuck,
-            "web: endpointslice-operator cannot read pods team/web-a, and acts on an older state: unknown phase",
+            "web: endpointslice-operator cannot decode pods team/web-a and uses an older state: unknown phase",
         ),
         row(evidence(vec![service(&json!({})), ready(), slice(1, 0), v6]), AtRest, "web: 1 of 1 endpoint ready"),
     ]

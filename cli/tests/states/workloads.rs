@@ -1,7 +1,8 @@
 //! The states of controllers that keep pods.
 
 use cli::cause::State::{AtRest, InProgress, Stuck};
-use cli::evidence::{Evidence, Seen};
+use cli::evidence::Evidence;
+use cli::lookup::Lookup;
 use serde_json::{Value, json};
 
 use super::scene::{
@@ -22,7 +23,7 @@ pub(crate) fn quota() -> Evidence {
     let mut evidence = says(evidence(objects), "replicaset-operator", ("replicasets.apps", "web-6d4"), |said| {
         fails(said, "create 3 (17 of 20 active)", QUOTA);
     });
-    evidence.hidden.push(hidden("nodes"));
+    evidence.unread.push(hidden("nodes"));
     evidence
 }
 
@@ -48,65 +49,65 @@ fn refusals() -> Vec<Row> {
         row(
             quota(),
             Stuck,
-            "web: 3 of 20 pods missing: ReplicaSet web-6d4 is refused by quota `team` (pods 17/17), next try in 12 s",
+            "web: 3 of 20 pods missing: ReplicaSet web-6d4 cannot create pods: quota `team` exceeded (pods 17/17); next retry in 12 s",
         ),
         row(
             refused("pods \"web\" is forbidden: failed quota: team: must specify limits.cpu"),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by quota `team`: its pods must specify limits.cpu",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: quota `team` requires pods to specify limits.cpu",
         ),
         row(
             refused("admission webhook \"pods.acme.example\" denied the request: no team label"),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by webhook `pods.acme.example`: no team label",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: denied by webhook `pods.acme.example`: no team label",
         ),
         row(
             refused(
                 "Internal error occurred: failed calling webhook \"a.b\": failed to call webhook: connection refused",
             ),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by webhook `a.b`, which does not answer: connection refused",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: webhook `a.b` does not answer: connection refused",
         ),
         row(
             refused("pods \"web\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true"),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by Pod Security `restricted:latest`: runAsNonRoot != true",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: denied by Pod Security `restricted:latest`: runAsNonRoot != true",
         ),
         row(
             refused("pods \"web\" is forbidden: maximum memory usage per Pod is 1Gi, but limit is 2Gi"),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by a LimitRange: maximum memory usage per Pod is 1Gi, but limit is 2Gi",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: denied by a LimitRange: maximum memory usage per Pod is 1Gi, but limit is 2Gi",
         ),
         row(
             refused(
                 "pods \"web-\" is forbidden: error looking up service account team/robot: serviceaccount \"robot\" not found",
             ),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by the apiserver: there is no ServiceAccount `robot`",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: ServiceAccount `robot` not found",
         ),
         row(
             refused("pods \"web\" is forbidden: no PriorityClass with name high was found"),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by the apiserver: there is no PriorityClass `high`",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: PriorityClass `high` not found",
         ),
         row(
             refused(
                 "pods \"web\" is forbidden: ValidatingAdmissionPolicy 'small' with binding 'b' denied request: too big",
             ),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by policy `small`: too big",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: denied by policy `small`: too big",
         ),
         row(
             refused(
                 "pods \"web\" is forbidden: unable to create new content in namespace team because it is being terminated",
             ),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by the apiserver: namespace `team` is being deleted",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: namespace `team` is being deleted",
         ),
         row(
             refused("Pod \"web\" is invalid: spec.containers[0].image: Required value"),
             Stuck,
-            "web: 1 of 2 pods missing: ReplicaSet web-6d4 is refused by the apiserver, as invalid: spec.containers[0].image: Required value",
+            "web: 1 of 2 pods missing: ReplicaSet web-6d4 cannot create pods: invalid: spec.containers[0].image: Required value",
         ),
     ]
 }
@@ -115,14 +116,14 @@ fn refusals() -> Vec<Row> {
 fn operators_refused() -> Vec<Row> {
     vec![
         row(
-            operator(refused(QUOTA), "replicaset-operator", |asked| asked.lease = Seen::Absent),
+            operator(refused(QUOTA), "replicaset-operator", |asked| asked.lease = Lookup::Absent),
             Stuck,
-            "web: nobody acts on it: neither replicaset-operator nor kube-controller-manager's replicaset-controller runs",
+            "web: not reconciled: neither replicaset-operator nor kube-controller-manager's replicaset-controller is running",
         ),
         row(
             refused("pods is forbidden: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\""),
             Stuck,
-            "web: replicaset-operator may not do what it has to: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\"",
+            "web: replicaset-operator lacks a permission: User \"system:serviceaccount:kube-system:x\" cannot create resource \"pods\"",
         ),
     ]
 }
@@ -141,35 +142,35 @@ fn of_spec() -> Vec<Row> {
     let scaler = with(scaler, &json!({ "spec": { "minReplicas": 0 } }));
     to_zero.objects.push(object("autoscaling/v2", "HorizontalPodAutoscaler", "web", &scaler));
     vec![
-        row(clashing, Stuck, "web: its selector also selects the pods of deployment/api"),
+        row(clashing, Stuck, "web: selector overlaps with deployment/api"),
         row(
             selector(json!({ "matchLabels": { "app": "api" } })),
             Stuck,
-            "web: its selector cannot be used: app=api does not select the pods of its own template",
+            "web: invalid selector: app=api does not match the labels of the pod template",
         ),
         row(
             selector(json!({ "matchLabels": null })),
             Stuck,
-            "web: its selector cannot be used: it is empty, and so selects everything",
+            "web: invalid selector: it is empty and selects everything",
         ),
         row(
             selector(json!({ "matchExpressions": [{ "key": "app", "operator": "Near", "values": ["a"] }] })),
             Stuck,
-            "web: its selector cannot be used: \"Near\" is not a valid label selector operator",
+            "web: invalid selector: \"Near\" is not a valid label selector operator",
         ),
         row(
             rolled_out(3, 3, &json!({ "spec": { "paused": true }, "status": { "updatedReplicas": 1 } })),
             AtRest,
-            "web: its rollout is paused: 1 of 3 pods are of the new template",
+            "web: rollout paused: 1 of 3 pods updated",
         ),
-        row(rolled_out(0, 0, &json!({})), AtRest, "web: no pod is asked for (replicas: 0)"),
-        row(rolled_out(1, 0, &json!({})), InProgress, "web: no pod is asked for (replicas: 0), 1 still there"),
+        row(rolled_out(0, 0, &json!({})), AtRest, "web: scaled to zero (replicas: 0)"),
+        row(rolled_out(1, 0, &json!({})), InProgress, "web: scaled to zero (replicas: 0), 1 pod left"),
         row(
             scaled,
             AtRest,
-            "web: no pod is asked for (replicas: 0), and horizontalpodautoscaler/web leaves alone what is at zero",
+            "web: scaled to zero (replicas: 0); horizontalpodautoscaler/web does not scale up from zero",
         ),
-        row(to_zero, AtRest, "web: no pod is asked for by horizontalpodautoscaler/web (replicas: 0)"),
+        row(to_zero, AtRest, "web: scaled to zero by horizontalpodautoscaler/web (replicas: 0)"),
     ]
 }
 
@@ -185,22 +186,22 @@ fn under_way() -> Vec<Row> {
         row(
             young,
             InProgress,
-            "web: 1 of 2 pods are ready, but not for 30 s yet (minReadySeconds), the next one counts in 20 s",
+            "web: 1 of 2 pods ready, but for less than 30 s (minReadySeconds); the next one becomes available in 20 s",
         ),
         row(
             rolled_out(2, 2, &late),
             Stuck,
-            "web: its rollout did not get on for 60 s (progressDeadlineSeconds): 1 of 2 pods are of the new template",
+            "web: rollout made no progress for 60 s (progressDeadlineSeconds): 1 of 2 pods updated",
         ),
         row(
             rolled_out(4, 4, &json!({ "status": { "updatedReplicas": 1, "availableReplicas": 4 } })),
             InProgress,
-            "web: rolling out: 1 of 4 pods are of the new template, 3 old, 4 available",
+            "web: rolling out: 1 of 4 pods updated, 3 old, 4 available",
         ),
-        row(rolled_out(4, 5, &json!({})), InProgress, "web: 4 of 5 pods are ready, 4 there"),
-        row(edited, InProgress, "web: its newest state was not looked at yet (generation 5, looked at 4)"),
-        row(rolled_out(20, 20, &json!({})), AtRest, "web: 20 of 20 pods are there and ready"),
-        row(rolled_out(1, 1, &json!({})), AtRest, "web: 1 of 1 pod is there and ready"),
+        row(rolled_out(4, 5, &json!({})), InProgress, "web: scaling: 4 of 5 pods ready, 4 created"),
+        row(edited, InProgress, "web: latest spec not yet observed (generation 5, observed 4)"),
+        row(rolled_out(20, 20, &json!({})), AtRest, "web: 20 of 20 pods ready"),
+        row(rolled_out(1, 1, &json!({})), AtRest, "web: 1 of 1 pod ready"),
     ]
 }
 
@@ -226,16 +227,16 @@ fn others() -> Vec<Row> {
     ]);
     let gone = operator(absent(&[]), "deployment-operator", |asked| asked.silence = Some("?".to_owned()));
     vec![
-        row(gone, Stuck, "web: there is no such Deployment in namespace team"),
-        row(absent(&["wep"]), Stuck, "web: there is no such Deployment in namespace team; there is wep"),
+        row(gone, Stuck, "web: Deployment not found in namespace team"),
+        row(absent(&["wep"]), Stuck, "web: Deployment not found in namespace team; did you mean wep?"),
         row(
             custom(&json!({ "status": { "conditions": condition } })),
             Stuck,
-            "tls: Ready is not true for 60 s: no issuer",
+            "tls: condition Ready has not been true for 60 s: no issuer",
         ),
-        row(custom(&json!({})), AtRest, "tls: nothing says that anything is wrong"),
-        row(evidence(vec![claim, told]), InProgress, "data: it is Pending: no storage class"),
-        row(daemons, AtRest, "web-6d4: 1 of 1 pod is there and ready"),
+        row(custom(&json!({})), AtRest, "tls: no problem found"),
+        row(evidence(vec![claim, told]), InProgress, "data: phase Pending: no storage class"),
+        row(daemons, AtRest, "web-6d4: 1 of 1 pod ready"),
     ]
 }
 

@@ -77,7 +77,7 @@ fn a_takeover_would_write_nothing_until_somebody_changes_what_nobody_looks_after
             ensure!(seen == 3, "{seen} looked at: {found}");
         }
         ensure!(found.to_string().contains("3 Deployments looked at: a takeover would write nothing"), "{found}");
-        let not_there = "it is not there yet: `kubectl apply -k manifests/deployment-operator`";
+        let not_there = "not installed yet: `kubectl apply -k manifests/deployment-operator`";
         ensure!(found.to_string().contains(not_there), "{found}");
 
         scene.cluster.stop_controller_manager().await?;
@@ -95,7 +95,7 @@ fn a_takeover_would_write_nothing_until_somebody_changes_what_nobody_looks_after
         ensure!(inspected.answer == Answer::Differences, "{found}");
         ensure!(fields.contains(&"spec.replicas: 2 -> 5".to_owned()), "{fields:?}\n{found}");
         ensure!(of(&found, "replicaset-operator")?.answer == Answer::Nothing, "{found}");
-        let lacks = "ClusterRole deployment-operator does not allow patch deployments.apps/status";
+        let lacks = "ClusterRole deployment-operator does not grant patch deployments.apps/status";
         ensure!(found.to_string().contains(lacks), "{found}");
         Ok(())
     })

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
-use cli::lease::Runner;
 use cli::reach::{ReachOptions, parse_server};
 use cli::run::Session;
+use cli::runner::Runner;
 use cli::status::{Row, Status};
 use e2e::operator::upstream_controller;
 use shared::runtime::flags::VERSION;

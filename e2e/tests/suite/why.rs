@@ -182,7 +182,7 @@ fn the_chain_leads_from_the_owner_to_who_refuses() -> Result<()> {
             scene
                 .wait_until(&object, DEADLINE, async || {
                     let found = session.why(std::slice::from_ref(&object), &scene.namespace).await?;
-                    ensure!(found.summary.contains(" is refused by quota `team` (pods 1/1)"), "{found}");
+                    ensure!(found.summary.contains("quota `team` exceeded (pods 1/1)"), "{found}");
                     Ok(found)
                 })
                 .await

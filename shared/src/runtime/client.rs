@@ -111,10 +111,10 @@ pub enum ConfigError {
         cause: String,
     },
     /// Neither `--kubeconfig` nor `--master` was given and this process runs in no pod.
-    #[error("neither --kubeconfig nor --master is given, and this is no pod with a ServiceAccount: {0}")]
+    #[error("neither --kubeconfig nor --master is set, and not running in a pod with a ServiceAccount: {0}")]
     NotInCluster(String),
     /// `--master` is no URL.
-    #[error("--master {url:?} is no URL: {cause}")]
+    #[error("invalid --master {url:?}: {cause}")]
     Master {
         /// The flag's value.
         url: String,
@@ -179,7 +179,7 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
     let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let uri: http::Uri = with_scheme.parse().map_err(|cause| error(chain(&cause)))?;
     if uri.host().is_none_or(str::is_empty) {
-        return Err(error("it names no host".to_owned()));
+        return Err(error("no host".to_owned()));
     }
     Ok(uri)
 }
@@ -604,7 +604,7 @@ mod tests {
     fn master_is_a_url_or_a_host() {
         assert_eq!(parse_master("127.0.0.1:8080").unwrap().to_string(), "http://127.0.0.1:8080/");
         assert_eq!(parse_master("https://a:6443").unwrap().to_string(), "https://a:6443/");
-        assert!(parse_master("https://").unwrap_err().to_string().starts_with("--master \"https://\" is no URL"));
+        assert!(parse_master("https://").unwrap_err().to_string().starts_with("invalid --master \"https://\": "));
     }
 
     #[tokio::test]

@@ -46,20 +46,20 @@ pub struct Flags<Own> {
 #[derive(Clone, Debug, clap::Args)]
 pub struct SharedFlags {
     /// Path to kubeconfig file with authorization and master location information (the master location can be
-    /// overridden by the master flag). Without it and without --master: the pod's own ServiceAccount.
+    /// overridden by the master flag). If neither is set, the pod's ServiceAccount is used.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path())]
     kubeconfig: PathBuf,
     /// The address of the Kubernetes API server (overrides any value in kubeconfig).
     #[arg(long, default_value = "", hide_default_value = true, value_name = "URL")]
     master: String,
-    /// QPS to use while talking with kubernetes apiserver; 0 or less is no limit on this side.
+    /// QPS to use while talking with kubernetes apiserver; 0 or less disables the limit.
     #[arg(long, default_value_t = 0.0, value_name = "NUMBER")]
     pub kube_api_qps: f32,
-    /// Burst to use while talking with kubernetes apiserver, where --kube-api-qps limits.
+    /// Burst to use while talking with kubernetes apiserver, if --kube-api-qps sets a limit.
     #[arg(long, default_value_t = 30, value_name = "NUMBER")]
     pub kube_api_burst: u32,
-    /// "operate", or "shadow", which decides all, writes nothing, takes no part in an election, and lists at
-    /// /debug/shadow the writes that it would make.
+    /// "operate" or "shadow". A shadow decides everything, writes nothing, takes no part in leader election, and lists
+    /// the writes that it would make at /debug/shadow.
     #[arg(long, default_value = "operate", value_name = "MODE")]
     pub mode: Mode,
     /// Time to wait for the controllers to shut down before terminating the executable.
@@ -82,10 +82,10 @@ pub struct SharedFlags {
 /// `--mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// Works, while it leads.
+    /// Reconcile while leading.
     #[default]
     Operate,
-    /// Decides beside whoever works, and writes nothing.
+    /// Decide everything and write nothing.
     Shadow,
 }
 
@@ -133,7 +133,7 @@ pub struct ServingFlags {
     #[arg(long, default_value_t = 10257, value_name = "PORT")]
     pub secure_port: u16,
     /// File containing the x509 Certificate for HTTPS (CA cert, if any, concatenated after server cert). If this and
-    /// --tls-private-key-file are not given, a self-signed certificate is made in memory. Read again when it changes.
+    /// --tls-private-key-file are not given, a self-signed certificate is generated. Reloaded when it changes.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH", value_parser = path())]
     tls_cert_file: PathBuf,
     /// File containing the x509 private key matching --tls-cert-file.
@@ -145,16 +145,14 @@ pub struct ServingFlags {
     pub authorization_always_allow_paths: Vec<String>,
 }
 
-const OTLP_ENDPOINT_HELP: &str = "Where to send traces: the address of an OpenTelemetry collector that takes OTLP over \
-    HTTP, such as http://127.0.0.1:4318. Without it OTEL_EXPORTER_OTLP_ENDPOINT is used; without either there are no \
-    traces";
+const OTLP_ENDPOINT_HELP: &str = "Address of an OpenTelemetry collector that accepts OTLP over HTTP, such as \
+    http://127.0.0.1:4318. Defaults to OTEL_EXPORTER_OTLP_ENDPOINT; if neither is set, no traces are sent";
 
 /// `--v`, `--logging-format` and where traces go.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Logs and traces")]
 pub struct LoggingFlags {
-    /// Number for the log level verbosity: from 2 on decisions are logged too, from 6 on all an operator does, from 8 on
-    /// the transport.
+    /// Number for the log level verbosity: 2 adds decisions, 6 everything that an operator does, 8 the transport.
     #[arg(short, long, default_value_t = DEFAULT_VERBOSITY, value_name = "LEVEL")]
     pub v: u8,
     /// Sets the log format. Permitted formats: "json", "text".

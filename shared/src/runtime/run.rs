@@ -310,7 +310,7 @@ async fn broken(following: &mut JoinSet<anyhow::Result<()>>) -> anyhow::Error {
             None => std::future::pending().await,
         }
     };
-    error.context("a resource is not followed any more")
+    error.context("informer stopped")
 }
 
 /// The parts that sleep until this replica works.
@@ -336,7 +336,7 @@ async fn lead(
         }
     }
     tokio::select! {
-        () = caches.ready(acquired) => tracing::info!("caches are synced, workers start"),
+        () = caches.ready(acquired) => tracing::info!("caches are synced; starting workers"),
         () = &mut stopped => return end(elector).await,
         lost = keep_leading(elector.as_deref_mut(), &queues) => return Err(leadership_lost(lost)),
     }
@@ -362,7 +362,7 @@ async fn lead(
 /// Waits for the workers, and drops syncs that do not end in time, so that the next leader works alone.
 async fn ended<T>(mut working: AbortOnDropHandle<T>, limit: Duration) {
     if timeout(limit, &mut working).await.is_err() {
-        tracing::warn!(?limit, "workers have not ended in time");
+        tracing::warn!(?limit, "workers did not stop in time");
         working.abort();
         // It is over once what it held is dropped.
         let _ = working.await;
@@ -439,7 +439,7 @@ mod tests {
         following.spawn(std::future::pending());
         following.spawn(async { panic!("on purpose") });
         let error = format!("{:#}", broken(&mut following).await);
-        assert!(error.starts_with("a resource is not followed any more: ") && error.contains("on purpose"), "{error}");
+        assert!(error.starts_with("informer stopped: ") && error.contains("on purpose"), "{error}");
         assert_eq!(following.len(), 1, "the others go on until the process ends");
     }
 }

@@ -79,7 +79,7 @@ pub enum ServingError {
     #[error(transparent)]
     Client(#[from] ConfigError),
     /// The system gives no random bytes.
-    #[error("the system has no random bytes for a key")]
+    #[error("no random bytes available")]
     Randomness,
 }
 

@@ -7,9 +7,9 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_000_000).unwrap()
 }
 
-fn held(ago: i64) -> Seen<Lease> {
+fn held(ago: i64) -> Lookup<Lease> {
     let renewed = now().checked_sub(jiff::SignedDuration::from_secs(ago)).unwrap();
-    Seen::Is(Lease { holder: "a_b".to_owned(), renewed: Some(renewed), acquired: None, seconds: 15 })
+    Lookup::Found(Lease { holder: "a_b".to_owned(), renewed: Some(renewed), acquired: None, seconds: 15 })
 }
 
 /// All as `kubectl apply -k` and kube-controller-manager leave it, before the takeover.
@@ -29,13 +29,17 @@ fn installed() -> Facts {
         operator,
         namespace: "kube-system".to_owned(),
         now: now(),
-        lease: Seen::Absent,
+        lease: Lookup::Absent,
         manager: Manager { lease: held(1), controllers: Some("*".to_owned()) },
         manager_flags: Some(Flags::new()),
         own_flags: Flags::new(),
-        roles: vec![Bound { role: Seen::Is(json!({ "rules": wanted.rules })), wanted, binding: Seen::Is(binding) }],
-        account: Seen::Is(json!({})),
-        deployment: Seen::Is(deployment),
+        roles: vec![Bound {
+            role: Lookup::Found(json!({ "rules": wanted.rules })),
+            wanted,
+            binding: Lookup::Found(binding),
+        }],
+        account: Lookup::Found(json!({})),
+        deployment: Lookup::Found(deployment),
         pods: Vec::new(),
         denied: Vec::new(),
     }
@@ -57,7 +61,7 @@ fn nothing_is_said_where_all_is_as_it_should_be() {
 
 #[test]
 fn two_at_work_are_a_problem() {
-    let row = |lease: Seen<Lease>, manager: Manager, expected: &[&str]| {
+    let row = |lease: Lookup<Lease>, manager: Manager, expected: &[&str]| {
         let found = said(|facts| (facts.lease, facts.manager) = (lease.clone(), manager.clone()));
         assert_eq!(found, expected, "{lease:?} {manager:?}");
     };
@@ -68,26 +72,28 @@ fn two_at_work_are_a_problem() {
         held(1),
         manager(held(1), Some("*")),
         &[
-            "Problem lease: a holds kube-system/deployment-operator, and kube-controller-manager runs deployment-controller, too",
+            "Problem lease: a holds Lease kube-system/deployment-operator, and kube-controller-manager also runs deployment-controller",
         ],
     );
     row(
         held(1),
         manager(held(1), off),
-        &["Warning lease: a holds kube-system/deployment-operator: the operator is at work already"],
+        &["Warning lease: a holds Lease kube-system/deployment-operator: the operator is already running"],
     );
-    row(Seen::Absent, manager(held(1), off), &["Warning lease: nobody runs deployment-controller"]);
+    row(Lookup::Absent, manager(held(1), off), &["Warning lease: deployment-controller is not running"]);
     row(
-        Seen::Absent,
+        Lookup::Absent,
         manager(held(1), None),
         &[
-            "Unknown lease: kube-controller-manager is at work and its --controllers cannot be seen: it must not run deployment-controller when the operator takes over",
+            "Unknown lease: kube-controller-manager is running, but its --controllers is not visible: it must not run deployment-controller when the operator takes over",
         ],
     );
     row(
-        Seen::Hidden,
-        manager(Seen::Hidden, None),
-        &["Unknown lease: who runs deployment-controller cannot be seen: its Lease, or kube-controller-manager's"],
+        Lookup::Unreadable,
+        manager(Lookup::Unreadable, None),
+        &[
+            "Unknown lease: cannot tell what runs deployment-controller: its Lease or kube-controller-manager's is not readable",
+        ],
     );
 }
 
@@ -96,35 +102,35 @@ fn a_role_that_differs_from_the_manifest_is_named() {
     let without = |facts: &mut Facts| {
         let mut rules = facts.roles[0].wanted.rules.clone();
         rules.retain(|rule| rule.resources != Some(vec!["deployments/status".to_owned()]));
-        facts.roles[0].role = Seen::Is(json!({ "rules": rules }));
+        facts.roles[0].role = Lookup::Found(json!({ "rules": rules }));
     };
     assert_eq!(
         said(without),
-        ["Problem role: ClusterRole deployment-operator does not allow patch deployments.apps/status"]
+        ["Problem role: ClusterRole deployment-operator does not grant patch deployments.apps/status"]
     );
     let beyond = |facts: &mut Facts| {
         let mut rules = facts.roles[0].wanted.rules.clone();
         let list = |text: &str| Some(vec![text.to_owned()]);
         let verbs = vec!["delete".to_owned()];
         rules.push(PolicyRule { verbs, api_groups: list(""), resources: list("nodes"), ..PolicyRule::default() });
-        facts.roles[0].role = Seen::Is(json!({ "rules": rules }));
+        facts.roles[0].role = Lookup::Found(json!({ "rules": rules }));
     };
     assert_eq!(
         said(beyond),
-        ["Warning role: ClusterRole deployment-operator allows what this version does not need: delete nodes"]
+        ["Warning role: ClusterRole deployment-operator grants more than this version needs: delete nodes"]
     );
     assert_eq!(
-        said(|facts| facts.roles[0].role = Seen::Is(json!({ "rules": "none" }))),
-        ["Problem role: ClusterRole deployment-operator has rules that cannot be read"]
+        said(|facts| facts.roles[0].role = Lookup::Found(json!({ "rules": "none" }))),
+        ["Problem role: ClusterRole deployment-operator has invalid rules"]
     );
     assert_eq!(
         said(|facts| {
-            facts.roles[0].binding = Seen::Is(json!({ "roleRef": { "name": "deployment-operator" } }));
-            facts.account = Seen::Absent;
+            facts.roles[0].binding = Lookup::Found(json!({ "roleRef": { "name": "deployment-operator" } }));
+            facts.account = Lookup::Absent;
         }),
         [
             "Problem role: ClusterRoleBinding deployment-operator does not bind ServiceAccount kube-system/deployment-operator to its ClusterRole",
-            "Problem role: ServiceAccount kube-system/deployment-operator is not there",
+            "Problem role: ServiceAccount kube-system/deployment-operator not found",
         ]
     );
 }
@@ -133,13 +139,13 @@ fn a_role_that_differs_from_the_manifest_is_named() {
 fn a_role_of_one_namespace_is_named_with_it() {
     let of_namespace = |facts: &mut Facts| {
         let wanted = Role { namespace: "kube-public".to_owned(), rules: Vec::new() };
-        facts.roles.push(Bound { wanted, role: Seen::Hidden, binding: Seen::Absent });
+        facts.roles.push(Bound { wanted, role: Lookup::Unreadable, binding: Lookup::Absent });
     };
     assert_eq!(
         said(of_namespace),
         [
-            "Unknown role: Role kube-public/deployment-operator cannot be seen",
-            "Problem role: RoleBinding kube-public/deployment-operator is not there",
+            "Unknown role: Role kube-public/deployment-operator is not readable",
+            "Problem role: RoleBinding kube-public/deployment-operator not found",
         ]
     );
 }
@@ -147,13 +153,13 @@ fn a_role_of_one_namespace_is_named_with_it() {
 #[test]
 fn what_was_never_installed_is_one_note() {
     let nothing = |facts: &mut Facts| {
-        (facts.roles[0].role, facts.roles[0].binding) = (Seen::Absent, Seen::Absent);
-        facts.account = Seen::Absent;
-        facts.deployment = Seen::Absent;
+        (facts.roles[0].role, facts.roles[0].binding) = (Lookup::Absent, Lookup::Absent);
+        facts.account = Lookup::Absent;
+        facts.deployment = Lookup::Absent;
     };
     assert_eq!(
         said(nothing),
-        ["Warning installation: it is not there yet: `kubectl apply -k manifests/deployment-operator`"]
+        ["Warning installation: not installed yet: `kubectl apply -k manifests/deployment-operator`"]
     );
 }
 
@@ -163,7 +169,7 @@ fn an_image_is_there_once_a_pod_was_started_from_it() {
         let mut deployment = installed().deployment.known().cloned().unwrap();
         deployment["spec"]["replicas"] = replicas.into();
         deployment["status"]["readyReplicas"] = ready.into();
-        Seen::Is(deployment)
+        Lookup::Found(deployment)
     };
     let image = "operators.local/deployment-operator:v0.1.0";
     let of = "Deployment kube-system/deployment-operator";
@@ -174,14 +180,11 @@ fn an_image_is_there_once_a_pod_was_started_from_it() {
     );
     assert_eq!(
         said(|facts| facts.deployment = deployment(0, 0)),
-        [format!("Unknown image: {image}: {of} wants no pods yet")]
+        [format!("Unknown image: {image}: {of} is scaled to zero")]
     );
     let waiting =
         json!({ "status": { "containerStatuses": [{ "state": { "waiting": { "reason": "ErrImagePull" } } }] } });
-    assert_eq!(
-        said(|facts| facts.pods = vec![waiting]),
-        [format!("Problem image: {image} is not there, or cannot be pulled")]
-    );
+    assert_eq!(said(|facts| facts.pods = vec![waiting]), [format!("Problem image: cannot pull {image}")]);
 }
 
 #[test]
@@ -193,7 +196,10 @@ fn a_right_that_the_caller_lacks_is_a_problem() {
         name: String::new(),
         namespace: String::new(),
     };
-    assert_eq!(said(|facts| facts.denied = vec![right]), ["Problem rights: you may not list deployments.apps"]);
+    assert_eq!(
+        said(|facts| facts.denied = vec![right]),
+        ["Problem rights: you lack permission to list deployments.apps"]
+    );
 }
 
 #[test]
@@ -202,9 +208,8 @@ fn another_minor_version_is_said() {
         let found = server(version, "v1.36.3");
         assert_eq!((found.level, found.text.as_str()), (level, expected));
     };
-    row("v1.36.0+k3s1", Level::Fine, "the cluster is v1.36.0+k3s1, operators do as v1.36.3");
-    let skew =
-        "the cluster is v1.35.2, operators do as v1.36.3: a takeover changes the version of its controllers, too";
+    row("v1.36.0+k3s1", Level::Fine, "the cluster runs v1.36.0+k3s1, the operators implement v1.36.3");
+    let skew = "the cluster runs v1.35.2, the operators implement v1.36.3: a takeover also changes the version of its controllers";
     row("v1.35.2", Level::Warning, skew);
-    row("", Level::Unknown, "the cluster's version \"\" cannot be read");
+    row("", Level::Unknown, "cannot parse the cluster's version \"\"");
 }

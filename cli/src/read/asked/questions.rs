@@ -1,6 +1,4 @@
-//! Which operators are asked about which of the objects that were read.
-//!
-//! Left out: asking them.
+//! Which operator is asked about which object.
 
 use std::cmp::Reverse;
 use std::iter::once;
@@ -11,16 +9,14 @@ use crate::evidence::Evidence;
 use crate::kinds::{COLLECTOR, operators_about};
 use crate::object::Object;
 
-/// So many objects each operator is asked about.
 const OBJECTS_MAX: usize = 4;
 
-/// The operators, each with the paths of the objects that it is asked about.
 pub(super) fn of(evidence: &Evidence, kinds: &Kinds) -> Vec<(&'static str, Vec<String>)> {
     let Some(object) = evidence.object() else { return Vec::new() };
     let owners = object.owners().filter_map(|owner| evidence.with_uid(owner.uid));
     let owned = evidence.owned_by(object.uid()).filter(|owned| !["Pod", "Event"].contains(&owned.kind()));
     let mut owned: Vec<Object<'_>> = owned.collect();
-    // Objects that are to have replicas come first, then the newest.
+    // Objects with replicas first, then the newest.
     owned.sort_by_key(|owned| (owned.count("/spec/replicas") == 0, Reverse(owned.created())));
     let acted_on = once(object).chain(owners).chain(owned).flat_map(|about| {
         let operators = operators_about(about).into_iter().filter(|operator| *operator != COLLECTOR);
@@ -40,8 +36,8 @@ pub(super) fn of(evidence: &Evidence, kinds: &Kinds) -> Vec<(&'static str, Vec<S
     questions
 }
 
-/// The objects that the garbage collector acts on: the object, if it goes, and the dependents that its deletion in the
-/// foreground waits for. Those that are not being deleted yet come first, as nobody else deletes them.
+/// The object, if it is being deleted, and the dependents that its foreground deletion waits for; first those that
+/// only the garbage collector deletes.
 fn collected<'a>(evidence: &'a Evidence, object: Object<'a>) -> Vec<Object<'a>> {
     let goes = object.deleted().is_some() || !evidence.absent_owners.is_empty();
     let mut blocking = deletion::blocking(evidence, object);

@@ -26,15 +26,15 @@ fn failed() -> Vec<Row> {
         row(
             "A Job reached its backoffLimit",
             "job/web",
-            "web: failed: 1 pod failed, and its backoffLimit is 0; the last one: container main ended with exit code 3 (Error)",
+            "web: failed: 1 pod failed (backoffLimit 0); last failure: container main exited with code 3 (Error)",
             |scene| {
                 applied(scene, with(exiting(job("web", 1, 1), 3), &json!({"spec": {"backoffLimit": 0}}))).boxed_local()
             },
         ),
         row(
-            "A Job was not done in time",
+            "A Job exceeded its deadline",
             "job/web",
-            "web: failed: it was not done within 1 s (activeDeadlineSeconds)",
+            "web: failed: not finished within 1 s (activeDeadlineSeconds)",
             |scene| {
                 let late = with(running(job("web", 1, 1)), &json!({"spec": {"activeDeadlineSeconds": 1}}));
                 applied(scene, late).boxed_local()
@@ -51,12 +51,12 @@ fn failed() -> Vec<Row> {
                 applied(scene, ended).boxed_local()
             },
         ),
-        row("Indexes of a Job failed", "job/web", "web: failed: these indexes failed: 0,1", |scene| {
+        row("Indexes of a Job failed", "job/web", "web: failed: indexes 0,1 failed", |scene| {
             let spec = json!({"backoffLimitPerIndex": 0});
             applied(scene, with(exiting(indexed("web", 2, 2), 1), &json!({"spec": spec}))).boxed_local()
         }),
         row(
-            "More indexes of a Job failed than may",
+            "A Job exceeded maxFailedIndexes",
             "job/web",
             "web: failed: more than 1 index failed: * (maxFailedIndexes)",
             |scene| {
@@ -72,28 +72,28 @@ fn waiting() -> Vec<Row> {
         row(
             "A Job is suspended",
             "job/web",
-            "web: suspended (spec.suspend): it has no pods until somebody resumes it",
+            "web: suspended (spec.suspend): no pods run until it is resumed",
             |scene| applied(scene, with(job("web", 1, 1), &json!({"spec": {"suspend": true}}))).boxed_local(),
         ),
         row(
-            "A Job is somebody else's",
+            "A Job is managed by another controller",
             "job/web",
-            "web: `e2e.example/queue` manages it (spec.managedBy), job-operator does not",
+            "web: managed by `e2e.example/queue` (spec.managedBy), not by job-operator",
             |scene| {
                 applied(scene, with(job("web", 1, 1), &json!({"spec": {"managedBy": "e2e.example/queue"}})))
                     .boxed_local()
             },
         ),
         row(
-            "A Job's pods fail, and it waits before the next one",
+            "A Job's pods keep failing",
             "job/web",
-            "web: its pods fail: * failed, it gives up after 6, the next one in * s; the last one: container main ended with exit code 1 (Error)",
+            "web: pods keep failing: * failed, backoffLimit 6, next retry in * s; last failure: container main exited with code 1 (Error)",
             |scene| applied(scene, exiting(job("web", 1, 1), 1)).boxed_local(),
         ),
         row(
             "A Job's pods are refused by a quota",
             "job/web",
-            "web: 1 of 1 pod missing: Job web is refused by quota `team` (pods 0/0), next try in * s",
+            "web: 1 of 1 pod missing: Job web cannot create pods: quota `team` exceeded (pods 0/0); next retry in * s",
             |scene| {
                 async move {
                     scene.limit_pods("team", 0).await?;
@@ -103,18 +103,18 @@ fn waiting() -> Vec<Row> {
             },
         ),
         row(
-            "A Job's image is not there",
+            "A Job's image does not exist",
             "job/web",
-            "web: pod web-*: image `busybox:1.37` cannot be pulled (ImagePullBackOff)",
+            "web: pod web-*: cannot pull image `busybox:1.37` (ImagePullBackOff)",
             |scene| {
                 let becoming = becoming("never-started")["annotations"].clone();
                 applied(scene, behaving(job("web", 1, 1), &becoming, "true")).boxed_local()
             },
         ),
         row(
-            "A Job's pod finds no node",
+            "A Job's pod is unschedulable",
             "job/web",
-            "web: pod web-*: no node takes it: 0/* nodes are available: …",
+            "web: pod web-*: unschedulable: 0/* nodes are available: …",
             |scene| {
                 let template = json!({"spec": {"nodeSelector": {"disk": "none"}}});
                 applied(scene, with(job("web", 1, 1), &json!({"spec": {"template": template}}))).boxed_local()
@@ -125,20 +125,20 @@ fn waiting() -> Vec<Row> {
 
 fn cron_jobs() -> Vec<Row> {
     vec![
-        row("A CronJob is suspended", "cj/web", "web: suspended (spec.suspend): it starts no Job", |scene| {
+        row("A CronJob is suspended", "cj/web", "web: suspended (spec.suspend): no Jobs are started", |scene| {
             let spec = json!({"spec": {"suspend": true}});
             applied(scene, with(cron_job("web", "Allow", &job("x", 1, 1)), &spec)).boxed_local()
         }),
         row(
             "A CronJob's last Job still runs",
             "cj/web",
-            "web: it is time, but job/web-* still runs (concurrencyPolicy: Forbid)",
+            "web: waiting for job/web-* to finish (concurrencyPolicy: Forbid)",
             |scene| forbidden(scene).boxed_local(),
         ),
         row(
-            "A CronJob missed its time, and its deadline is over",
+            "A CronJob missed its starting deadline",
             "cj/web",
-            "web: it missed its time by more than 60 s (startingDeadlineSeconds): it was due at *",
+            "web: missed its scheduled time by more than 60 s (startingDeadlineSeconds): due at *",
             |scene| {
                 async move {
                     let late = with(
@@ -151,7 +151,7 @@ fn cron_jobs() -> Vec<Row> {
                 .boxed_local()
             },
         ),
-        row("A CronJob is never due", "cj/web", "web: schedule `0 0 31 2 *` cannot be used: …", |scene| {
+        row("A CronJob is never due", "cj/web", "web: invalid schedule `0 0 31 2 *`…", |scene| {
             let spec = json!({"spec": {"schedule": "0 0 31 2 *"}});
             applied(scene, with(cron_job("web", "Allow", &job("x", 1, 1)), &spec)).boxed_local()
         }),

@@ -45,9 +45,9 @@ fn on_whole_cluster() -> Vec<Row> {
 
 fn undiscovered() -> Row {
     row(
-        "An API does not answer, so that nobody knows what a namespace has in it",
+        "An aggregated API does not answer",
         "ns/*",
-        "*: deleted, but what is in it is not known as APIService v1.down.example does not answer (NamespaceDeletionDiscoveryFailure): …",
+        "*: deleted, but its content is unknown because APIService v1.down.example does not answer (NamespaceDeletionDiscoveryFailure): …",
         |scene| {
             async move {
                 let service = json!({"name": "nobody", "namespace": "default"});
@@ -65,27 +65,27 @@ fn undiscovered() -> Row {
 fn finalizers() -> Vec<Row> {
     vec![
         row(
-            "A finalizer stays",
+            "A finalizer is not removed",
             "cm/web",
-            "web: deleted * s ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            "web: deleted * s ago; waiting for finalizer `e2e.example/hold`, removed by whoever put it there (e2e.example)",
             |scene| deleted(scene, HOLD).boxed_local(),
         ),
         row(
-            "A finalizer of a known project stays",
+            "A finalizer of a known project is not removed",
             "cm/web",
-            "web: deleted * s ago; it waits for the finalizer `resources-finalizer.argocd.argoproj.io/background`, which Argo CD removes",
+            "web: deleted * s ago; waiting for finalizer `resources-finalizer.argocd.argoproj.io/background`, removed by Argo CD",
             |scene| deleted(scene, "resources-finalizer.argocd.argoproj.io/background").boxed_local(),
         ),
         row(
-            "A deletion in the foreground waits for a dependent",
+            "A foreground deletion waits for a dependent",
             "deployment/web",
-            "web: deleted * s ago in the foreground; it waits for 1 dependent: replicaset/web-*, which has the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            "web: deleted * s ago in the foreground; waiting for 1 dependent: replicaset/web-*, held by finalizer `e2e.example/hold`, removed by whoever put it there (e2e.example)",
             |scene| blocked(scene).boxed_local(),
         ),
         row(
-            "A deletion in the foreground waits for what a dependent waits for",
+            "A foreground deletion waits for a dependent's dependent",
             "deployment/web",
-            "web: deleted * s ago in the foreground; it waits for 1 dependent: replicaset/web-*; pod/web-* has the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            "web: deleted * s ago in the foreground; waiting for 1 dependent: replicaset/web-*; pod/web-* is held by finalizer `e2e.example/hold`, removed by whoever put it there (e2e.example)",
             |scene| blocked_below(scene).boxed_local(),
         ),
     ]
@@ -94,9 +94,9 @@ fn finalizers() -> Vec<Row> {
 fn namespaces() -> Vec<Row> {
     vec![
         row(
-            "A namespace does not end, as something in it stays",
+            "A namespace's content is not removed",
             "ns/*",
-            "*: deleted * s ago; it is not empty: configmaps has 1 resource instances; finalizers: e2e.example/hold in 1 resource instances; whoever put it there (e2e.example) removes `e2e.example/hold`",
+            "*: deleted * s ago; not empty: configmaps has 1 resource instances; finalizers: e2e.example/hold in 1 resource instances; `e2e.example/hold` is removed by whoever put it there (e2e.example)",
             |scene| {
                 async move {
                     scene.apply(&held("ConfigMap", HOLD)).await?;
@@ -106,9 +106,9 @@ fn namespaces() -> Vec<Row> {
             },
         ),
         row(
-            "A namespace is empty, and somebody holds it",
+            "An empty namespace has a finalizer",
             "ns/*",
-            "*: deleted * s ago; it waits for the finalizer `e2e.example/hold`, which whoever put it there (e2e.example) removes",
+            "*: deleted * s ago; waiting for finalizer `e2e.example/hold`, removed by whoever put it there (e2e.example)",
             |scene| held_namespace(scene).boxed_local(),
         ),
     ]
@@ -117,15 +117,15 @@ fn namespaces() -> Vec<Row> {
 fn pods() -> Vec<Row> {
     vec![
         row(
-            "A pod's containers take their time",
+            "A pod is terminating",
             "pod/web",
-            "web: deleted; its containers on node node-* are ending, at the latest in * min",
+            "web: deleted; its containers on node node-* are terminating (deadline in * min)",
             |scene| staying(scene, 3600).boxed_local(),
         ),
         row(
-            "A pod's node does not let it go",
+            "A pod's node does not remove it",
             "pod/web",
-            "web: deleted * s ago; its grace is over, and node node-* has not let it go",
+            "web: deleted * s ago; past its grace period, but node node-* has not removed it",
             |scene| staying(scene, 1).boxed_local(),
         ),
     ]
@@ -136,7 +136,7 @@ fn owners() -> Vec<Row> {
         row(
             "The owner is in another namespace",
             "cm/web",
-            "web: its owner configmap/owner is not in its namespace, so nobody owns it and it will be deleted: …",
+            "web: owner configmap/owner does not exist in its namespace; it will be garbage-collected: …",
             |scene| {
                 async move {
                     let there = scene.beside("there").await?;
@@ -147,9 +147,9 @@ fn owners() -> Vec<Row> {
             },
         ),
         row(
-            "The owner is gone, and the garbage collector may not delete what it left",
+            "The owner is gone, and the deletion is denied",
             "cm/web",
-            "web: garbage-collector-operator failed * times in a row, next try in * s: refused by policy `*`: nothing is deleted here",
+            "web: garbage-collector-operator failed * times in a row, next retry in * s: denied by policy `*`: nothing is deleted here",
             |scene| kept(scene, "00000000-0000-0000-0000-000000000001").boxed_local(),
         ),
     ]

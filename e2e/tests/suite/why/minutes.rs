@@ -54,9 +54,9 @@ pub(super) fn rows() -> Vec<Row> {
 /// The operator has nothing to write. It would notice that it does not see its own write, and list pods anew.
 fn silent() -> Row {
     row(
-        "An operator's watch stays open, and brings nothing",
+        "An operator's watch is silent",
         "rs/web",
-        "web: replicaset-operator heard nothing of pods for * min",
+        "web: replicaset-operator has received nothing about pods for * min",
         |scene| lose_pod(scene).boxed_local(),
     )
 }

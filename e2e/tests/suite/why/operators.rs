@@ -171,36 +171,36 @@ pub(super) async fn complete(scene: &Scene) -> Result<ReplicaSet> {
 fn absent() -> Vec<Row> {
     vec![
         row(
-            "No operator is installed, and kube-controller-manager leaves it alone",
+            "No controller is installed",
             "sts/web",
-            "web: nobody acts on it: neither statefulset-operator nor kube-controller-manager's statefulset-controller runs",
+            "web: not reconciled: neither statefulset-operator nor kube-controller-manager's statefulset-controller is running",
             |scene| {
                 let spec = json!({"selector": {"matchLabels": {"app": "web"}}, "serviceName": "web", "template": template("web")});
                 applied(scene, of("apps/v1", "StatefulSet", "web", &json!({"spec": spec}))).boxed_local()
             },
         ),
         row(
-            "An operator was ended and no other replica is there",
+            "An operator was stopped, and no other replica runs",
             "cj/web",
-            "web: nobody acts on it: no replica of cronjob-operator holds its Lease",
+            "web: not reconciled: no replica of cronjob-operator holds its Lease",
             |scene| applied(scene, cron_job("web", "Allow", &job("x", 1, 1))).boxed_local(),
         ),
         row(
-            "An operator died and its Lease is over",
+            "An operator died, and its Lease expired",
             "job/web",
-            "web: nobody acts on it: the Lease of job-operator expired * s ago, held by *",
+            "web: not reconciled: the Lease of job-operator expired * s ago (last holder *)",
             |scene| applied(scene, job("web", 1, 1)).boxed_local(),
         ),
         row(
-            "Nobody ends a namespace",
+            "No namespace controller runs",
             "ns/*",
-            "*: nobody acts on it: neither namespace-operator nor kube-controller-manager's namespace-controller runs",
+            "*: not reconciled: neither namespace-operator nor kube-controller-manager's namespace-controller is running",
             |scene| scene.delete_namespace().boxed_local(),
         ),
         row(
-            "Nobody collects garbage",
+            "No garbage collector runs",
             "cm/web",
-            "web: nobody acts on it: neither garbage-collector-operator nor kube-controller-manager's garbage-collector-controller runs",
+            "web: not reconciled: neither garbage-collector-operator nor kube-controller-manager's garbage-collector-controller is running",
             |scene| {
                 async move {
                     applied(scene, of("v1", "ConfigMap", "web", &json!({}))).await?;
@@ -210,9 +210,9 @@ fn absent() -> Vec<Row> {
             },
         ),
         row(
-            "Nobody deletes a finished Job",
+            "No TTL controller runs",
             "job/web",
-            "web: nobody acts on it: neither ttl-after-finished-operator nor kube-controller-manager's ttl-after-finished-controller runs",
+            "web: not reconciled: neither ttl-after-finished-operator nor kube-controller-manager's ttl-after-finished-controller is running",
             |scene| finished(scene).boxed_local(),
         ),
     ]
@@ -223,13 +223,13 @@ fn hindered() -> Vec<Row> {
         row(
             "kube-controller-manager still runs the controller",
             "rc/web",
-            "web: both replicationcontroller-operator and kube-controller-manager's replicationcontroller-controller act on it, which wrote *…",
+            "web: reconciled twice: replicationcontroller-operator and kube-controller-manager's replicationcontroller-controller are both running (kube-controller-manager last wrote *…",
             |scene| contested(scene).boxed_local(),
         ),
         row(
-            "An operator has not its role",
+            "An operator lacks its role",
             "svc/web",
-            "web: endpointslice-operator may not do what it has to: User \"system:serviceaccount:kube-system:endpointslice-operator\" cannot create resource \"endpointslices\" in API group \"discovery.k8s.io\" in the namespace \"*\"",
+            "web: endpointslice-operator lacks a permission: User \"system:serviceaccount:kube-system:endpointslice-operator\" cannot create resource \"endpointslices\" in API group \"discovery.k8s.io\" in the namespace \"*\"",
             |scene| {
                 async move {
                     applied(scene, of("v1", "Pod", "web", &template("web"))).await?;
@@ -242,13 +242,13 @@ fn hindered() -> Vec<Row> {
         row(
             "An operator's writes fail",
             "deployment/web",
-            "web: deployment-operator failed * times in a row, next try in * s: …",
+            "web: deployment-operator failed * times in a row, next retry in * s: …",
             |scene| applied(scene, deployment("web", 1)).boxed_local(),
         ),
         row(
-            "An operator's cache is stale, so that it does not see its own writes",
+            "An operator's cache is behind its own writes",
             "rs/web",
-            "web: replicaset-operator holds it for * s until its caches have version * of pods",
+            "web: replicaset-operator has been waiting for * s for its caches to have version * of pods",
             |scene| scaled(scene).boxed_local(),
         ),
     ]
@@ -256,9 +256,9 @@ fn hindered() -> Vec<Row> {
 
 fn unreadable() -> Row {
     row(
-        "An operator cannot read an object",
+        "An operator cannot decode an object",
         "rs/web",
-        "web: replicaset-operator cannot read replicasets.apps */web, and acts on an older state: …",
+        "web: replicaset-operator cannot decode replicasets.apps */web and uses an older state: …",
         |_| std::future::ready(Ok(())).boxed_local(),
     )
 }
@@ -267,7 +267,7 @@ fn blind() -> Row {
     row(
         "An operator cannot list or watch",
         "rs/web",
-        "web: replicaset-operator cannot follow pods, and waits: …",
+        "web: replicaset-operator cannot list or watch pods: …",
         |scene| applied(scene, replica_set()).boxed_local(),
     )
 }

@@ -20,9 +20,9 @@ pub(super) fn fits(pattern: &str, line: &str) -> bool {
 
 #[test]
 fn a_star_is_a_word_and_an_ellipsis_anything() {
-    let line = "web: 3 of 20 pods missing: ReplicaSet web-6d4 is refused, next try in 12 s";
+    let line = "web: 3 of 20 pods missing: ReplicaSet web-6d4 is refused; next retry in 12 s";
     for pattern in
-        [line, "web: 3 of 20 pods missing: ReplicaSet web-* is refused, next try in * s", "web: …", "…s", "…"]
+        [line, "web: 3 of 20 pods missing: ReplicaSet web-* is refused; next retry in * s", "web: …", "…s", "…"]
     {
         assert!(fits(pattern, line), "{pattern}");
     }

@@ -26,29 +26,29 @@ pub(super) fn rows() -> Vec<Row> {
 fn images() -> Vec<Row> {
     vec![
         row(
-            "An image is not there",
+            "An image does not exist",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: image `registry.k8s.io/pause:3.10` cannot be pulled (ImagePullBackOff): Back-off pulling image \"registry.k8s.io/pause:3.10\"",
+            "web: 1 of 1 pod not ready: web-*: cannot pull image `registry.k8s.io/pause:3.10` (ImagePullBackOff): Back-off pulling image \"registry.k8s.io/pause:3.10\"",
             |scene| {
                 waits(scene, "ImagePullBackOff", "Back-off pulling image \"registry.k8s.io/pause:3.10\"").boxed_local()
             },
         ),
         row(
-            "An image has no valid name",
+            "An image name is invalid",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: image `registry.k8s.io/pause:3.10` cannot be pulled (InvalidImageName): couldn't parse image name",
+            "web: 1 of 1 pod not ready: web-*: cannot pull image `registry.k8s.io/pause:3.10` (InvalidImageName): couldn't parse image name",
             |scene| waits(scene, "InvalidImageName", "couldn't parse image name").boxed_local(),
         ),
         row(
-            "A ConfigMap is not there",
+            "A ConfigMap does not exist",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container main cannot be configured: configmap \"settings\" not found",
+            "web: 1 of 1 pod not ready: web-*: cannot configure container main: configmap \"settings\" not found",
             |scene| waits(scene, "CreateContainerConfigError", "configmap \"settings\" not found").boxed_local(),
         ),
         row(
             "A container cannot be started",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container main cannot be started: exec: \"serve\": executable file not found in $PATH",
+            "web: 1 of 1 pod not ready: web-*: cannot start container main: exec: \"serve\": executable file not found in $PATH",
             |scene| {
                 waits(scene, "RunContainerError", "exec: \"serve\": executable file not found in $PATH").boxed_local()
             },
@@ -59,15 +59,15 @@ fn images() -> Vec<Row> {
 fn ended() -> Vec<Row> {
     vec![
         row(
-            "A container ends again and again",
+            "A container keeps exiting",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container main keeps ending (exit code 1, Error; 5 restarts)",
+            "web: 1 of 1 pod not ready: web-*: container main keeps exiting (exit code 1, Error; 5 restarts)",
             |scene| async move { crashes(scene, &json!({}), "Error", 1).await }.boxed_local(),
         ),
         row(
-            "A container needs more memory than it may have",
+            "A container exceeds its memory limit",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container main needs more memory than its limit of 64Mi (5 restarts)",
+            "web: 1 of 1 pod not ready: web-*: container main exceeds its memory limit of 64Mi (5 restarts)",
             |scene| {
                 let limits = json!({"limits": {"memory": "64Mi"}});
                 let container = with(template("web")["spec"]["containers"][0].clone(), &json!({"resources": limits}));
@@ -78,19 +78,19 @@ fn ended() -> Vec<Row> {
         row(
             "A node runs out of memory",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container main is killed as its node runs out of memory (5 restarts)",
+            "web: 1 of 1 pod not ready: web-*: container main was OOM-killed because its node ran out of memory (5 restarts)",
             |scene| async move { crashes(scene, &json!({}), "OOMKilled", 137).await }.boxed_local(),
         ),
         row(
             "An init container fails",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container migrate keeps ending (exit code 3, Error; 5 restarts)",
+            "web: 1 of 1 pod not ready: web-*: container migrate keeps exiting (exit code 3, Error; 5 restarts)",
             |scene| initializes(scene, crashed("migrate", "Error", 3), 600).boxed_local(),
         ),
         row(
-            "An init container does not end, and the deadline is over",
+            "An init container runs past the progress deadline",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: init container migrate runs (0 of 1 are done) (past its progress deadline)",
+            "web: 1 of 1 pod not ready: web-*: init container migrate is running (0 of 1 done) (progress deadline exceeded)",
             |scene| {
                 let running = json!({"name": "migrate", "state": {"running": {}}});
                 async move { initializes(scene, running, 1).await }.boxed_local()
@@ -104,16 +104,16 @@ fn before() -> Vec<Row> {
         row(
             "A volume cannot be mounted",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: waiting for a volume: MountVolume.SetUp failed for volume \"data\": secret \"data\" not found",
+            "web: 1 of 1 pod not ready: web-*: waiting for a volume: MountVolume.SetUp failed for volume \"data\": secret \"data\" not found",
             |scene| {
                 told(scene, "FailedMount", "MountVolume.SetUp failed for volume \"data\": secret \"data\" not found")
                     .boxed_local()
             },
         ),
         row(
-            "There is no address for a pod",
+            "No IP address is left for a pod",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: it has no sandbox: failed to allocate for range 0: no IP addresses available",
+            "web: 1 of 1 pod not ready: web-*: cannot create the pod sandbox: failed to allocate for range 0: no IP addresses available",
             |scene| {
                 told(scene, "FailedCreatePodSandBox", "failed to allocate for range 0: no IP addresses available")
                     .boxed_local()
@@ -122,22 +122,22 @@ fn before() -> Vec<Row> {
         row(
             "A readiness probe fails",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container main is not ready: Readiness probe failed: HTTP probe failed with statuscode: 503",
+            "web: 1 of 1 pod not ready: web-*: container main is not ready: Readiness probe failed: HTTP probe failed with statuscode: 503",
             |scene| unhealthy(scene).boxed_local(),
         ),
         row(
-            "A pod is not ready, and nobody says why",
+            "A pod is not ready, without a known reason",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: container main is not ready",
+            "web: 1 of 1 pod not ready: web-*: container main is not ready",
             |scene| {
                 let template = json!({"metadata": becoming("never-ready")});
                 async move { scene.apply(&web(1, &template)).await.map(drop) }.boxed_local()
             },
         ),
         row(
-            "A readiness gate is closed",
+            "A readiness gate is not true",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: readiness gate e2e.example/balanced is not true",
+            "web: 1 of 1 pod not ready: web-*: readiness gate e2e.example/balanced is not true",
             |scene| {
                 let gates = json!([{"conditionType": "e2e.example/balanced"}]);
                 applied(scene, web(1, &json!({"spec": {"readinessGates": gates}}))).boxed_local()
@@ -149,15 +149,15 @@ fn before() -> Vec<Row> {
 fn placed() -> Vec<Row> {
     vec![
         row(
-            "No node has the label",
+            "No node matches the node selector",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: no node takes it: 0/* nodes are available: …* node(s) didn't match Pod's node affinity/selector…",
+            "web: 1 of 1 pod not ready: web-*: unschedulable: 0/* nodes are available: …* node(s) didn't match Pod's node affinity/selector…",
             |scene| applied(scene, web(1, &json!({"spec": {"nodeSelector": {"disk": "none"}}}))).boxed_local(),
         ),
         row(
-            "No node has room",
+            "No node has enough CPU",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: no node takes it: 0/* nodes are available: …* Insufficient cpu…",
+            "web: 1 of 1 pod not ready: web-*: unschedulable: 0/* nodes are available: …* Insufficient cpu…",
             |scene| {
                 let resources = json!({"requests": {"cpu": "1000000"}});
                 let container =
@@ -166,18 +166,18 @@ fn placed() -> Vec<Row> {
             },
         ),
         row(
-            "A claim is not there",
+            "A PersistentVolumeClaim does not exist",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: no node takes it: 0/* nodes are available: persistentvolumeclaim \"data\" not found…",
+            "web: 1 of 1 pod not ready: web-*: unschedulable: 0/* nodes are available: persistentvolumeclaim \"data\" not found…",
             |scene| {
                 let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
                 applied(scene, web(1, &json!({"spec": {"volumes": volumes}}))).boxed_local()
             },
         ),
         row(
-            "A scheduling gate is closed",
+            "A scheduling gate is set",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: held back by the scheduling gate e2e.example/budget",
+            "web: 1 of 1 pod not ready: web-*: waiting for scheduling gate e2e.example/budget",
             |scene| {
                 let gates = json!([{"name": "e2e.example/budget"}]);
                 applied(scene, web(1, &json!({"spec": {"schedulingGates": gates}}))).boxed_local()
@@ -186,7 +186,7 @@ fn placed() -> Vec<Row> {
         row(
             "Its scheduler does not run",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: scheduler `fancy` has not looked at it",
+            "web: 1 of 1 pod not ready: web-*: not yet picked up by scheduler `fancy`",
             |scene| applied(scene, web(1, &json!({"spec": {"schedulerName": "fancy"}}))).boxed_local(),
         ),
     ]
@@ -194,28 +194,23 @@ fn placed() -> Vec<Row> {
 
 fn whole() -> Vec<Row> {
     vec![
+        row("A pod was evicted", "pod/web", "web: failed (Evicted): The node was low on resource: memory", |scene| {
+            let status =
+                json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
+            async move {
+                scene.apply(&pod(&becoming("never-started"), &json!({}))).await?;
+                started(scene).await?;
+                scene.patch_status::<Pod>("web", &json!({"status": status})).await.map(drop)
+            }
+            .boxed_local()
+        }),
         row(
-            "A pod was evicted",
+            "A node rejects a pod",
             "pod/web",
-            "web: it failed (Evicted): The node was low on resource: memory",
-            |scene| {
-                let status =
-                    json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
-                async move {
-                    scene.apply(&pod(&becoming("never-started"), &json!({}))).await?;
-                    started(scene).await?;
-                    scene.patch_status::<Pod>("web", &json!({"status": status})).await.map(drop)
-                }
-                .boxed_local()
-            },
-        ),
-        row(
-            "A node does not admit a pod",
-            "pod/web",
-            "web: it failed (OutOfcpu): Pod was rejected because the node has not enough cpu",
+            "web: failed (OutOfcpu): Pod was rejected because the node has not enough cpu",
             |scene| applied(scene, pod(&becoming("refused"), &json!({}))).boxed_local(),
         ),
-        row("A pod's node does not answer", "pod/web", "web: node * does not answer", |scene| {
+        row("A pod's node does not respond", "pod/web", "web: node * does not respond", |scene| {
             lost(scene).boxed_local()
         }),
     ]

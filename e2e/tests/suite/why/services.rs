@@ -17,13 +17,13 @@ fn services_say_why_they_lead_nowhere() -> Result<()> {
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("A Service selects no pod", "svc/web", "web: it leads nowhere: no pod has the labels app=web", |scene| {
+        row("A Service matches no pod", "svc/web", "web: no endpoints: no pod matches selector app=web", |scene| {
             async move { service(scene, &json!({})).await }.boxed_local()
         }),
         row(
-            "A Service nearly selects pods",
+            "A Service almost matches pods",
             "svc/web",
-            "web: it leads nowhere: no pod has the labels app=web,tier=front; there is pod/web-* with tier=back",
+            "web: no endpoints: no pod matches selector app=web,tier=front; closest match: pod/web-* with tier=back",
             |scene| {
                 async move {
                     scene.apply(&web(1, &json!({"metadata": {"labels": {"tier": "back"}}}))).await?;
@@ -36,7 +36,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(
             "None of a Service's pods is ready",
             "svc/web",
-            "web: it leads nowhere: none of its 1 pod is ready: web-*: image `registry.k8s.io/pause:3.10` cannot be pulled (ImagePullBackOff)",
+            "web: no ready endpoints: 0 of 1 pod ready: web-*: cannot pull image `registry.k8s.io/pause:3.10` (ImagePullBackOff)",
             |scene| {
                 async move {
                     scene.apply(&web(1, &json!({"metadata": becoming("never-started")}))).await?;
@@ -46,9 +46,9 @@ pub(super) fn rows() -> Vec<Row> {
             },
         ),
         row(
-            "A Service's port has a name that no container knows",
+            "A Service's target port has an unknown name",
             "svc/web",
-            "web: it leads nowhere: no container of pod/web-* has a port called `http`",
+            "web: no endpoints: no container of pod/web-* has a port named `http`",
             |scene| {
                 async move {
                     scene.apply(&deployment("web", 1)).await?;
@@ -58,16 +58,13 @@ pub(super) fn rows() -> Vec<Row> {
                 .boxed_local()
             },
         ),
+        row("A Service has no selector", "svc/web", "web: no selector and no endpoints", |scene| {
+            async move { service(scene, &json!({"selector": null})).await }.boxed_local()
+        }),
         row(
-            "A Service has no selector",
+            "A Service is an ExternalName",
             "svc/web",
-            "web: it has no selector, and nobody has written endpoints for it",
-            |scene| async move { service(scene, &json!({"selector": null})).await }.boxed_local(),
-        ),
-        row(
-            "A Service is only a name",
-            "svc/web",
-            "web: it is a name for `db.e2e.example` (ExternalName), and has no endpoints",
+            "web: alias for `db.e2e.example` (ExternalName); has no endpoints",
             |scene| {
                 let name = json!({"type": "ExternalName", "externalName": "db.e2e.example"});
                 async move { service(scene, &name).await }.boxed_local()

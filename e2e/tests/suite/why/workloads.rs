@@ -26,9 +26,9 @@ fn workloads_say_why_pods_are_missing() -> Result<()> {
 fn quotas() -> Vec<Row> {
     vec![
         row(
-            "A quota is used up",
+            "A quota is exhausted",
             "deployment/web",
-            "web: 2 of 3 pods missing: ReplicaSet web-* is refused by quota `team` (pods 1/1), next try in * s",
+            "web: 2 of 3 pods missing: ReplicaSet web-* cannot create pods: quota `team` exceeded (pods 1/1); next retry in * s",
             |scene| {
                 async move {
                     scene.limit_pods("team", 1).await?;
@@ -38,9 +38,9 @@ fn quotas() -> Vec<Row> {
             },
         ),
         row(
-            "A quota is used up, of a ReplicationController",
+            "A quota is exhausted (ReplicationController)",
             "rc/web",
-            "web: 2 of 3 pods missing: ReplicationController web is refused by quota `team` (pods 1/1), next try in * s",
+            "web: 2 of 3 pods missing: ReplicationController web cannot create pods: quota `team` exceeded (pods 1/1); next retry in * s",
             |scene| {
                 async move {
                     scene.limit_pods("team", 1).await?;
@@ -50,9 +50,9 @@ fn quotas() -> Vec<Row> {
             },
         ),
         row(
-            "A quota counts what its pods don't say",
+            "A quota requires a field that the pods lack",
             "deployment/web",
-            "web: 1 of 1 pod missing: ReplicaSet web-* is refused by quota `team`: its pods must specify limits.cpu…, next try in * s",
+            "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: quota `team` requires pods to specify limits.cpu…; next retry in * s",
             |scene| {
                 async move {
                     let hard = json!({"limits.cpu": "1"});
@@ -68,25 +68,23 @@ fn quotas() -> Vec<Row> {
 }
 
 fn admission() -> Vec<Row> {
-    let policy =
-        "web: 1 of 1 pod missing: ReplicaSet web-* is refused by policy `*`: every pod needs a team, next try in * s";
-    let limit = "web: 1 of 1 pod missing: ReplicaSet web-* is refused by a LimitRange: maximum cpu usage per Container is 1, but limit is 2, next try in * s";
-    let security =
-        "web: 1 of 1 pod missing: ReplicaSet web-* is refused by Pod Security `restricted:latest`: …, next try in * s";
+    let policy = "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: denied by policy `*`: every pod needs a team; next retry in * s";
+    let limit = "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: denied by a LimitRange: maximum cpu usage per Container is 1, but limit is 2; next retry in * s";
+    let security = "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: denied by Pod Security `restricted:latest`: …; next retry in * s";
     vec![
         row(
             "A webhook does not answer",
             "deployment/web",
-            "web: 1 of 1 pod missing: ReplicaSet web-* is refused by webhook `dead.e2e.example`, which does not answer: …, next try in * s",
+            "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: webhook `dead.e2e.example` does not answer: …; next retry in * s",
             |scene| {
                 async move { asks_webhook(scene, "dead.e2e.example", &json!({"url": "https://127.0.0.1:1/"})).await }
                     .boxed_local()
             },
         ),
         row(
-            "A webhook says no",
+            "A webhook denies the pods",
             "deployment/web",
-            "web: 1 of 1 pod missing: ReplicaSet web-* is refused by webhook `strict.e2e.example`: no pods on Sundays, next try in * s",
+            "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: denied by webhook `strict.e2e.example`: no pods on Sundays; next retry in * s",
             |scene| {
                 async move {
                     let config = webhook::refusing(&scene.cluster, "no pods on Sundays").await?;
@@ -95,8 +93,10 @@ fn admission() -> Vec<Row> {
                 .boxed_local()
             },
         ),
-        row("A policy of the apiserver says no", "deployment/web", policy, |scene| denying_policy(scene).boxed_local()),
-        row("Pod Security says no", "deployment/web", security, |scene| {
+        row("An admission policy denies the pods", "deployment/web", policy, |scene| {
+            denying_policy(scene).boxed_local()
+        }),
+        row("Pod Security denies the pods", "deployment/web", security, |scene| {
             async move {
                 let label = "pod-security.kubernetes.io/enforce=restricted";
                 scene.kubectl(&format!("label namespace {} {label}", scene.namespace)).await?;
@@ -104,7 +104,7 @@ fn admission() -> Vec<Row> {
             }
             .boxed_local()
         }),
-        row("A LimitRange says no", "deployment/web", limit, |scene| {
+        row("A LimitRange denies the pods", "deployment/web", limit, |scene| {
             async move {
                 let limits = json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}});
                 scene.apply(&of("v1", "LimitRange", "small", &limits)).await?;
@@ -121,31 +121,31 @@ fn admission() -> Vec<Row> {
 fn absence() -> Vec<Row> {
     vec![
         row(
-            "Its ServiceAccount is not there",
+            "Its ServiceAccount does not exist",
             "deployment/web",
-            "web: 1 of 1 pod missing: ReplicaSet web-* is refused by the apiserver: there is no ServiceAccount `robot`, next try in * s",
+            "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: ServiceAccount `robot` not found; next retry in * s",
             |scene| {
                 async move { refused(scene, &json!({"spec": {"serviceAccountName": "robot"}})).await }.boxed_local()
             },
         ),
         row(
-            "Its PriorityClass is not there",
+            "Its PriorityClass does not exist",
             "deployment/web",
-            "web: 1 of 1 pod missing: ReplicaSet web-* is refused by the apiserver: there is no PriorityClass `high`, next try in * s",
+            "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: PriorityClass `high` not found; next retry in * s",
             |scene| async move { refused(scene, &json!({"spec": {"priorityClassName": "high"}})).await }.boxed_local(),
         ),
         row(
-            "Its RuntimeClass is not there",
+            "Its RuntimeClass does not exist",
             "deployment/web",
-            "web: 1 of 1 pod missing: ReplicaSet web-* is refused by the apiserver: there is no RuntimeClass `sandboxed`, next try in * s",
+            "web: 1 of 1 pod missing: ReplicaSet web-* cannot create pods: RuntimeClass `sandboxed` not found; next retry in * s",
             |scene| {
                 async move { refused(scene, &json!({"spec": {"runtimeClassName": "sandboxed"}})).await }.boxed_local()
             },
         ),
         row(
-            "There is no such object",
+            "The object does not exist",
             "deployment/wbe",
-            "wbe: there is no such Deployment in namespace *; there is web",
+            "wbe: Deployment not found in namespace *; did you mean web?",
             |scene| async move { scene.apply(&deployment("web", 0)).await.map(drop) }.boxed_local(),
         ),
     ]
@@ -156,28 +156,25 @@ fn own() -> Vec<Row> {
         row(
             "Two Deployments select the same pods",
             "deployment/web",
-            "web: its selector also selects the pods of deployment/other",
+            "web: selector overlaps with deployment/other",
             |scene| clash(scene).boxed_local(),
         ),
-        row(
-            "A rollout is paused",
-            "deployment/web",
-            "web: its rollout is paused: 0 of 2 pods are of the new template",
-            |scene| paused(scene).boxed_local(),
-        ),
-        row("It is scaled to zero", "deployment/web", "web: no pod is asked for (replicas: 0)", |scene| {
+        row("A rollout is paused", "deployment/web", "web: rollout paused: 0 of 2 pods updated", |scene| {
+            paused(scene).boxed_local()
+        }),
+        row("It is scaled to zero", "deployment/web", "web: scaled to zero (replicas: 0)", |scene| {
             async move { scene.apply(&deployment("web", 0)).await.map(drop) }.boxed_local()
         }),
         row(
-            "It is scaled to zero, where an autoscaler acts no more",
+            "It is scaled to zero and has an autoscaler",
             "deployment/web",
-            "web: no pod is asked for (replicas: 0), and horizontalpodautoscaler/web leaves alone what is at zero",
+            "web: scaled to zero (replicas: 0); horizontalpodautoscaler/web does not scale up from zero",
             |scene| autoscaled(scene).boxed_local(),
         ),
         row(
-            "Its pods are not ready for long enough",
+            "Its pods have not been ready for minReadySeconds",
             "deployment/web",
-            "web: 2 of 2 pods are ready, but not for 3600 s yet (minReadySeconds), the next one counts in * min",
+            "web: 2 of 2 pods ready, but for less than 3600 s (minReadySeconds); the next one becomes available in * min",
             |scene| {
                 let slow = with(
                     deployment("web", 2),
@@ -189,7 +186,7 @@ fn own() -> Vec<Row> {
         row(
             "A rollout is past its progress deadline",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: image `registry.k8s.io/pause:3.10` cannot be pulled (ImagePullBackOff) (past its progress deadline)",
+            "web: 1 of 1 pod not ready: web-*: cannot pull image `registry.k8s.io/pause:3.10` (ImagePullBackOff) (progress deadline exceeded)",
             |scene| {
                 let late = with(
                     web(1, &json!({"metadata": becoming("never-started")})),
@@ -199,15 +196,15 @@ fn own() -> Vec<Row> {
             },
         ),
         row(
-            "A Recreate waits for an old pod that has a finalizer",
+            "A Recreate waits for an old pod with a finalizer",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: it is deleted and has the finalizer e2e.example/hold",
+            "web: 1 of 1 pod not ready: web-*: being deleted, but held by finalizer e2e.example/hold",
             |scene| recreated(scene, &["e2e.example/hold"]).boxed_local(),
         ),
         row(
-            "A Recreate waits for an old pod that takes its time",
+            "A Recreate waits for an old pod that is terminating",
             "deployment/web",
-            "web: 1 of 1 pod is not ready: web-*: its containers are ending",
+            "web: 1 of 1 pod not ready: web-*: its containers are terminating",
             |scene| recreated(scene, &[]).boxed_local(),
         ),
     ]

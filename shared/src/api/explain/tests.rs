@@ -75,17 +75,15 @@ fn a_person_reads_it_line_by_line() {
     let expected = "\
 deployments.apps default/web, by deployment-operator 0.1.0, which leads, at 2026-01-01T00:00:10Z
 queue deployment, key default/web: held until replicasets.apps has version 9, failed 3 times in a row, \
-next try at 2026-01-01T00:00:12Z, looked at again at 2026-01-01T00:00:20Z for its progress deadline
+next retry at 2026-01-01T00:00:12Z, next sync at 2026-01-01T00:00:20Z for its progress deadline
   now: rolling update
   2026-01-01T00:00:05Z: adopt web-a, then rolling update, failed: no quota; 3 times since 2026-01-01T00:00:00Z
-cache replicasets.apps: version 8, heard of at 2026-01-01T00:00:08Z, cannot read default/odd: no name
+cache replicasets.apps: version 8, last heard at 2026-01-01T00:00:08Z, cannot decode default/odd: no name
 cache pods (labels app): not listed yet, failing: forbidden
 ";
     assert_eq!(explanation().to_string(), expected);
     let nothing = Explanation { keys: Vec::new(), caches: Vec::new(), role: Role::Standby, ..explanation() };
-    assert!(
-        nothing.to_string().ends_with("stands by, at 2026-01-01T00:00:10Z\nThis operator has nothing to do with it.\n")
-    );
+    assert!(nothing.to_string().ends_with("stands by, at 2026-01-01T00:00:10Z\nThis operator does not act on it.\n"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ impl fmt::Display for Explanation {
         };
         writeln!(f, "{object}, by {operator} {version}, which {role}, at {time:.0}")?;
         if keys.is_empty() {
-            writeln!(f, "This operator has nothing to do with it.")?;
+            writeln!(f, "This operator does not act on it.")?;
         }
         for key in keys {
             write!(f, "{key}")?;
@@ -67,7 +67,7 @@ impl fmt::Display for Decision {
         let Self { time, first, count, stages, outcome, error, cause: _, wrote: _, more_written: _ } = self;
         write!(f, "{time:.0}: {}", Stages(stages))?;
         match (outcome, error) {
-            (Outcome::Applying, _) => f.write_str(", under way")?,
+            (Outcome::Applying, _) => f.write_str(", in progress")?,
             (Outcome::Done, _) => {}
             (Outcome::Failed, error) => write!(f, ", failed: {}", error.as_deref().unwrap_or("no error"))?,
         }
@@ -86,16 +86,16 @@ impl fmt::Display for Standing {
         if *failures > 0 {
             waits.push(format!("failed {failures} times in a row"));
         }
-        waits.extend(next_try.map(|at| format!("next try at {at:.0}")));
+        waits.extend(next_try.map(|at| format!("next retry at {at:.0}")));
         waits.extend(timer.as_ref().map(|Timer { due, purpose }| match purpose.as_str() {
-            "" => format!("looked at again at {due:.0}"),
-            purpose => format!("looked at again at {due:.0} for {purpose}"),
+            "" => format!("next sync at {due:.0}"),
+            purpose => format!("next sync at {due:.0} for {purpose}"),
         }));
         if waits.is_empty() { f.write_str("at rest") } else { f.write_str(&waits.join(", ")) }
     }
 }
 
-/// `pods (labels app): version 12, heard of at 2026-11-22T10:00:00Z`.
+/// `pods (labels app): version 12, last heard at 2026-11-22T10:00:00Z`.
 impl fmt::Display for CacheState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, of, synced, version, heard, failing, unreadable } = self;
@@ -109,11 +109,11 @@ impl fmt::Display for CacheState {
             f.write_str(": not listed yet")?;
         }
         if let Some(heard) = heard {
-            write!(f, ", heard of at {heard:.0}")?;
+            write!(f, ", last heard at {heard:.0}")?;
         }
         if let Some(failing) = failing {
             write!(f, ", failing: {failing}")?;
         }
-        unreadable.iter().try_for_each(|(key, error)| write!(f, ", cannot read {key}: {error}"))
+        unreadable.iter().try_for_each(|(key, error)| write!(f, ", cannot decode {key}: {error}"))
     }
 }

@@ -134,7 +134,7 @@ impl Renewing {
         state.looked = Instant::now();
         match self.token_file.as_deref().map(read_token).transpose() {
             Ok(token) => state.token = token,
-            Err(error) => tracing::warn!(error = chain(&*error), "cannot read the token; the last one is used"),
+            Err(error) => tracing::warn!(error = chain(&*error), "cannot read the token; using the previous one"),
         }
         let certificate = read_certificate(&self.config);
         let is_replaced = certificate != state.certificate && certificate.iter().all(Option::is_some);
@@ -151,10 +151,10 @@ impl Renewing {
         let transport = tokio::task::spawn_blocking(move || connect(&config)).await;
         match transport.map_err(BoxError::from).and_then(|made| made.map_err(BoxError::from)) {
             Ok(transport) => {
-                tracing::info!("new credentials; new requests go over a new connection");
+                tracing::info!("credentials reloaded; opening a new connection");
                 (state.transport, state.certificate, state.ca) = (transport, certificate, ca);
             }
-            Err(error) => tracing::warn!(error = chain(&*error), "cannot use new credentials; the last ones are used"),
+            Err(error) => tracing::warn!(error = chain(&*error), "new credentials are invalid; keeping the old ones"),
         }
     }
 }
@@ -206,7 +206,7 @@ fn read_token(path: &Path) -> Result<HeaderValue, BoxError> {
     let text = std::fs::read_to_string(path).map_err(|cause| path_error(&cause))?;
     let token = text.trim();
     if token.is_empty() {
-        return Err(path_error(&"it is empty").into());
+        return Err(path_error(&"file is empty").into());
     }
     let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|cause| path_error(&cause))?;
     value.set_sensitive(true);

@@ -49,7 +49,7 @@ pub(crate) fn alone<O: Operator>(flags: &Flags<O::Flags>, client: Client, clock:
             join_all(workers)
         });
         tokio::select! {
-            _ = working => anyhow!("the workers have ended"),
+            _ = working => anyhow!("workers stopped"),
             error = broken(&mut following) => error,
         }
     };

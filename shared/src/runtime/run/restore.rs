@@ -40,7 +40,7 @@ impl StartOver {
 
     /// Lists everything anew, forgets, and lets no key wait for what may never come.
     async fn start_over(&self) {
-        tracing::warn!("etcd was restored from a backup: lists everything anew");
+        tracing::warn!("etcd was restored from a backup; relisting everything");
         self.followed.relist().await;
         for forget in &self.on_restore {
             forget();
@@ -48,7 +48,7 @@ impl StartOver {
         for queue in &self.queues {
             queue.add_all_spread(RETURN_SPREAD);
         }
-        tracing::info!("the caches are of the restored etcd");
+        tracing::info!("caches match the restored etcd");
     }
 }
 

@@ -198,7 +198,7 @@ impl Auth {
             return Ok(());
         }
         let review = self.access(&user, access).await.map_err(|error| {
-            tracing::error!(error, "cannot review an access");
+            tracing::error!(error, "cannot review access");
             Denied::Unknown(sanitized(&format!("Internal Server Error: {:?}: {error}", uri.to_string())))
         })?;
         if review.allowed {
@@ -209,7 +209,7 @@ impl Auth {
                 error = review.evaluation_error,
                 user = user.username,
                 path,
-                "an access was reviewed in part"
+                "access was only partly reviewed"
             );
         }
         let message = sanitized(&format!("forbidden: User {:?} cannot {access}", user.username));
@@ -230,7 +230,7 @@ impl Auth {
             })?,
         };
         if !status.error.is_empty() {
-            tracing::debug!(error = status.error, "a token is not valid");
+            tracing::debug!(error = status.error, "invalid token");
         }
         if status.authenticated { Ok(status.user) } else { Err(Denied::Unauthorized) }
     }

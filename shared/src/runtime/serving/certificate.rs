@@ -116,10 +116,10 @@ impl Files {
             current.0 = stamp;
             match read(&self.certificate, &self.key, &self.provider) {
                 Ok(pair) => {
-                    tracing::info!(path = %self.certificate.display(), "the certificate has changed");
+                    tracing::info!(path = %self.certificate.display(), "certificate reloaded");
                     current.1 = Arc::new(pair);
                 }
-                Err(error) => tracing::warn!(%error, "the certificate has changed for the worse: the old one stays"),
+                Err(error) => tracing::warn!(%error, "reloaded certificate is invalid; keeping the previous one"),
             }
         }
         Arc::clone(&current.1)
@@ -143,11 +143,11 @@ fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
     let chain = CertificateDer::pem_slice_iter(&file(CERTIFICATE, certificate)?).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(|cause| wrong(CERTIFICATE, certificate, &cause))?;
     if chain.is_empty() {
-        return Err(wrong(CERTIFICATE, certificate, &"it holds no certificate in PEM form"));
+        return Err(wrong(CERTIFICATE, certificate, &"no certificate in PEM form"));
     }
     let private = PrivateKeyDer::from_pem_slice(&file(KEY, key)?).map_err(|cause| {
         let is_empty = matches!(cause, rustls::pki_types::pem::Error::NoItemsFound);
-        if is_empty { wrong(KEY, key, &"it holds no private key in PEM form") } else { wrong(KEY, key, &cause) }
+        if is_empty { wrong(KEY, key, &"no private key in PEM form") } else { wrong(KEY, key, &cause) }
     })?;
     CertifiedKey::from_der(chain, private, provider).map_err(|cause| CertificateError::Pair {
         certificate: certificate.to_owned(),
@@ -186,8 +186,8 @@ mod tests {
         for (certificate, key, expected) in [
             ("missing", "key", "missing: No such file or directory (os error 2)"),
             ("cert", "missing", "missing: No such file or directory (os error 2)"),
-            ("empty", "key", "empty: it holds no certificate in PEM form"),
-            ("cert", "empty", "empty: it holds no private key in PEM form"),
+            ("empty", "key", "empty: no certificate in PEM form"),
+            ("cert", "empty", "empty: no private key in PEM form"),
             ("broken", "key", "broken: "),
             ("cert", "other-key", "other-key: "),
         ] {

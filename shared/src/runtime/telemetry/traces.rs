@@ -151,9 +151,9 @@ async fn send_batches(mut ended: mpsc::Receiver<Message>, exporter: SpanExporter
             };
             if failure != problem {
                 if let Some(error) = &failure {
-                    tracing::warn!(error, spans = size, "traces are lost: the collector cannot be reached");
+                    tracing::warn!(error, spans = size, "collector is unreachable; dropping traces");
                 } else {
-                    tracing::info!("traces reach the collector again");
+                    tracing::info!("collector is reachable again");
                 }
             }
             problem = failure;
