@@ -12,3 +12,4 @@ pub mod rejections;
 pub mod replicas;
 pub mod revisions;
 pub mod root_ca;
+pub mod status_throttle;
