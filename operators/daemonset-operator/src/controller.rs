@@ -13,9 +13,8 @@ use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
-use shared::controllers::pace::{NEXT_STATUS, Pace};
 use shared::controllers::pod_control::PodControl;
+use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
@@ -25,14 +24,14 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
 use crate::metrics::DaemonSetMetrics;
-use crate::objects::{DaemonSet, DaemonSetStatus};
+use crate::objects::{DAEMON_SETS, DaemonSet};
 use crate::observe::failures::Failures;
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::claim::{plan_pod_claim, plan_revision_claim};
 use crate::plan::reason::Reason;
 use crate::plan::revisions::{Revisions, plan_revisions, plan_truncation};
 use crate::plan::{Plan, plan, refusal};
-use crate::status::{MIN_READY, is_in_between, next_check, next_status};
+use crate::status::{MIN_READY, next_check, next_status};
 use nodes::NodeController;
 
 /// The purpose of the timer while a failed pod stays.
@@ -81,6 +80,7 @@ impl Operator for DaemonSetOperator {
         let control = setup.control(&sets_queue);
         let writer = Writer {
             pods: PodControl::new(control.clone(), setup.recorder()),
+            statuses: StatusWriter::new(DAEMON_SETS, Retry::OnError, control.clone(), setup.clock()),
             control,
             recorder: setup.recorder(),
             expectations: setup.expectations(&sets_queue),
@@ -90,7 +90,6 @@ impl Operator for DaemonSetOperator {
         let of_sets = DaemonSetController {
             caches,
             writer,
-            pace: Pace::for_people(),
             metrics: DaemonSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&sets_queue),
@@ -104,7 +103,6 @@ impl Operator for DaemonSetOperator {
 pub struct DaemonSetController {
     caches: Arc<Caches>,
     writer: Writer,
-    pace: Pace,
     metrics: DaemonSetMetrics,
     clock: Clock,
     decisions: Decisions,
@@ -129,10 +127,6 @@ impl Controller for DaemonSetController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&DaemonSet::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(DaemonSet::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
@@ -221,7 +215,7 @@ impl DaemonSetController {
         if let Reason::InvalidStrategy { error } = &plan.reason {
             tracing::warn!(%key, error, "invalid update strategy");
         }
-        let (look_again, is_empty) = (plan.look_again, plan.is_empty());
+        let look_again = plan.look_again;
         let Outcome { error } = self.writer.apply(observed, revisions, plan).await;
         let done = match error {
             None if observed.outstanding.is_none() => self.truncate(observed, revisions).await,
@@ -230,22 +224,19 @@ impl DaemonSetController {
         };
         let now = self.clock.now();
         let next = next_status(observed, &revisions.hash, now);
-        let in_between = |status: &DaemonSetStatus| is_empty && is_in_between(observed, status);
-        let pods = observed.pods.len();
-        let later = next.as_ref().and_then(|status| self.pace.put_off(key, pods, in_between(status), now));
-        let written = match next.filter(|_| later.is_none()) {
-            Some(status) => self.writer.write_status(observed, &status).await,
-            None => Ok(()),
+        let written = match &next {
+            Some(status) => self.writer.write_status(observed, status, done.is_err()).await.map(Some),
+            None => Ok(None),
         };
         done?;
-        written?;
+        let later = written?.and_then(StatusWrite::timer);
         let until = |at: Timestamp| Duration::try_from(now.duration_until(at)).unwrap_or_default();
         let available = next_check(observed, &revisions.hash, now);
         Ok(Requeue::earliest([
             available.map(|at| (until(at.timestamp()), MIN_READY)),
             look_again.map(|at| (until(at), FAILED_POD)),
             observed.outstanding.map(|outstanding| (outstanding.remaining(now), LOST_EVENTS)),
-            later.map(|delay| (delay, NEXT_STATUS)),
+            later,
         ]))
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
-use shared::controllers::pace::{NEXT_STATUS, Pace};
+use shared::api::resource::DEPLOYMENTS;
+use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, first_stage, stage};
 use shared::runtime::queue::Backoff;
@@ -48,9 +48,10 @@ impl Operator for DeploymentOperator {
         setup.watch(deployments);
         setup.watch_while(replica_sets, &need);
 
-        let writer = Writer { control: setup.control(&queue), recorder: setup.recorder() };
-        let (pace, clock, decisions) = (Pace::for_people(), setup.clock(), setup.decisions(&queue));
-        let controller = Arc::new(DeploymentController { caches, writer, pace, clock, decisions });
+        let (control, clock, decisions) = (setup.control(&queue), setup.clock(), setup.decisions(&queue));
+        let statuses = StatusWriter::new(DEPLOYMENTS, Retry::Never, control.clone(), clock.clone());
+        let writer = Writer { control, statuses, recorder: setup.recorder() };
+        let controller = Arc::new(DeploymentController { caches, writer, clock, decisions });
         setup.work(controller, &queue, flags.concurrent_deployment_syncs);
     }
 }
@@ -59,7 +60,6 @@ impl Operator for DeploymentOperator {
 pub struct DeploymentController {
     caches: Arc<Caches>,
     writer: Writer,
-    pace: Pace,
     clock: Clock,
     decisions: Decisions,
 }
@@ -78,39 +78,28 @@ impl Controller for DeploymentController {
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
-        let pods = observed.pods();
-        let later = status.as_ref().and_then(|status| {
-            // After a failure the next sync may be half a minute away.
-            let is_in_between = status.is_in_between() && outcome.failure.is_none();
-            let until_seen = (outcome.has_scaled && is_in_between).then(|| self.pace.until_seen(key, now)).flatten();
-            until_seen.or_else(|| self.pace.put_off(key, pods, is_in_between, now))
-        });
-        let written = match status.as_ref().filter(|_| later.is_none()) {
-            Some(status) => self.writer.write_status(&observed, status).await,
-            None => Ok(()),
+        let written = match &status {
+            Some(status) => self.writer.write_status(&observed, status, outcome.failure.is_some()).await.map(Some),
+            None => Ok(None),
         };
         if let Some(Failure { error, before_status: _ }) = outcome.failure {
             return Err(match written {
-                Ok(()) => error,
+                Ok(_) => error,
                 Err(also) => error.context(format!("{also:#}; before that")),
             });
         }
-        written?;
+        let later = written?.and_then(StatusWrite::timer);
         let is_settled = status.is_none() && outcome.scope == StatusScope::Rollout;
         // A write comes back as an event.
         let check = is_settled.then(|| progress::next_check(&observed, &observed.deployment.status, now)).flatten();
         let live_read = recreate::next_live_read(&observed, now);
         let check = check.map(|delay| (delay, "its progress deadline"));
         let live_read = live_read.map(|delay| (delay, "the end of its old pods"));
-        Ok(Requeue::earliest([check, live_read, later.map(|delay| (delay, NEXT_STATUS))]))
+        Ok(Requeue::earliest([check, live_read, later]))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&Deployment::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(Deployment::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

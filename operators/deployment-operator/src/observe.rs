@@ -132,12 +132,6 @@ impl Observed {
         self.decided_revision.as_ref()
     }
 
-    /// How many pods there are, by what the ReplicaSets say.
-    pub fn pods(&self) -> usize {
-        let pods = |set: &Arc<ReplicaSet>| usize::try_from(set.status.replicas).unwrap_or(0);
-        self.replica_sets.iter().map(pods).fold(0, usize::saturating_add)
-    }
-
     /// The same, with those ReplicaSets alone that are the Deployment's own now.
     #[must_use]
     pub fn claimed(mut self, mut replica_sets: Vec<Arc<ReplicaSet>>) -> Self {

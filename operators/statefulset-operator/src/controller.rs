@@ -10,9 +10,8 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
-use shared::controllers::pace::{NEXT_STATUS, Pace};
 use shared::controllers::rejections::HELD_BACK;
+use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
@@ -23,7 +22,7 @@ use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::flags::gates::FeatureGates;
 use crate::metrics::StatefulSetMetrics;
-use crate::objects::{StatefulSet, StatefulSetStatus};
+use crate::objects::{STATEFUL_SETS, StatefulSet};
 use crate::observe::rejected::Rejected;
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::claim::{plan_pod_claim, plan_revision_claim};
@@ -31,7 +30,7 @@ use crate::plan::reason::Reason;
 use crate::plan::revisions::{Revisions, Update, plan_revisions, plan_truncation, revisions_with};
 use crate::plan::stuck::{BUDGET, BUDGET_RETRY};
 use crate::plan::{plan, unavailability};
-use crate::status::{MIN_READY, is_in_between, next_check, next_status};
+use crate::status::{MIN_READY, next_check, next_status};
 
 /// The operator as a process.
 pub struct StatefulSetOperator;
@@ -64,12 +63,13 @@ impl Operator for StatefulSetOperator {
         setup.watch_beside(controller_revisions, &need);
         setup.watch_beside(persistent_volume_claims, &makes_claims);
 
+        let control = setup.control(&queue);
+        let statuses = StatusWriter::new(STATEFUL_SETS, Retry::OnConflict, control.clone(), setup.clock());
         let controller = StatefulSetController {
             caches,
             rejected,
-            writer: Writer { control: setup.control(&queue), recorder: setup.recorder() },
+            writer: Writer { control, statuses, recorder: setup.recorder() },
             gates: flags.feature_gates,
-            pace: Pace::for_people(),
             metrics: StatefulSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
@@ -85,7 +85,6 @@ pub struct StatefulSetController {
     rejected: Option<Arc<Rejected>>,
     writer: Writer,
     gates: FeatureGates,
-    pace: Pace,
     metrics: StatefulSetMetrics,
     clock: Clock,
     decisions: Decisions,
@@ -117,10 +116,6 @@ impl Controller for StatefulSetController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&StatefulSet::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(StatefulSet::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
@@ -204,25 +199,21 @@ impl StatefulSetController {
             let unavailability = unavailability(observed, now);
             self.metrics.observe(&set.metadata.key, set.spec.pod_management_policy, unavailability);
         }
-        let is_empty = plan.is_empty();
         let outcome = self.writer.apply(observed, revisions, plan).await;
         let budget = outcome.refused.as_ref().map(|refused| {
             self.decisions.record(self.clock.now(), &set.metadata.key, refused);
             (BUDGET_RETRY, BUDGET)
         });
         let next = next_status(observed, revisions, &outcome, now);
-        let in_between = |status: &StatefulSetStatus| is_empty && is_in_between(observed, status);
-        let (key, pods, written_at) = (&set.metadata.key, observed.pods.len(), self.clock.now());
-        let later = next.as_ref().and_then(|status| self.pace.put_off(key, pods, in_between(status), written_at));
-        let written = match next.filter(|_| later.is_none()) {
-            Some(status) => self.writer.write_status(observed, &status).await,
-            None => Ok(()),
+        let written = match &next {
+            Some(status) => self.writer.write_status(observed, status, outcome.error.is_some()).await.map(Some),
+            None => Ok(None),
         };
-        match (outcome.error, written) {
-            (Some(error), Ok(())) => return Err(error),
+        let later = match (outcome.error, written) {
+            (Some(error), Ok(_)) => return Err(error),
             (Some(error), Err(also)) => return Err(error.context(format!("{also:#}; before that"))),
-            (None, written) => written?,
-        }
+            (None, written) => written?.and_then(StatusWrite::timer),
+        };
         let available = next_check(observed, revisions, now);
         let available = available.map(|at| {
             let delay = self.clock.now().duration_until(at.timestamp());
@@ -230,7 +221,6 @@ impl StatefulSetController {
         });
         let has_rejected = observed.pods.iter().any(|pod| pod.rejection.is_some());
         let held = observed.rejections.wait(self.clock.now()).filter(|_| has_rejected);
-        let later = later.map(|delay| (delay, NEXT_STATUS));
         Ok(Requeue::earliest([available, budget, later, held.map(|delay| (delay, HELD_BACK))]))
     }
 
