@@ -13,3 +13,4 @@ pub mod replicas;
 pub mod revisions;
 pub mod root_ca;
 pub mod status_throttle;
+pub mod status_writer;

@@ -69,12 +69,6 @@ pub trait Controller: Send + Sync + 'static {
     /// the caches do not have the object. Must not change anything.
     fn preview(&self, key: &Key) -> Vec<Stage>;
 
-    /// The resource of its keys' objects, if only this controller writes their status. A shadow compares the time of each
-    /// write of such a status with the time of its own decision.
-    fn status_of(&self) -> Option<Resource> {
-        None
-    }
-
     /// Called when a key is held because the cache of this resource has not seen the key's own writes.
     fn held(&self, _resource: &str) {}
 }
