@@ -111,3 +111,79 @@ impl StatusWriter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, Mutex};
+
+    use http::Method;
+
+    use super::*;
+    use crate::api::resource::REPLICA_SETS;
+    use crate::runtime::client::{Client, ClientOptions};
+    use crate::runtime::consistency::{Consistency, Watched};
+    use crate::runtime::decisions::Decisions;
+    use crate::runtime::serving::loopback;
+    use crate::testing::NOW;
+
+    /// A writer, and the methods of its requests. The server answers patches with these codes, in order, and then 200.
+    async fn writer(retry: Retry, codes: &[u16]) -> (StatusWriter, Arc<Mutex<Vec<Method>>>) {
+        let methods: Arc<Mutex<Vec<Method>>> = Arc::default();
+        let (log, codes) = (Arc::clone(&methods), Mutex::new(codes.iter().copied().collect::<Vec<_>>()));
+        let address = loopback::serve(move |request| {
+            log.lock().unwrap().push(request.method().clone());
+            let mut codes = codes.lock().unwrap();
+            let code = if request.method() == Method::PATCH && !codes.is_empty() { codes.remove(0) } else { 200 };
+            let reason = match code {
+                404 => "NotFound",
+                409 => "Conflict",
+                _ => "Forbidden",
+            };
+            let refused = format!(r#"{{"kind":"Status","status":"Failure","code":{code},"reason":"{reason}"}}"#);
+            let stored = r#"{"metadata":{"name":"web","resourceVersion":"7"}}"#.to_owned();
+            loopback::answer(code, if code == 200 { stored } else { refused })
+        })
+        .await;
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
+        let consistency = Arc::new(Consistency::new(client.clone(), Watched::default()));
+        let control = Control::new(client, consistency, Decisions::default());
+        (StatusWriter::new(REPLICA_SETS, retry, control, Clock::new(|| NOW)), methods)
+    }
+
+    async fn write(writer: &StatusWriter, can_wait: bool) -> anyhow::Result<StatusWrite> {
+        let (key, uid) = (Key::new("default", "web"), Uid::default());
+        let patch = Patch::status(&BTreeMap::from([("status", BTreeMap::from([("replicas", 1)]))]));
+        writer.write(NewStatus { key: &key, uid, version: ResourceVersion(1), patch, can_wait }).await
+    }
+
+    #[tokio::test]
+    async fn a_failed_write_is_retried_as_upstream_does() {
+        const STORED: Option<StatusWrite> = Some(StatusWrite::Stored(ResourceVersion(7)));
+        for (retry, codes, expected, requests) in [
+            (Retry::Never, vec![409], None, 1),
+            (Retry::OnConflict, vec![409], STORED, 3),
+            (Retry::OnConflict, vec![409, 409], None, 3),
+            (Retry::OnConflict, vec![403], None, 1),
+            (Retry::OnError, vec![403], STORED, 3),
+            (Retry::OnError, vec![404], Some(StatusWrite::Gone), 1),
+            (Retry::OnError, vec![409, 404], Some(StatusWrite::Gone), 3),
+        ] {
+            let (writer, methods) = writer(retry, &codes).await;
+            assert_eq!(write(&writer, false).await.ok(), expected, "{retry:?} {codes:?}");
+            assert_eq!(methods.lock().unwrap().len(), requests, "{retry:?} {codes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_counts_wait_and_only_after_a_status_that_was_written() {
+        let (writer, methods) = writer(Retry::Never, &[409]).await;
+        assert!(write(&writer, true).await.is_err());
+        assert!(matches!(write(&writer, true).await.unwrap(), StatusWrite::Stored(_)));
+        let waits = write(&writer, true).await.unwrap();
+        assert_eq!(waits.timer(), Some((Duration::from_secs(1), NEXT_STATUS)));
+        assert!(matches!(write(&writer, false).await.unwrap(), StatusWrite::Stored(_)));
+        assert_eq!(methods.lock().unwrap().len(), 3);
+    }
+}

@@ -13,7 +13,6 @@ use tokio::task::JoinSet;
 
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
-use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Behind, Consistency};

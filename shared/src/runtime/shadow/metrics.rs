@@ -32,10 +32,10 @@ pub(super) struct ShadowMetrics {
 impl ShadowMetrics {
     pub(super) fn register(metrics: &Metrics, wishes: Arc<Mutex<Wishes>>) -> Self {
         let (fulfilled, lag) = (Family::<Labels, Counter>::default(), Histogram::new(LAG_BUCKETS));
-        let help = "Number of writes that were decided here and are not wanted any more: somebody else has made them, or \
-                    they have become needless";
+        let help = "Number of writes that were decided here and are not wanted any more: another client has made them, or \
+                    they are no longer needed";
         metrics.register("shadow_fulfilled", help, fulfilled.clone());
-        let help = "How many seconds after the decision of a write somebody else's was seen here";
+        let help = "Seconds from the decision of a write to the event of another client's";
         metrics.register("shadow_lag_seconds", help, lag.clone());
         metrics.register_collector(Standing(wishes));
         Self { fulfilled, lag }

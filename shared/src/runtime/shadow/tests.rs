@@ -7,7 +7,7 @@ use super::wishes::REST;
 use super::*;
 use crate::api::json as body_of;
 use crate::api::object::Meta;
-use crate::api::resource::{CONFIG_MAPS, Resource, SECRETS};
+use crate::api::resource::{CONFIG_MAPS, SECRETS};
 use crate::runtime::cache::Cache;
 use crate::runtime::control::{Control, DeleteOptions, Patch, Preconditions};
 use crate::runtime::decisions::{Decisions, Reason, Reasoned};
