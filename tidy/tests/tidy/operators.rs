@@ -9,8 +9,8 @@ use crate::upstream::CONTROLLERS;
 
 /// The rooms of an operator, in reading order.
 const ROOMS: [&str; 7] = ["flags", "objects", "controller", "observe", "plan", "apply", "status"];
-/// Rooms that only some have: upstream's own metrics, and a graph in place of a plan.
-const MORE_ROOMS: [&str; 2] = ["metrics", "graph"];
+/// Rooms that only some have: memory between syncs, upstream's own metrics, and a graph in place of a plan.
+const MORE_ROOMS: [&str; 3] = ["memory", "metrics", "graph"];
 /// The files with an operator's rights, of which it has one.
 const RIGHTS: [&str; 2] = ["cluster-role.yaml", "roles.yaml"];
 const HEADINGS: [&str; 7] = ["Owns", "Watches", "Writes", "Flags", "Metrics", "Events", "Differences from upstream"];

@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use bytes::Bytes;
 
 use super::ReplicaOwner;
+use super::memory::{Ended, EndedPod};
 use super::observe::Observed;
-use super::observe::rejected::{Ended, EndedPod};
 use super::plan::{Deletion, Plan};
 use super::pod::Pod;
 use super::status::{ReplicaStatus, drops_terminating, is_in_between, is_news};
 use crate::api::intern::Text;
-use crate::api::object::ObjectReference;
 use crate::api::object::Key;
+use crate::api::object::ObjectReference;
 use crate::api::owner::Claim;
 use crate::api::pod::creation::pod_body;
 use crate::api::resource::PODS;

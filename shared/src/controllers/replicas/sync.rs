@@ -1,6 +1,4 @@
 //! One sync from observation to status, the same for each kind, and its wiring.
-//!
-//! Left out: the process around it, its flags and its metrics, which are each operator's.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +8,7 @@ use jiff::Timestamp;
 
 use super::ReplicaOwner;
 use super::apply::{Outcome, Writer};
-use super::observe::rejected::Rejected;
+use super::memory::Rejected;
 use super::observe::{Caches, Informers, Observed};
 use super::plan::{Plan, Reason, plan, plan_live_read};
 use super::status::{MIN_READY, ReplicaStatus, next_check, next_status};
@@ -25,7 +23,7 @@ use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
 use crate::runtime::worker::{Controller, Requeue};
 
-/// Upstream's metrics of one kind, besides those of every operator.
+/// Upstream's metrics of one kind.
 pub trait ReplicaMetrics: Send + Sync + 'static {
     /// Counts what a plan deletes.
     fn observe_deletions(&self, plan: &Plan, now: Timestamp);
@@ -53,8 +51,8 @@ pub struct ReplicaController<T, M> {
 }
 
 impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
-    /// A controller for the keys of this queue, which owners and pods fill. Pods that their nodes reject are replaced
-    /// with back-off, if that is asked for.
+    /// A controller for the keys of this queue, which owners and pods fill. With `rejected_pod_backoff`, pods that their
+    /// nodes reject are replaced with back-off.
     pub fn new(setup: &mut Setup, queue: &Queue, metrics: M, rejected_pod_backoff: bool) -> Self {
         let rejected = rejected_pod_backoff.then(Arc::<Rejected>::default);
         let (caches, writer) = follow(setup, queue, rejected.as_ref());
@@ -70,8 +68,8 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
         })
     }
 
-    /// The first stage, where pods have ended without having run: whether their nodes have rejected them. What has
-    /// happened meanwhile counts in the next one; none if the owner is gone.
+    /// The first stage, if pods have ended without having run: find out whether their nodes have rejected them, and
+    /// observe again. None if the owner is gone.
     async fn judge(&self, observed: Observed<T>, now: Timestamp) -> Option<Observed<T>> {
         let Some(rejected) = &self.rejected else { return Some(observed) };
         let owner = &*observed.owner;
@@ -104,7 +102,6 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
         let plan = plan(&observed, now);
         self.decisions.record(now, key, &plan);
         if let Reason::InvalidSelector { error } = &plan.reason {
-            // An edit brings it back; until then there is nothing to say of it.
             tracing::warn!(%key, %error, "invalid selector");
             return Ok(Requeue::Done);
         }
