@@ -20,7 +20,7 @@ use shared::runtime::events::Recorder;
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use crate::observe::Observed;
-use crate::plan::sync::Creation;
+use crate::plan::new_replica_set::Creation;
 use crate::plan::{
     NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, StatusScope, Step,
 };
@@ -88,7 +88,7 @@ impl Writer {
         self.recorder.event(&deployment.reference(), kind, reason, message);
     }
 
-    /// Carries out the steps of a plan. What a plan says besides is written with the status.
+    /// Execute the steps of a plan. Its revision and condition are written with the status.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { reason: _, revision: _, progressing: _, steps, status: scope } = plan;
         let deployment = &*observed.deployment;

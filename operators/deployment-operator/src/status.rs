@@ -16,9 +16,9 @@ use crate::apply::Outcome;
 use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;
 use crate::plan::StatusScope;
-use crate::plan::deployment_util::{max_unavailable, replica_count, to_i32};
+use crate::plan::limits::{max_unavailable, replica_count, to_i32};
 use crate::plan::progress;
-use crate::plan::sync::ReplicaSets;
+use crate::plan::replica_sets::ReplicaSets;
 
 /// The patch at the end of a sync; none if the status stays as it is.
 pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<StatusPatch> {
