@@ -24,10 +24,10 @@ use shared::runtime::control::{
 use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
 
+use crate::memory::Failures;
 use crate::objects::pod::Pod;
 use crate::objects::{DAEMON_SETS, DaemonSet, DaemonSetStatus};
 use crate::observe::Observed;
-use crate::observe::failures::Failures;
 use crate::plan::reason::Why;
 use crate::plan::revisions::{RevisionPlan, Revisions, Update};
 use crate::plan::{Deletion, NewPod, Plan};
