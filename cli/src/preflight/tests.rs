@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use shared::api::explain::{Difference, FieldDifference, ShadowReport, Stage, StatusWrites};
+use shared::api::explain::{Difference, FieldDifference, ShadowReport, Stage};
 
 use super::*;
 
@@ -16,7 +16,6 @@ fn report(differences: Vec<Difference>, more_differences: u64) -> ShadowReport {
         moving: 0,
         differences,
         more_differences,
-        status_writes: StatusWrites::default(),
     }
 }
 
@@ -39,15 +38,6 @@ fn answered(answer: Answer, report: Option<ShadowReport>, checks: Vec<Check>) ->
     let (operator, failure) = ("deployment-operator".to_owned(), failure.to_owned());
     let operators = vec![Inspected { operator, answer, report, documented: Vec::new(), failure, checks }];
     Preflight { time: Timestamp::UNIX_EPOCH, checks: Vec::new(), operators }
-}
-
-#[test]
-fn what_others_wrote_without_a_decision_is_noted() {
-    let mut seen = report(Vec::new(), 0);
-    seen.status_writes.undecided = 2;
-    let text = answered(Answer::Nothing, Some(seen), Vec::new()).to_string();
-    let note = "  note: meanwhile somebody made 2 writes to a status that nothing was decided about (-o json)";
-    assert_eq!(text.lines().nth(1), Some(note), "{text}");
 }
 
 #[test]

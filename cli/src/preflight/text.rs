@@ -41,14 +41,6 @@ impl fmt::Display for Inspected {
         if let Some(more) = report.as_ref().map(|report| report.more_differences).filter(|more| *more > 0) {
             writeln!(f, "  … and {more} more")?;
         }
-        if let Some(undecided) = report.as_ref().map(|report| report.status_writes.undecided).filter(|count| *count > 0)
-        {
-            let writes = many(i64::try_from(undecided).unwrap_or(i64::MAX), "write");
-            writeln!(
-                f,
-                "  note: meanwhile somebody made {writes} to a status that nothing was decided about (-o json)"
-            )?;
-        }
         show(f, "  ", checks)
     }
 }

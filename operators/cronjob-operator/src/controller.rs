@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, first_stage};
 use shared::runtime::queue::Backoff;
@@ -101,10 +100,6 @@ impl Controller for CronJobController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&CronJob::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(CronJob::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

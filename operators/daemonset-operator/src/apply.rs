@@ -4,32 +4,34 @@
 
 mod bodies;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use shared::api::intern::Text;
-use shared::api::object::{Key, Kind, ObjectReference, ResourceVersion};
+use shared::api::object::{Key, Kind, ObjectReference};
 use shared::api::owner::Claim;
 use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::controllers::pod_control::PodControl;
 use shared::controllers::revisions::apply::{Creation, create, delete, label, renumber};
 use shared::controllers::revisions::truncation::Truncation;
 use shared::controllers::revisions::{ControllerRevision, NewRevision, REVISION_LABEL};
-use shared::runtime::api_error::ApiError;
+use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
 use shared::runtime::clock::Clock;
 use shared::runtime::control::{
-    Claimed, Control, KeyControl, Patch, Preconditions, SlowStart, Written, aggregate, slow_start, together,
+    Claimed, Control, KeyControl, Patch, Preconditions, SlowStart, aggregate, slow_start, together,
 };
 use shared::runtime::events::{EventType, Recorder};
 use shared::runtime::expectations::Expectations;
 
+use crate::memory::Failures;
 use crate::objects::pod::Pod;
 use crate::objects::{DAEMON_SETS, DaemonSet, DaemonSetStatus};
 use crate::observe::Observed;
-use crate::observe::failures::Failures;
 use crate::plan::reason::Why;
 use crate::plan::revisions::{RevisionPlan, Revisions, Update};
 use crate::plan::{Deletion, NewPod, Plan};
+use crate::status::is_in_between;
 use bodies::PodMaker;
 
 /// The reason of the event about a selector that selects everything.
@@ -45,6 +47,8 @@ pub(crate) struct Writer {
     pub(crate) control: Control,
     /// Pods, and the events about them.
     pub(crate) pods: PodControl,
+    /// Statuses.
+    pub(crate) statuses: StatusWriter,
     /// Other events about DaemonSets.
     pub(crate) recorder: Recorder,
     /// The creations and deletions that are not seen yet.
@@ -273,37 +277,20 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the status. Whatever goes wrong at first, it is tried once more on the live state: the counts are from
-    /// now, whatever was written in between. A DaemonSet that is gone needs no status.
+    /// Write the status. One with nothing new but counts on the way can wait, unless the sync `has_failed`.
     ///
     /// Upstream: `storeDaemonSetStatus`, `daemon_controller.go`.
-    pub(crate) async fn write_status(&self, observed: &Observed, status: &DaemonSetStatus) -> anyhow::Result<()> {
-        let (set, meta) = (&*observed.set, &observed.set.metadata);
-        let written = match self.patch_status(set, meta.resource_version, status).await {
-            Ok(written) => Ok(written),
-            Err(error) if error.is_not_found() => Err(error),
-            Err(error) => {
-                tracing::debug!(%error, "status not written, trying on the live state");
-                match self.control.get::<Written>(&DAEMON_SETS, &meta.key).await {
-                    Ok(live) => self.patch_status(set, live.metadata.resource_version, status).await,
-                    Err(error) => Err(error),
-                }
-            }
-        };
-        match written {
-            Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
-
-    async fn patch_status(
+    pub(crate) async fn write_status(
         &self,
-        set: &DaemonSet,
-        resource_version: ResourceVersion,
+        observed: &Observed,
         status: &DaemonSetStatus,
-    ) -> Result<Written, ApiError> {
-        let preconditions = Preconditions { uid: set.metadata.uid, resource_version: Some(resource_version) };
-        self.control_of(set).patch_status(&DAEMON_SETS, &set.metadata.key, preconditions, status).await
+        has_failed: bool,
+    ) -> anyhow::Result<StatusWrite> {
+        let meta = &observed.set.metadata;
+        let can_wait = !has_failed && is_in_between(observed, status);
+        let patch = Patch::status(&BTreeMap::from([("status", status)]));
+        let (uid, version) = (meta.uid, meta.resource_version);
+        self.statuses.write(NewStatus { key: &meta.key, uid, version, patch, can_wait }).await
     }
 
     /// Forgets a key whose object is gone.

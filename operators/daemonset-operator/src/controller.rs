@@ -1,7 +1,5 @@
-//! Wiring, and one sync of a DaemonSet from observation to status.
-//!
-//! Left out: which change wakes which key, which is `changes`', and nodes: the sync in `nodes` finds the DaemonSets
-//! that a node concerns.
+//! Wiring, and one sync of a DaemonSet from observation to status. The sync in `nodes` finds the DaemonSets that a node
+//! concerns.
 
 pub mod changes;
 mod nodes;
@@ -12,33 +10,34 @@ use std::time::Duration;
 use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
+use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
-use shared::controllers::pace::{NEXT_STATUS, Pace};
 use shared::controllers::pod_control::PodControl;
+use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::decisions::{Decisions, Reasoned};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
 use crate::flags::Flags;
+use crate::memory::Failures;
 use crate::metrics::DaemonSetMetrics;
-use crate::objects::{DaemonSet, DaemonSetStatus};
-use crate::observe::failures::Failures;
+use crate::objects::{DAEMON_SETS, DaemonSet};
 use crate::observe::{Caches, Informers, Observed};
-use crate::plan::claim::{plan_pod_claim, plan_revision_claim};
+use crate::plan::Plan;
+use crate::plan::ladder::{Ladder, Next};
 use crate::plan::reason::Reason;
-use crate::plan::revisions::{Revisions, plan_revisions, plan_truncation};
-use crate::plan::{Plan, plan, refusal};
-use crate::status::{MIN_READY, is_in_between, next_check, next_status};
+use crate::status::{MIN_READY, next_check, next_status};
 use nodes::NodeController;
 
 /// The purpose of the timer while a failed pod stays.
 const FAILED_POD: &str = "the deletion of a failed pod";
 /// The purpose of the timer while something is expected.
 const LOST_EVENTS: &str = "events that may be lost";
+/// The context of an error about revisions.
+const NO_REVISION: &str = "failed to construct revisions of DaemonSet";
 
 /// The operator as a process.
 pub struct DaemonSetOperator;
@@ -81,6 +80,7 @@ impl Operator for DaemonSetOperator {
         let control = setup.control(&sets_queue);
         let writer = Writer {
             pods: PodControl::new(control.clone(), setup.recorder()),
+            statuses: StatusWriter::new(DAEMON_SETS, Retry::OnError, control.clone(), setup.clock()),
             control,
             recorder: setup.recorder(),
             expectations: setup.expectations(&sets_queue),
@@ -90,7 +90,6 @@ impl Operator for DaemonSetOperator {
         let of_sets = DaemonSetController {
             caches,
             writer,
-            pace: Pace::for_people(),
             metrics: DaemonSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&sets_queue),
@@ -104,7 +103,6 @@ impl Operator for DaemonSetOperator {
 pub struct DaemonSetController {
     caches: Arc<Caches>,
     writer: Writer,
-    pace: Pace,
     metrics: DaemonSetMetrics,
     clock: Clock,
     decisions: Decisions,
@@ -118,49 +116,60 @@ impl Controller for DaemonSetController {
             self.writer.forget(key);
             return Ok(Requeue::Done);
         };
-        if let Some(reason) = refusal(&observed.set) {
-            self.refuse(&observed, reason);
-            return Ok(Requeue::Done);
+        let mut ladder = Ladder::new(observed);
+        let (mut hash, mut look_again, mut done) = (Text::default(), None, Ok(()));
+        while let Some(next) = ladder.next(self.clock.now()).context(NO_REVISION)? {
+            let observed = &ladder.observed;
+            match next {
+                Next::Refuse(plan) => {
+                    self.refuse(observed, &plan);
+                    return Ok(Requeue::Done);
+                }
+                Next::ClaimRevisions(claim) => {
+                    self.decide_unless(claim.is_settled(), key, &claim);
+                    let revisions = self.writer.claim_revisions(observed, claim).await?;
+                    ladder = ladder.revisions_claimed(revisions);
+                }
+                Next::ClaimPods(claim) => {
+                    self.decide_unless(claim.is_settled(), key, &claim);
+                    let pods = self.writer.claim_pods(observed, claim).await?;
+                    ladder = ladder.pods_claimed(pods);
+                }
+                Next::Revise(plan) => {
+                    self.decide_unless(plan.is_settled(), key, &plan);
+                    let relabels = !plan.relabel.is_empty();
+                    let revisions = self.writer.revise(observed, plan).await.context(NO_REVISION)?;
+                    ladder = ladder.revised(revisions, relabels);
+                }
+                Next::Manage(plan, revisions) => {
+                    self.decide_unless(false, key, &plan);
+                    if let Reason::InvalidStrategy { error } = &plan.reason {
+                        tracing::warn!(%key, error, "invalid update strategy");
+                    }
+                    (hash, look_again) = (revisions.hash.clone(), plan.look_again);
+                    let Outcome { error } = self.writer.apply(observed, &revisions, plan).await;
+                    if let Some(error) = error {
+                        done = Err(error);
+                        break;
+                    }
+                }
+                Next::Truncate(truncation) => {
+                    self.decide_unless(truncation.delete.is_empty(), key, &truncation);
+                    let deleted = self.writer.truncate(observed, truncation).await;
+                    done = deleted.context("failed to clean up revisions of DaemonSet");
+                }
+            }
         }
-        let observed = self.claim(observed).await?;
-        let (observed, revisions) = self.revise(observed).await?;
-        self.manage(&observed, &revisions).await
+        self.conclude(&ladder.observed, &hash, look_again, done).await
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&DaemonSet::RESOURCE)
     }
 
-    fn status_of(&self) -> Option<Resource> {
-        Some(DaemonSet::RESOURCE)
-    }
-
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let now = self.clock.now();
-        let Some(observed) = self.observe(key, now) else { return Vec::new() };
-        if let Some(reason) = refusal(&observed.set) {
-            return vec![stage(&Plan::nothing(reason))];
-        }
-        let (revisions, pods) = (plan_revision_claim(&observed), plan_pod_claim(&observed));
-        if !revisions.is_settled() {
-            return vec![stage(&revisions)];
-        }
-        if !pods.is_settled() {
-            return vec![stage(&pods)];
-        }
-        let observed = observed.claimed(pods.owned, revisions.owned);
-        let Ok(revisions) = plan_revisions(&observed) else { return Vec::new() };
-        if !revisions.is_settled() {
-            return vec![stage(&revisions)];
-        }
-        let revisions = revisions.revisions(&observed);
-        let plan = plan(&observed, &revisions.hash, now);
-        let truncation = plan_truncation(&observed, &revisions);
-        let mut stages = vec![stage(&plan)];
-        if plan.is_empty() && observed.outstanding.is_none() && !truncation.delete.is_empty() {
-            stages.push(stage(&truncation));
-        }
-        stages
+        self.observe(key, now).map(|observed| Ladder::new(observed).preview(now)).unwrap_or_default()
     }
 
     fn held(&self, resource: &str) {
@@ -173,90 +182,46 @@ impl DaemonSetController {
         self.caches.observe(&self.writer.expectations, &self.writer.failures, key, now)
     }
 
-    /// Notes that nothing is done about a DaemonSet. An edit brings it back; until then there is nothing to say of it.
-    fn refuse(&self, observed: &Observed, reason: Reason) {
+    fn decide_unless(&self, is_settled: bool, key: &Key, plan: &impl Reasoned) {
+        if !is_settled {
+            self.decisions.record(self.clock.now(), key, plan);
+        }
+    }
+
+    /// Report that nothing is done about a DaemonSet. Only an edit changes that.
+    fn refuse(&self, observed: &Observed, plan: &Plan) {
         let key = &observed.set.metadata.key;
-        match &reason {
+        match &plan.reason {
             Reason::SelectsEverything => self.writer.refuse_everything(&observed.set),
             Reason::InvalidSelector { error } => tracing::warn!(%key, %error, "invalid selector"),
             Reason::BeingDeleted | Reason::Waiting(_) | Reason::InvalidStrategy { .. } | Reason::Nodes(_) => {}
         }
-        self.decisions.record(self.clock.now(), key, &Plan::nothing(reason));
+        self.decide_unless(false, key, plan);
     }
 
-    /// The first stage, for the next ones count what it has claimed.
-    async fn claim(&self, observed: Observed) -> anyhow::Result<Observed> {
-        let (now, key) = (self.clock.now(), &observed.set.metadata.key);
-        let revisions = plan_revision_claim(&observed);
-        if !revisions.is_settled() {
-            self.decisions.record(now, key, &revisions);
-        }
-        let revisions = self.writer.claim_revisions(&observed, revisions).await?;
-        let pods = plan_pod_claim(&observed);
-        if !pods.is_settled() {
-            self.decisions.record(now, key, &pods);
-        }
-        let pods = self.writer.claim_pods(&observed, pods).await?;
-        Ok(observed.claimed(pods, revisions))
-    }
-
-    /// The second stage, for pods carry the hash of a revision that is there.
-    async fn revise(&self, observed: Observed) -> anyhow::Result<(Observed, Revisions)> {
-        let plan = plan_revisions(&observed).context("failed to construct revisions of DaemonSet")?;
-        if !plan.is_settled() {
-            self.decisions.record(self.clock.now(), &observed.set.metadata.key, &plan);
-        }
-        let relabels = !plan.relabel.is_empty();
-        let revised = self.writer.revise(&observed, plan).await;
-        let revisions = revised.context("failed to construct revisions of DaemonSet")?;
-        let observed = if relabels { observed.relabelled(&revisions.hash) } else { observed };
-        Ok((observed, revisions))
-    }
-
-    /// The third stage: pods, old revisions, and the status.
-    async fn manage(&self, observed: &Observed, revisions: &Revisions) -> anyhow::Result<Requeue> {
-        let (now, key) = (self.clock.now(), &observed.set.metadata.key);
-        let plan = plan(observed, &revisions.hash, now);
-        self.decisions.record(now, key, &plan);
-        if let Reason::InvalidStrategy { error } = &plan.reason {
-            tracing::warn!(%key, error, "invalid update strategy");
-        }
-        let (look_again, is_empty) = (plan.look_again, plan.is_empty());
-        let Outcome { error } = self.writer.apply(observed, revisions, plan).await;
-        let done = match error {
-            None if observed.outstanding.is_none() => self.truncate(observed, revisions).await,
-            None => Ok(()),
-            Some(error) => Err(error),
-        };
+    /// Write the status, and set the timers.
+    async fn conclude(
+        &self,
+        observed: &Observed,
+        hash: &str,
+        look_again: Option<Timestamp>,
+        done: anyhow::Result<()>,
+    ) -> anyhow::Result<Requeue> {
         let now = self.clock.now();
-        let next = next_status(observed, &revisions.hash, now);
-        let in_between = |status: &DaemonSetStatus| is_empty && is_in_between(observed, status);
-        let pods = observed.pods.len();
-        let later = next.as_ref().and_then(|status| self.pace.put_off(key, pods, in_between(status), now));
-        let written = match next.filter(|_| later.is_none()) {
-            Some(status) => self.writer.write_status(observed, &status).await,
-            None => Ok(()),
+        let next = next_status(observed, hash, now);
+        let written = match &next {
+            Some(status) => self.writer.write_status(observed, status, done.is_err()).await.map(Some),
+            None => Ok(None),
         };
         done?;
-        written?;
+        let later = written?.and_then(StatusWrite::timer);
         let until = |at: Timestamp| Duration::try_from(now.duration_until(at)).unwrap_or_default();
-        let available = next_check(observed, &revisions.hash, now);
+        let available = next_check(observed, hash, now);
         Ok(Requeue::earliest([
             available.map(|at| (until(at.timestamp()), MIN_READY)),
             look_again.map(|at| (until(at), FAILED_POD)),
             observed.outstanding.map(|outstanding| (outstanding.remaining(now), LOST_EVENTS)),
-            later.map(|delay| (delay, NEXT_STATUS)),
+            later,
         ]))
-    }
-
-    /// The last stage.
-    async fn truncate(&self, observed: &Observed, revisions: &Revisions) -> anyhow::Result<()> {
-        let truncation = plan_truncation(observed, revisions);
-        if truncation.delete.is_empty() {
-            return Ok(());
-        }
-        self.decisions.record(self.clock.now(), &observed.set.metadata.key, &truncation);
-        let truncated = self.writer.truncate(observed, truncation).await;
-        truncated.context("failed to clean up revisions of DaemonSet")
     }
 }

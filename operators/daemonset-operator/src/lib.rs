@@ -11,6 +11,7 @@
 pub mod apply;
 pub mod controller;
 pub mod flags;
+pub mod memory;
 pub mod metrics;
 pub mod objects;
 pub mod observe;

@@ -80,7 +80,7 @@ pub struct DaemonSetSpec {
     pub update_strategy: UpdateStrategy,
     /// How long a pod must have been ready to count as available.
     pub min_ready_seconds: i32,
-    /// How many revisions are kept, if nobody uses more.
+    /// How many unused revisions are kept.
     pub revision_history_limit: i32,
 }
 
@@ -158,7 +158,7 @@ impl UpdateStrategy {
 /// `spec.updateStrategy.type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum UpdateType {
-    /// A pod is replaced when somebody has deleted it.
+    /// A pod is replaced only after a user has deleted it.
     OnDelete,
     /// Pods are replaced node by node.
     #[default]

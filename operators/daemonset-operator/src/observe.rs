@@ -3,8 +3,6 @@
 //! Left out: live reads. There is one before an adoption, which is part of adopting, and those after a name was taken,
 //! which are part of making a revision.
 
-pub mod failures;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,10 +15,10 @@ use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::expectations::{Expectations, Outstanding};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
+use crate::memory::{Failures, Pause};
 use crate::objects::node::Node;
 use crate::objects::pod::Pod;
 use crate::objects::{DAEMON_SETS, DaemonSet};
-use failures::{Failures, Pause};
 
 /// The caches of this operator.
 pub struct Caches {

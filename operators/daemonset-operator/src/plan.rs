@@ -7,6 +7,7 @@
 //! Upstream: `updateDaemonSet`, `pkg/controller/daemon/daemon_controller.go`.
 
 pub mod claim;
+pub mod ladder;
 pub mod manage;
 pub mod nodes;
 pub mod places;

@@ -13,13 +13,14 @@ use shared::api::json;
 use shared::api::object::{Kind, Meta, ResourceVersion, Uid};
 use shared::api::owner::Claim;
 use shared::api::resource::{DEPLOYMENTS, REPLICA_SETS};
+use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
 use shared::runtime::control::{Claimed, Control, DeleteOptions, KeyControl, Patch, Preconditions, Written, aggregate};
 use shared::runtime::events::Recorder;
 
 use self::bodies::{CreateBody, UpdateBody, rollback_patch};
 use crate::objects::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use crate::observe::Observed;
-use crate::plan::sync::Creation;
+use crate::plan::new_replica_set::Creation;
 use crate::plan::{
     NewReplicaSet, Plan, PlannedEvent, ReplicaSetDeletion, ReplicaSetUpdate, Rollback, StatusScope, Step,
 };
@@ -29,6 +30,8 @@ use crate::status::StatusPatch;
 pub(crate) struct Writer {
     /// The writes of this controller.
     pub(crate) control: Control,
+    /// Statuses.
+    pub(crate) statuses: StatusWriter,
     /// Events about Deployments.
     pub(crate) recorder: Recorder,
 }
@@ -40,8 +43,6 @@ pub struct Outcome {
     pub version: ResourceVersion,
     /// How the creation of the new ReplicaSet went, if one was planned and tried.
     pub creation: Option<(Box<NewReplicaSet>, Creation)>,
-    /// Whether a ReplicaSet has another size now, so that other counts are to come.
-    pub has_scaled: bool,
     /// The part of the status that the plan writes.
     pub scope: StatusScope,
     /// The failure that ended the plan early.
@@ -87,12 +88,12 @@ impl Writer {
         self.recorder.event(&deployment.reference(), kind, reason, message);
     }
 
-    /// Carries out the steps of a plan. What a plan says besides is written with the status.
+    /// Execute the steps of a plan. Its revision and condition are written with the status.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
         let Plan { reason: _, revision: _, progressing: _, steps, status: scope } = plan;
         let deployment = &*observed.deployment;
         let version = deployment.metadata.resource_version;
-        let mut outcome = Outcome { version, creation: None, has_scaled: false, scope, failure: None };
+        let mut outcome = Outcome { version, creation: None, scope, failure: None };
         // Of several updates of one ReplicaSet the next one rests on the one before.
         let mut written: BTreeMap<Uid, ResourceVersion> = BTreeMap::new();
         for step in steps {
@@ -104,10 +105,9 @@ impl Writer {
                 }
                 Step::UpdateReplicaSet(mut update) => {
                     update.resource_version = written.get(&update.uid).copied().unwrap_or(update.resource_version);
-                    let (uid, scales) = (update.uid, update.scale.is_some_and(|scale| scale.from != scale.to));
+                    let uid = update.uid;
                     self.update(deployment, update).await.map(|version| {
                         written.insert(uid, version);
-                        outcome.has_scaled |= scales;
                     })
                 }
                 Step::DeleteReplicaSet(deletion) => self.delete(deployment, deletion).await.map_err(Failure::of),
@@ -196,15 +196,18 @@ impl Writer {
         Ok(written.metadata.resource_version)
     }
 
-    /// Writes the status. A Deployment that is gone needs none.
-    pub(crate) async fn write_status(&self, observed: &Observed, patch: &StatusPatch) -> anyhow::Result<()> {
-        let deployment = &*observed.deployment;
-        let (key, preconditions) = (&deployment.metadata.key, patch.preconditions());
-        let patch = Patch::status(patch);
-        match self.control_of(deployment).patch(&DEPLOYMENTS, key, preconditions, patch).await {
-            Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
-            Ok(_) | Err(_) => Ok(()),
-        }
+    /// Write the status. One with nothing new but counts on the way can wait, unless the sync `has_failed`: the next one
+    /// may be half a minute away.
+    pub(crate) async fn write_status(
+        &self,
+        observed: &Observed,
+        patch: &StatusPatch,
+        has_failed: bool,
+    ) -> anyhow::Result<StatusWrite> {
+        let Meta { key, uid, .. } = &observed.deployment.metadata;
+        let can_wait = !has_failed && patch.is_in_between();
+        let (version, patch) = (patch.version(), Patch::status(patch));
+        self.statuses.write(NewStatus { key, uid: *uid, version, patch, can_wait }).await
     }
 }
 

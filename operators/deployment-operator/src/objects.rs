@@ -29,7 +29,7 @@ pub mod annotations {
     pub const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
     /// The size with surge when a ReplicaSet was last scaled: what its share is a share of.
     pub const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
-    /// The revision somebody wants back; 0 is the one before.
+    /// The revision to roll back to; 0 is the one before.
     pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
     /// The annotation of `kubectl apply`. It is never copied, and too large to be kept in memory.
     pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -46,7 +46,7 @@ pub mod annotations {
 pub mod conditions {
     /// Enough pods are available.
     pub const AVAILABLE: &str = "Available";
-    /// The rollout gets on, or is complete.
+    /// The rollout progresses, or is complete.
     pub const PROGRESSING: &str = "Progressing";
     /// A ReplicaSet cannot create or delete pods; the same word on both kinds.
     pub const REPLICA_FAILURE: &str = "ReplicaFailure";
@@ -305,6 +305,13 @@ pub struct ReplicaSet {
 }
 
 impl ReplicaSet {
+    /// Its place by age: older before younger, and by name where that is equal.
+    ///
+    /// Upstream: `ReplicaSetsByCreationTimestamp`, `pkg/controller/controller_utils.go`.
+    pub fn age(&self) -> impl Ord + use<'_> {
+        (self.metadata.creation, self.metadata.name())
+    }
+
     /// Whether it is to have pods at all.
     pub fn is_active(&self) -> bool {
         self.spec.replicas > 0

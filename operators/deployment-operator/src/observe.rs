@@ -20,13 +20,12 @@ use shared::runtime::control::{Control, Selection};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{Deployment, DeploymentSpec, DeploymentStatus, Pod, ReplicaSet, annotations};
-use crate::plan::sync::{Creation, age};
 
 /// The caches of Deployments and their ReplicaSets.
 pub struct Caches {
     /// Every Deployment.
     pub deployments: Arc<Cache<Deployment>>,
-    /// Every ReplicaSet, whoever's.
+    /// Every ReplicaSet, of any owner.
     pub replica_sets: Arc<Cache<ReplicaSet>>,
     /// The owners of ReplicaSets, and who may adopt them.
     pub claims: Claims<Deployment, ReplicaSet>,
@@ -51,20 +50,6 @@ impl Caches {
         let deployment = self.deployments.get(key)?;
         let replica_sets = self.claims.candidates(&deployment);
         Some(Observed::new(deployment, replica_sets))
-    }
-
-    /// The same creation, with the ReplicaSet that was in the way, if the cache knows it.
-    pub fn known(&self, creation: Creation, observed: &Observed, name: &str) -> Creation {
-        match creation {
-            Creation::AlreadyExists(None) => {
-                let key = Key::new(observed.deployment.metadata.namespace(), name);
-                Creation::AlreadyExists(self.replica_sets.get(&key))
-            }
-            Creation::AlreadyExists(Some(_))
-            | Creation::Created(_)
-            | Creation::NamespaceTerminating
-            | Creation::Failed(_) => creation,
-        }
     }
 }
 
@@ -100,6 +85,8 @@ pub struct Observed {
     /// Its own ReplicaSets and the orphans of its namespace, oldest first; once they are [claimed](Self::claimed), its
     /// own.
     pub replica_sets: Vec<Arc<ReplicaSet>>,
+    /// Whether the ReplicaSets are claimed.
+    pub is_claimed: bool,
     /// The pods there are, where it was necessary to ask.
     pub live_pods: Option<LivePods>,
     /// The Deployment's status, with what was decided since.
@@ -111,9 +98,9 @@ pub struct Observed {
 impl Observed {
     /// From what was read; in any order.
     pub fn new(deployment: Arc<Deployment>, mut replica_sets: Vec<Arc<ReplicaSet>>) -> Self {
-        replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
+        replica_sets.sort_by(|a, b| a.age().cmp(&b.age()));
         let status = deployment.status.clone();
-        Self { deployment, replica_sets, live_pods: None, status, decided_revision: None }
+        Self { deployment, replica_sets, is_claimed: false, live_pods: None, status, decided_revision: None }
     }
 
     /// The spec.
@@ -132,17 +119,11 @@ impl Observed {
         self.decided_revision.as_ref()
     }
 
-    /// How many pods there are, by what the ReplicaSets say.
-    pub fn pods(&self) -> usize {
-        let pods = |set: &Arc<ReplicaSet>| usize::try_from(set.status.replicas).unwrap_or(0);
-        self.replica_sets.iter().map(pods).fold(0, usize::saturating_add)
-    }
-
     /// The same, with those ReplicaSets alone that are the Deployment's own now.
     #[must_use]
     pub fn claimed(mut self, mut replica_sets: Vec<Arc<ReplicaSet>>) -> Self {
-        replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
-        self.replica_sets = replica_sets;
+        replica_sets.sort_by(|a, b| a.age().cmp(&b.age()));
+        (self.replica_sets, self.is_claimed) = (replica_sets, true);
         self
     }
 
@@ -174,7 +155,7 @@ impl Observed {
     #[must_use]
     pub fn with_replica_set(mut self, replica_set: Arc<ReplicaSet>) -> Self {
         self.replica_sets.push(replica_set);
-        self.replica_sets.sort_by(|a, b| age(a).cmp(&age(b)));
+        self.replica_sets.sort_by(|a, b| a.age().cmp(&b.age()));
         self
     }
 }

@@ -11,15 +11,14 @@ use shared::api::condition::{self, Condition};
 use shared::api::intern::Text;
 use shared::api::object::ResourceVersion;
 use shared::api::time::Time;
-use shared::runtime::control::Preconditions;
 
 use crate::apply::Outcome;
 use crate::objects::{Deployment, DeploymentStatus, ReplicaSet, annotations, conditions, reasons};
 use crate::observe::Observed;
 use crate::plan::StatusScope;
-use crate::plan::deployment_util::{max_unavailable, replica_count, to_i32};
+use crate::plan::limits::{max_unavailable, replica_count, to_i32};
 use crate::plan::progress;
-use crate::plan::sync::ReplicaSets;
+use crate::plan::replica_sets::ReplicaSets;
 
 /// The patch at the end of a sync; none if the status stays as it is.
 pub fn next_status(observed: &Observed, outcome: &Outcome, now: Timestamp) -> Option<StatusPatch> {
@@ -130,7 +129,7 @@ fn is_in_between(replicas: i32, before: &DeploymentStatus, next: &DeploymentStat
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusPatch {
     #[serde(skip)]
-    preconditions: Preconditions,
+    version: ResourceVersion,
     #[serde(skip)]
     is_in_between: bool,
     metadata: PatchMetadata,
@@ -156,8 +155,7 @@ impl StatusPatch {
         if annotations.is_empty() && status.is_empty() {
             return None;
         }
-        let preconditions = Preconditions { uid: observed.deployment.metadata.uid, resource_version: Some(version) };
-        Some(Self { preconditions, is_in_between, metadata: PatchMetadata { annotations }, status })
+        Some(Self { version, is_in_between, metadata: PatchMetadata { annotations }, status })
     }
 
     /// Whether it may wait: it has nothing but other counts.
@@ -165,9 +163,9 @@ impl StatusPatch {
         self.is_in_between
     }
 
-    /// The state of the Deployment that it was decided on.
-    pub fn preconditions(&self) -> Preconditions {
-        self.preconditions
+    /// The version of the Deployment that it was decided on.
+    pub fn version(&self) -> ResourceVersion {
+        self.version
     }
 }
 

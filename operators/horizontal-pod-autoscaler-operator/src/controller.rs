@@ -10,7 +10,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
@@ -125,10 +124,6 @@ impl Controller for AutoscalerController {
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let known = self.caches.observe(key);
         known.iter().map(|known| stage(&plan_scale(known))).collect()
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(HorizontalPodAutoscaler::RESOURCE)
     }
 }
 

@@ -13,7 +13,6 @@ use anyhow::Context;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
 use shared::controllers::pod_control::PodControl;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
@@ -153,10 +152,6 @@ impl Controller for JobController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&Job::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(Job::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

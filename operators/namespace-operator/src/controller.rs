@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::bail;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
 use shared::runtime::api_error::ApiError;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, Reasoned, stage};
@@ -114,10 +113,6 @@ impl Controller for NamespaceController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&Namespace::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(Namespace::RESOURCE)
     }
 
     /// All but the question whether it is due is asked live.

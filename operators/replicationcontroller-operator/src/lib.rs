@@ -11,4 +11,4 @@ pub mod controller;
 pub mod flags;
 pub mod objects;
 
-pub use shared::controllers::replicas::{apply, observe, plan, status, sync};
+pub use shared::controllers::replicas::{apply, memory, observe, plan, status, sync};

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::api::resource::Resource;
 use shared::runtime::clock::Clock;
 use shared::runtime::decisions::{Decisions, stage};
 use shared::runtime::queue::Backoff;
@@ -84,10 +83,6 @@ impl Controller for ServiceCidrController {
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&SERVICE_CIDRS)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(SERVICE_CIDRS)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {

@@ -6,34 +6,38 @@
 mod bodies;
 mod pods;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
 use shared::api::intern::Text;
-use shared::api::object::{Kind, ResourceVersion};
+use shared::api::object::Kind;
 use shared::api::owner::Claim;
 use shared::api::resource::{CONTROLLER_REVISIONS, PODS};
 use shared::controllers::rejections::{REJECTED_POD_BACKOFF, Rejection};
 use shared::controllers::revisions::ControllerRevision;
 use shared::controllers::revisions::apply::{Creation, create, delete, renumber};
 use shared::controllers::revisions::truncation::Truncation;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate};
+use shared::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
+use shared::runtime::control::{Claimed, Control, KeyControl, Patch, aggregate};
 use shared::runtime::events::{EventType, Recorder};
 
 use crate::objects::pod::Pod;
-use crate::objects::{STATEFUL_SETS, StatefulSet, StatefulSetStatus};
+use crate::objects::{StatefulSet, StatefulSetStatus};
 use crate::observe::Observed;
 use crate::plan::Plan;
 use crate::plan::revisions::{RevisionPlan, Revisions, Update, collision_count, revisions_with};
 use crate::plan::stuck::Refused;
+use crate::status::is_in_between;
 use pods::OfSet;
 
 /// Writes for StatefulSets.
 pub(crate) struct Writer {
     /// The writes of this controller.
     pub(crate) control: Control,
+    /// Statuses.
+    pub(crate) statuses: StatusWriter,
     /// Events about StatefulSets.
     pub(crate) recorder: Recorder,
 }
@@ -148,34 +152,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the status. If it meets a newer version, it is tried once more on the live state: the counts are from
-    /// now, whatever was written in between. A StatefulSet that is gone needs no status.
+    /// Write the status. One with nothing new but counts on the way can wait, unless the sync `has_failed`.
     ///
     /// Upstream: `UpdateStatefulSetStatus`, `pkg/controller/statefulset/stateful_set_status_updater.go`.
-    pub(crate) async fn write_status(&self, observed: &Observed, status: &StatefulSetStatus) -> anyhow::Result<()> {
-        let (set, meta) = (&*observed.set, &observed.set.metadata);
-        let written = match self.patch_status(set, meta.resource_version, status).await {
-            Err(error) if error.is_conflict() => {
-                tracing::debug!(%error, "status not written, trying on the live state");
-                match self.control.get::<Written>(&STATEFUL_SETS, &meta.key).await {
-                    Ok(live) => self.patch_status(set, live.metadata.resource_version, status).await,
-                    Err(error) => Err(error),
-                }
-            }
-            written => written,
-        };
-        match written {
-            Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
-
-    async fn patch_status(
+    pub(crate) async fn write_status(
         &self,
-        set: &StatefulSet,
-        resource_version: ResourceVersion,
+        observed: &Observed,
         status: &StatefulSetStatus,
-    ) -> Result<Written, ApiError> {
+        has_failed: bool,
+    ) -> anyhow::Result<StatusWrite> {
         /// Upstream puts the whole status, and so removes conditions.
         #[derive(Serialize)]
         struct Whole<'a> {
@@ -183,8 +168,10 @@ impl Writer {
             status: &'a StatefulSetStatus,
             conditions: (),
         }
-        let (meta, whole) = (&set.metadata, Whole { status, conditions: () });
-        let preconditions = Preconditions { uid: meta.uid, resource_version: Some(resource_version) };
-        self.control_of(set).patch_status(&STATEFUL_SETS, &meta.key, preconditions, &whole).await
+        let meta = &observed.set.metadata;
+        let can_wait = !has_failed && is_in_between(observed, status);
+        let patch = Patch::status(&BTreeMap::from([("status", Whole { status, conditions: () })]));
+        let (uid, version) = (meta.uid, meta.resource_version);
+        self.statuses.write(NewStatus { key: &meta.key, uid, version, patch, can_wait }).await
     }
 }

@@ -1,6 +1,4 @@
 //! Wiring, and one sync from observation to the end of old revisions.
-//!
-//! Left out: which change wakes which key, which is `changes`'.
 
 pub mod changes;
 
@@ -10,11 +8,10 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
-use shared::controllers::pace::{NEXT_STATUS, Pace};
-use shared::controllers::rejections::HELD_BACK;
+use shared::controllers::rejections::{HELD_BACK, Rejections};
+use shared::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::decisions::{Decisions, Reasoned};
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
@@ -22,16 +19,17 @@ use shared::runtime::worker::{Controller, Requeue};
 use crate::apply::Writer;
 use crate::flags::Flags;
 use crate::flags::gates::FeatureGates;
+use crate::memory::Rejected;
 use crate::metrics::StatefulSetMetrics;
-use crate::objects::{StatefulSet, StatefulSetStatus};
-use crate::observe::rejected::Rejected;
+use crate::objects::pod::Pod;
+use crate::objects::{STATEFUL_SETS, StatefulSet};
 use crate::observe::{Caches, Informers, Observed};
-use crate::plan::claim::{plan_pod_claim, plan_revision_claim};
+use crate::plan::ladder::{Ladder, Next};
 use crate::plan::reason::Reason;
-use crate::plan::revisions::{Revisions, Update, plan_revisions, plan_truncation, revisions_with};
+use crate::plan::revisions::{Revisions, Update};
 use crate::plan::stuck::{BUDGET, BUDGET_RETRY};
-use crate::plan::{plan, unavailability};
-use crate::status::{MIN_READY, is_in_between, next_check, next_status};
+use crate::plan::{Plan, unavailability};
+use crate::status::{MIN_READY, next_check, next_status};
 
 /// The operator as a process.
 pub struct StatefulSetOperator;
@@ -64,12 +62,13 @@ impl Operator for StatefulSetOperator {
         setup.watch_beside(controller_revisions, &need);
         setup.watch_beside(persistent_volume_claims, &makes_claims);
 
+        let control = setup.control(&queue);
+        let statuses = StatusWriter::new(STATEFUL_SETS, Retry::OnConflict, control.clone(), setup.clock());
         let controller = StatefulSetController {
             caches,
             rejected,
-            writer: Writer { control: setup.control(&queue), recorder: setup.recorder() },
+            writer: Writer { control, statuses, recorder: setup.recorder() },
             gates: flags.feature_gates,
-            pace: Pace::for_people(),
             metrics: StatefulSetMetrics::register(setup.metrics()),
             clock: setup.clock(),
             decisions: setup.decisions(&queue),
@@ -85,7 +84,6 @@ pub struct StatefulSetController {
     rejected: Option<Arc<Rejected>>,
     writer: Writer,
     gates: FeatureGates,
-    pace: Pace,
     metrics: StatefulSetMetrics,
     clock: Clock,
     decisions: Decisions,
@@ -99,17 +97,49 @@ impl Controller for StatefulSetController {
             self.metrics.forget(key);
             return Ok(Requeue::Done);
         };
-        if let Err(error) = &observed.set.spec.selector {
-            self.refuse(&observed);
-            // An edit brings it back; until then there is nothing to say of it.
-            tracing::warn!(%key, %error, "invalid selector");
-            return Ok(Requeue::Done);
+        let mut ladder = Ladder::new(observed);
+        let (mut managed, mut truncated) = (Ok(Requeue::Done), Ok(()));
+        while let Some(next) = ladder.next(self.gates, self.clock.now())? {
+            let observed = &ladder.observed;
+            match next {
+                Next::Refuse(plan) => {
+                    self.decide(key, &plan);
+                    if let Reason::InvalidSelector { error } = &plan.reason {
+                        tracing::warn!(%key, %error, "invalid selector");
+                    }
+                }
+                Next::ClaimRevisions(claim) if claim.is_settled() => {}
+                Next::ClaimRevisions(claim) => {
+                    self.decide(key, &claim);
+                    self.writer.claim_revisions(observed, claim).await?;
+                }
+                Next::ClaimPods(claim) => {
+                    if !claim.is_settled() {
+                        self.decide(key, &claim);
+                    }
+                    let pods = self.writer.claim_pods(observed, claim).await?;
+                    let rejections = self.judge(&observed.set, &pods);
+                    ladder = ladder.claimed(pods, rejections);
+                }
+                Next::Revise(plan) => {
+                    if !matches!(plan.update, Update::Keep(_)) {
+                        self.decide(key, &plan);
+                    }
+                    let revisions = self.writer.revise(observed, plan).await?;
+                    ladder = ladder.revised(revisions);
+                }
+                Next::Manage(plan, revisions) => {
+                    self.decide(key, &plan);
+                    managed = self.manage(observed, &revisions, plan).await;
+                }
+                Next::Truncate(truncation) if truncation.delete.is_empty() => {}
+                Next::Truncate(truncation) => {
+                    self.decide(key, &truncation);
+                    let deleted = self.writer.truncate(observed, truncation).await;
+                    truncated = deleted.context("cannot truncate the history");
+                }
+            }
         }
-        let observed = self.claim(observed).await?;
-        let observed = self.judge(observed);
-        let revisions = self.revise(&observed).await?;
-        let managed = self.manage(&observed, &revisions).await;
-        let truncated = self.truncate(&observed, &revisions).await;
         let requeue = managed?;
         truncated?;
         Ok(requeue)
@@ -119,30 +149,13 @@ impl Controller for StatefulSetController {
         object.key_of(&StatefulSet::RESOURCE)
     }
 
-    fn status_of(&self) -> Option<Resource> {
-        Some(StatefulSet::RESOURCE)
-    }
-
     fn preview(&self, key: &Key) -> Vec<Stage> {
         let Some(observed) = self.caches.observe(key) else { return Vec::new() };
-        let (revisions, pods) = (plan_revision_claim(&observed), plan_pod_claim(&observed));
-        if !revisions.is_settled() {
-            return vec![stage(&revisions)];
-        }
-        if !pods.is_settled() {
-            return vec![stage(&pods)];
-        }
-        let now = self.clock.now();
-        let look = |rejected: &Arc<Rejected>| rejected.look(observed.set.metadata.uid, &pods.owned, now);
-        let rejections = self.rejected.as_ref().map(look).unwrap_or_default();
-        let observed = observed.claimed(pods.owned).with(rejections);
-        match plan_revisions(&observed) {
-            Ok(revisions) => match revisions.settled(&observed) {
-                Some(settled) => vec![stage(&plan(&observed, &settled, self.gates, now))],
-                None => vec![stage(&revisions)],
-            },
-            Err(_) => Vec::new(),
-        }
+        let (now, set) = (self.clock.now(), observed.set.metadata.uid);
+        let look = |pods: &[Arc<Pod>]| {
+            self.rejected.as_ref().map(|rejected| rejected.look(set, pods, now)).unwrap_or_default()
+        };
+        Ladder::new(observed).preview(self.gates, now, look)
     }
 
     fn held(&self, resource: &str) {
@@ -151,78 +164,42 @@ impl Controller for StatefulSetController {
 }
 
 impl StatefulSetController {
-    /// Notes that nothing is done about a StatefulSet whose selector cannot be read.
-    fn refuse(&self, observed: &Observed) {
-        let now = self.clock.now();
-        let nothing = revisions_with(observed, observed.set.status.update_revision.clone(), 0);
-        let plan = plan(observed, &nothing, self.gates, now);
-        self.decisions.record(now, &observed.set.metadata.key, &plan);
+    fn decide(&self, key: &Key, plan: &impl Reasoned) {
+        self.decisions.record(self.clock.now(), key, plan);
     }
 
-    /// The first stage, for the next ones count what it has claimed.
-    async fn claim(&self, observed: Observed) -> anyhow::Result<Observed> {
-        let (now, key) = (self.clock.now(), &observed.set.metadata.key);
-        let revisions = plan_revision_claim(&observed);
-        if !revisions.is_settled() {
-            self.decisions.record(now, key, &revisions);
-            self.writer.claim_revisions(&observed, revisions).await?;
-        }
-        let pods = plan_pod_claim(&observed);
-        if !pods.is_settled() {
-            self.decisions.record(now, key, &pods);
-        }
-        let pods = self.writer.claim_pods(&observed, pods).await?;
-        Ok(observed.claimed(pods))
-    }
-
-    /// Counts the pods that their nodes have rejected.
-    fn judge(&self, observed: Observed) -> Observed {
-        let Some(rejected) = &self.rejected else { return observed };
-        let set = &*observed.set;
-        let (rejections, begun) = rejected.note(set.metadata.uid, &observed.pods, self.clock.now());
+    /// Count the pods that their nodes have rejected.
+    fn judge(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> Rejections {
+        let Some(rejected) = &self.rejected else { return Rejections::default() };
+        let (rejections, begun) = rejected.note(set.metadata.uid, pods, self.clock.now());
         if let Some(begun) = begun {
             self.writer.tell_of_back_off(set, &begun);
         }
-        observed.with(rejections)
+        rejections
     }
 
-    /// The second stage, for pods are made from a revision that is there.
-    async fn revise(&self, observed: &Observed) -> anyhow::Result<Revisions> {
-        let plan = plan_revisions(observed)?;
-        if !matches!(plan.update, Update::Keep(_)) {
-            self.decisions.record(self.clock.now(), &observed.set.metadata.key, &plan);
-        }
-        self.writer.revise(observed, plan).await
-    }
-
-    /// The third stage: pods, their claims, and the status.
-    async fn manage(&self, observed: &Observed, revisions: &Revisions) -> anyhow::Result<Requeue> {
+    /// Write pods, their volume claims, and the status.
+    async fn manage(&self, observed: &Observed, revisions: &Revisions, plan: Plan) -> anyhow::Result<Requeue> {
         let (now, set) = (self.clock.now(), &*observed.set);
-        let plan = plan(observed, revisions, self.gates, now);
-        self.decisions.record(now, &set.metadata.key, &plan);
         if self.gates.max_unavailable && plan.reason != Reason::BeingDeleted {
             let unavailability = unavailability(observed, now);
             self.metrics.observe(&set.metadata.key, set.spec.pod_management_policy, unavailability);
         }
-        let is_empty = plan.is_empty();
         let outcome = self.writer.apply(observed, revisions, plan).await;
         let budget = outcome.refused.as_ref().map(|refused| {
-            self.decisions.record(self.clock.now(), &set.metadata.key, refused);
+            self.decide(&set.metadata.key, refused);
             (BUDGET_RETRY, BUDGET)
         });
         let next = next_status(observed, revisions, &outcome, now);
-        let in_between = |status: &StatefulSetStatus| is_empty && is_in_between(observed, status);
-        let (key, pods, written_at) = (&set.metadata.key, observed.pods.len(), self.clock.now());
-        let later = next.as_ref().and_then(|status| self.pace.put_off(key, pods, in_between(status), written_at));
-        let written = match next.filter(|_| later.is_none()) {
-            Some(status) => self.writer.write_status(observed, &status).await,
-            None => Ok(()),
+        let written = match &next {
+            Some(status) => self.writer.write_status(observed, status, outcome.error.is_some()).await.map(Some),
+            None => Ok(None),
         };
-        match (outcome.error, written) {
-            (Some(error), Ok(())) => return Err(error),
+        let later = match (outcome.error, written) {
+            (Some(error), Ok(_)) => return Err(error),
             (Some(error), Err(also)) => return Err(error.context(format!("{also:#}; before that"))),
-            (None, written) => written?,
-        }
+            (None, written) => written?.and_then(StatusWrite::timer),
+        };
         let available = next_check(observed, revisions, now);
         let available = available.map(|at| {
             let delay = self.clock.now().duration_until(at.timestamp());
@@ -230,17 +207,6 @@ impl StatefulSetController {
         });
         let has_rejected = observed.pods.iter().any(|pod| pod.rejection.is_some());
         let held = observed.rejections.wait(self.clock.now()).filter(|_| has_rejected);
-        let later = later.map(|delay| (delay, NEXT_STATUS));
         Ok(Requeue::earliest([available, budget, later, held.map(|delay| (delay, HELD_BACK))]))
-    }
-
-    /// The last stage, also after failures.
-    async fn truncate(&self, observed: &Observed, revisions: &Revisions) -> anyhow::Result<()> {
-        let truncation = plan_truncation(observed, revisions);
-        if truncation.delete.is_empty() {
-            return Ok(());
-        }
-        self.decisions.record(self.clock.now(), &observed.set.metadata.key, &truncation);
-        self.writer.truncate(observed, truncation).await.context("cannot truncate the history")
     }
 }

@@ -5,6 +5,7 @@
 //! Left out: conditions, of which this controller has none and removes those of others.
 
 pub mod claim;
+pub mod names;
 pub mod pod;
 pub mod revision;
 
@@ -78,11 +79,11 @@ pub struct StatefulSetSpec {
     pub pod_management_policy: PodManagementPolicy,
     /// How pods of an earlier template are replaced.
     pub update_strategy: UpdateStrategy,
-    /// How many revisions are kept that nobody uses; below 0 all.
+    /// How many unused revisions are kept; below 0 all.
     pub revision_history_limit: i32,
     /// How long a pod must have been ready to count as available.
     pub min_ready_seconds: i32,
-    /// The life of claims that nobody uses any more.
+    /// The retention of unused claims.
     pub claim_retention: ClaimRetention,
 }
 
@@ -240,7 +241,7 @@ pub struct UpdateStrategy {
 /// `spec.updateStrategy.type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum UpdateType {
-    /// A pod is replaced when somebody has deleted it.
+    /// A pod is replaced only after a user has deleted it.
     OnDelete,
     /// Pods are replaced one after the other. Unknown types count as this one, as upstream.
     #[default]
@@ -252,7 +253,7 @@ pub enum UpdateType {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
-    /// So many of the first pods keep the current revision.
+    /// How many of the first pods keep the current revision.
     #[serde(deserialize_with = "null_as_default")]
     pub partition: i32,
     /// How many pods may be unavailable at a time.

@@ -3,8 +3,6 @@
 //! Left out: live reads. There is one before an adoption, which is part of adopting, and one of an earlier template,
 //! which is part of making a pod of it.
 
-pub mod rejected;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,8 +15,8 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::StatefulSet;
 use crate::objects::claim::PersistentVolumeClaim;
+use crate::objects::names::{claim_name, ordinals_of_interest, parent_and_ordinal};
 use crate::objects::pod::Pod;
-use crate::plan::stateful_set_utils::{claim_name, ordinals_of_interest, parent_and_ordinal};
 
 /// The caches of this operator.
 pub struct Caches {
@@ -52,7 +50,7 @@ pub struct Observed {
     /// The pods whose controller it is, and those of its namespace that have none; once they are
     /// [claimed](Self::claimed), its own.
     pub pods: Vec<Arc<Pod>>,
-    /// Its history: the revisions that its selector matches and that are nobody else's, in order.
+    /// Its history: the revisions that its selector matches and that have no other owner, in order.
     pub revisions: Vec<Arc<ControllerRevision>>,
     /// The claims of these pods, and of those that it may make now, by name.
     pub claims: BTreeMap<String, Arc<PersistentVolumeClaim>>,

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use shared::api::time::Time;
 
 use crate::apply::Outcome;
+use crate::objects::names::ordinal;
 use crate::objects::{StatefulSetStatus, UpdateType};
 use crate::observe::Observed;
+use crate::plan::pods::is_running_and_ready;
 use crate::plan::revisions::Revisions;
-use crate::plan::stateful_set_utils::{is_running_and_ready, ordinal};
 
 /// The purpose of the timer while a ready pod is not available yet.
 pub const MIN_READY: &str = "minReadySeconds of a pod";

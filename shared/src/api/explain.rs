@@ -340,42 +340,6 @@ pub struct ShadowReport {
     /// How many more there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_differences: u64,
-    /// Counts of the writes by others to the status of the operator's own objects while these moved.
-    #[serde(default)]
-    pub status_writes: StatusWrites,
-}
-
-/// When others wrote a status, and when it was decided here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StatusWrites {
-    /// A status was decided here, and then the write was seen.
-    pub decided_before: u64,
-    /// The write was seen, and then a sync whose cache had not seen it decided a status.
-    pub decided_after: u64,
-    /// A sync that something else led to found nothing left to write.
-    pub overtaken: u64,
-    /// Nothing but such writes led to a sync, and none decided a status.
-    pub undecided: u64,
-    /// The latest of these.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub listed: Vec<StatusWrite>,
-}
-
-/// A status that somebody else wrote, and that nothing was decided about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StatusWrite {
-    /// The queue of its key.
-    pub queue: String,
-    /// The object's key.
-    pub key: String,
-    /// The object's resourceVersion after the write.
-    pub version: u64,
-    /// The writer, as `managedFields` name it.
-    pub manager: String,
-    /// When it was seen here.
-    pub time: Timestamp,
 }
 
 /// One write that a takeover would make although its object is at rest.

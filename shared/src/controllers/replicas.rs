@@ -8,6 +8,7 @@ pub mod apply;
 pub mod changes;
 #[cfg(test)]
 mod fixtures;
+pub mod memory;
 pub mod observe;
 pub mod plan;
 pub mod pod;

@@ -3,13 +3,9 @@
 //! The client refuses each write, and a sync cannot tell that from any other refusal; everything else runs as usual.
 //! The shadow notes the first refused write of a sync, and the other writes of the same stage that do not follow from
 //! it. A write that a key still wants after its object has come to rest is a difference.
-//! While objects change, the shadow compares each status that another client writes with its own decision about it.
-//! Left out: the same for other writes. Nothing tells which controller of a client made them.
 
 mod fields;
 mod metrics;
-mod status;
-mod timing;
 mod wishes;
 mod write;
 
@@ -24,20 +20,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::api::explain::{Difference, ShadowReport, Stage, StatusWrite, StatusWrites, Subject};
-use crate::api::object::{Key, Object};
-use crate::api::resource::Resource;
+use crate::api::explain::{Difference, ShadowReport, Stage, Subject};
+use crate::api::object::Key;
 use crate::runtime::client::Client;
 use crate::runtime::clock::Clock;
-use crate::runtime::decisions::Trigger;
 use crate::runtime::flags::{Mode, VERSION};
-use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::Queue;
 use crate::runtime::worker::{Controller, Requeue};
 use metrics::ShadowMetrics;
-use status::Written;
-use timing::{Judgement, Lead, Timings};
 use wishes::Wishes;
 use write::Write;
 
@@ -111,7 +102,6 @@ pub struct Shadow {
     clock: Clock,
     metrics: ShadowMetrics,
     wishes: Arc<Mutex<Wishes>>,
-    timings: Arc<Mutex<Timings>>,
 }
 
 impl Shadow {
@@ -126,50 +116,14 @@ impl Shadow {
         if mode == Mode::Operate {
             return (None, client);
         }
-        let (client, wishes, timings) = (client.that_refuses_writes(), Arc::default(), Arc::default());
-        let metrics = ShadowMetrics::register(metrics, Arc::clone(&wishes), Arc::clone(&timings));
+        let (client, wishes) = (client.that_refuses_writes(), Arc::default());
+        let metrics = ShadowMetrics::register(metrics, Arc::clone(&wishes));
         let clock = clock.clone();
-        (Some(Self { operator, client: client.clone(), clock, metrics, wishes, timings }), client)
+        (Some(Self { operator, client: client.clone(), clock, metrics, wishes }), client)
     }
 
     fn wishes(&self) -> MutexGuard<'_, Wishes> {
         lock(&self.wishes)
-    }
-
-    fn timings(&self) -> MutexGuard<'_, Timings> {
-        lock(&self.timings)
-    }
-
-    /// Follows the clients that write the status of this queue's objects.
-    pub(crate) fn follow_status(&self, resource: Resource, queue: &Queue) -> Informer<impl Object> {
-        let mut informer = InformerBuilder::<Written>::of(resource).metadata_only().build();
-        let (shadow, queue) = (self.clone(), queue.name());
-        informer.on_change(move |change| {
-            let Some(write) = status::written(&change, shadow.clock.now()) else { return };
-            let subject = (queue, change.latest().meta().key.clone());
-            let before = shadow.timings().written(&subject, Instant::now(), write);
-            if let Some(before) = before {
-                shadow.metrics.judged(Judgement::DecidedBefore, before);
-            }
-        });
-        informer
-    }
-
-    /// Compares the writes that a sync wanted with the status that another client wrote.
-    fn time_status(&self, queue: &Queue, key: &Key, resource: &Resource, wanted: &[Write]) {
-        let status = format!("{resource}/status");
-        let wants =
-            wanted.iter().any(|Write { target, .. }| target.resource == status && target.object == key.to_string());
-        let lead = match queue.trigger(key) {
-            Some(Trigger { resource: of, object, version }) if (of, &object) == (resource, key) => {
-                Lead::Itself(version)
-            }
-            Some(_) | None => Lead::Other,
-        };
-        let after = self.timings().synced(&(queue.name(), key.clone()), Instant::now(), lead, wants);
-        if let Some(after) = after {
-            self.metrics.judged(Judgement::DecidedAfter, after);
-        }
     }
 
     /// Notes the keys of all queues, once these are filled.
@@ -181,7 +135,7 @@ impl Shadow {
     /// Wraps a controller: a sync with a refused write counts as done, and its key is synced again when its object may
     /// have come to rest.
     pub(crate) fn controller<C: Controller>(&self, controller: Arc<C>, queue: &Queue) -> Shadowed<C> {
-        Shadowed { status_of: controller.status_of(), controller, shadow: self.clone(), queue: queue.clone() }
+        Shadowed { controller, shadow: self.clone(), queue: queue.clone() }
     }
 
     /// Keeps the writes that a sync wanted, and returns when to sync the key again.
@@ -243,26 +197,6 @@ impl Shadow {
             moving: wishes.moving().into_values().sum(),
             differences: wishes.differences().cloned().collect(),
             more_differences: wishes.counts().1,
-            status_writes: self.status_writes(),
-        }
-    }
-
-    fn status_writes(&self) -> StatusWrites {
-        let mut timings = self.timings();
-        timings.settle(Instant::now());
-        let listed = timings.undecided().map(|((queue, key), write)| StatusWrite {
-            queue: (*queue).to_owned(),
-            key: key.to_string(),
-            version: write.version.0,
-            manager: write.manager.to_string(),
-            time: write.time,
-        });
-        StatusWrites {
-            decided_before: timings.counted(Judgement::DecidedBefore),
-            decided_after: timings.counted(Judgement::DecidedAfter),
-            overtaken: timings.counted(Judgement::Overtaken),
-            undecided: timings.counted(Judgement::Undecided),
-            listed: listed.collect(),
         }
     }
 
@@ -276,14 +210,13 @@ impl Shadow {
 /// A controller whose syncs are watched.
 pub(crate) struct Shadowed<C> {
     controller: Arc<C>,
-    status_of: Option<Resource>,
     shadow: Shadow,
     queue: Queue,
 }
 
 impl<C: Controller> Controller for Shadowed<C> {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Self { controller, status_of, shadow, queue } = self;
+        let Self { controller, shadow, queue } = self;
         let watched = Watched { queue: queue.name(), key: Some(key.clone()), ..Watched::default() };
         let ends = async { (controller.sync(key).await, SYNC.with(RefCell::take)) };
         let (outcome, watched) = SYNC.scope(RefCell::new(watched), ends).await;
@@ -291,9 +224,6 @@ impl<C: Controller> Controller for Shadowed<C> {
         if !is_refused && outcome.is_err() {
             // The sync failed before any write, so its writes are not known.
             return outcome;
-        }
-        if let Some(resource) = status_of {
-            shadow.time_status(queue, key, resource, &watched.wanted);
         }
         let look = shadow.note(queue.name(), key, watched).await;
         if is_refused { Ok(look_again(outcome.ok(), look)) } else { outcome }
@@ -305,10 +235,6 @@ impl<C: Controller> Controller for Shadowed<C> {
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
         self.controller.preview(key)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        self.status_of.clone()
     }
 
     fn held(&self, resource: &str) {

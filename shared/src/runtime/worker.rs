@@ -13,7 +13,6 @@ use tokio::task::JoinSet;
 
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
-use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
 use crate::runtime::consistency::{Behind, Consistency};
@@ -68,12 +67,6 @@ pub trait Controller: Send + Sync + 'static {
     /// The stages that a sync of this key would decide now, up to the first that needs a write or a live read; none if
     /// the caches do not have the object. Must not change anything.
     fn preview(&self, key: &Key) -> Vec<Stage>;
-
-    /// The resource of its keys' objects, if only this controller writes their status. A shadow compares the time of each
-    /// write of such a status with the time of its own decision.
-    fn status_of(&self) -> Option<Resource> {
-        None
-    }
 
     /// Called when a key is held because the cache of this resource has not seen the key's own writes.
     fn held(&self, _resource: &str) {}

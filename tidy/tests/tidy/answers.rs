@@ -6,10 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use crate::code::production;
-use crate::operators::{rights, section, source};
+use crate::operators::{section, source};
 use crate::tree::{self, File, exists, read};
 
 const NO_RECORD: &str = "records no decision";
@@ -67,16 +65,6 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// Statuses that others write as well: of these a shadow cannot tell whose write it sees. A budget's the apiserver writes
-/// at each eviction, a quota's at each creation, a Node's its kubelet, and a request's other signers and all who approve.
-const SHARED_STATUSES: [&str; 5] = [
-    "pods/status",
-    "poddisruptionbudgets/status",
-    "resourcequotas/status",
-    "nodes/status",
-    "certificatesigningrequests/status",
-];
-
 /// The page and the heading about shadows, and the link to it from an operator's page.
 const SHADOW_PAGE: &str = "docs/operating.md";
 const SHADOW_HEADING: &str = "\n## Shadow: what would a takeover change?\n";
@@ -128,23 +116,6 @@ fn check_controllers(sources: &[File], exceptions: &[Exception]) -> Vec<String> 
         }
     }
     complaints
-}
-
-/// The statuses that roles allow to write.
-fn statuses(roles: &str) -> BTreeSet<String> {
-    let roles: Vec<Value> = serde_yaml::from_multiple(roles).unwrap_or_default();
-    let rules = roles.iter().flat_map(|role| role["rules"].as_array().into_iter().flatten());
-    let resources = rules.flat_map(|rule| rule["resources"].as_array().into_iter().flatten());
-    resources.filter_map(Value::as_str).filter(|name| name.ends_with("/status")).map(str::to_owned).collect()
-}
-
-/// A shadow can time the writes of a status only if a controller says that it is its own.
-fn check_status(operator: &str, role: &str, rooms: &[File]) -> Vec<String> {
-    if rooms.iter().any(|file| production(file).contains("fn status_of(&self)")) {
-        return Vec::new();
-    }
-    let own = statuses(role).into_iter().filter(|status| !SHARED_STATUSES.contains(&status.as_str()));
-    own.map(|status| format!("operators/{operator}: writes {status}, and no controller has a status_of")).collect()
 }
 
 /// The first words about differences say which of them a shadow shows.
@@ -205,13 +176,6 @@ fn every_controller_answers_those_who_ask() {
 }
 
 #[test]
-fn every_status_of_its_own_is_said_to_be() {
-    crate::none(tree::operators().iter().flat_map(|operator| {
-        rights(operator).map_or_else(Vec::new, |path| check_status(operator, &read(&path), &rooms(operator)))
-    }));
-}
-
-#[test]
 fn every_page_says_what_a_shadow_shows_and_what_is_followed() {
     assert!(read(SHADOW_PAGE).contains(SHADOW_HEADING), "{SHADOW_PAGE}: has no section of shadows, as pages say");
     crate::none(tree::operators().iter().flat_map(|operator| {
@@ -257,15 +221,6 @@ fn a_controller_that_does_not_answer_is_seen() {
 
 #[test]
 fn each_rule_fires() {
-    let role = "rules:\n- resources: [jobs]\n- resources: [jobs/finalizers, jobs/status]\n";
-    let (with, without) = ([file("a.rs", "fn status_of(&self)")], [file("a.rs", "fn preview(&self)")]);
-    assert!(check_status("a-operator", role, &with).is_empty());
-    assert_eq!(
-        check_status("a-operator", role, &without),
-        ["operators/a-operator: writes jobs/status, and no controller has a status_of"]
-    );
-    assert!(check_status("a-operator", &role.replace("jobs/", "pods/"), &without).is_empty());
-
     let page = format!("## Differences from upstream\n\nNone shows in a [shadow{SHADOW_LINK}.\n\n- A.\n");
     assert_eq!(check_differences("a-operator", &page), None);
     let silent = "operators/a-operator/README.md: does not say which differences a shadow shows";

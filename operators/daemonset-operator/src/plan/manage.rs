@@ -16,10 +16,10 @@ use super::nodes::Eligibility;
 use super::places::Places;
 use super::reason::Why;
 use super::{Draft, Plan};
+use crate::memory::Pause;
 use crate::objects::node::Node;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
-use crate::observe::failures::Pause;
 
 /// Plans which pods are missing, and which are too many.
 pub fn manage(observed: &Observed, places: &Places<'_>, hash: &str, now: Timestamp) -> Plan {

@@ -10,13 +10,13 @@ use shared::api::taint::Taint;
 use shared::runtime::decisions;
 use shared::runtime::expectations::Outstanding;
 
-use crate::observe::failures::Pause;
+use crate::memory::Pause;
 
 /// Why pods are created and deleted, or nothing happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// Nobody can say which pods are meant.
+    /// The selector cannot be read.
     InvalidSelector {
         /// The error.
         error: InvalidSelector,
@@ -27,7 +27,7 @@ pub enum Reason {
     BeingDeleted,
     /// The cache has not seen the last writes yet.
     Waiting(Outstanding),
-    /// Nobody can say how many pods may be replaced at a time.
+    /// The number of pods that may be replaced at a time is not known.
     InvalidStrategy {
         /// The error.
         error: String,
@@ -110,7 +110,7 @@ pub enum Why {
     Surge,
     /// It has failed, and if the next one fails, that one stays for a while.
     Failed(Pause),
-    /// It has ended well, and a daemon runs for ever.
+    /// It has succeeded, but a daemon never ends.
     Succeeded,
     /// The node has an older one.
     Duplicate,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use daemonset_operator::memory::{Failures, Pause};
 use daemonset_operator::objects::DaemonSet;
-use daemonset_operator::observe::failures::{Failures, Pause};
 use daemonset_operator::plan::reason::{Reason, Why};
 use daemonset_operator::plan::{BURST, Deletion, plan};
 use jiff::SignedDuration;

@@ -1,6 +1,6 @@
 //! Which Deployments a change concerns.
 //!
-//! Left out: pods. A rollout gets on by what ReplicaSets say of theirs.
+//! Left out: pods. A rollout progresses by the statuses of ReplicaSets.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Caches {
             }
             Change::Added(new) => self.selecting(new),
             Change::Updated { old, new } => self.replica_set_updated(old, new),
-            // Nobody cares for the end of an orphan.
+            // The deletion of an orphan concerns no Deployment.
             Change::Deleted(last) => self.owner_of(last),
         }
     }

@@ -1,6 +1,4 @@
-//! Which ReplicaSets are a Deployment's own: the first stage of a sync, for the next one counts what it has claimed.
-//!
-//! Left out: the order of the writes, which is apply's.
+//! The ReplicaSets of a Deployment: the first stage of a sync, because the next one counts what it has claimed.
 
 use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
@@ -8,8 +6,8 @@ use shared::api::owner::{Claim, claim};
 use crate::objects::ReplicaSet;
 use crate::observe::Observed;
 
-/// Decides which ReplicaSets to adopt and which to release. A Deployment that would select everything claims nothing, nor
-/// does one whose selector nobody can read.
+/// Decide which ReplicaSets to adopt and which to release. A Deployment that selects everything, or whose selector cannot
+/// be read, claims nothing.
 ///
 /// Upstream: `getReplicaSetsForDeployment`, `pkg/controller/deployment/deployment_controller.go`.
 pub fn plan_claim(observed: &Observed) -> Claim<ReplicaSet> {

@@ -1,6 +1,4 @@
-//! Whether a rollout gets on: pauses, completion, progress and the deadline.
-//!
-//! Left out: the counts, which are [`crate::status`]'s.
+//! The progress of a rollout: pauses, completion and the deadline.
 
 use std::time::Duration;
 
@@ -8,7 +6,6 @@ use jiff::Timestamp;
 use shared::api::condition::{self, Condition};
 use shared::api::time::Time;
 
-use super::Draft;
 use crate::objects::{DeploymentSpec, DeploymentStatus, conditions, reasons};
 use crate::observe::Observed;
 
@@ -25,26 +22,24 @@ pub fn condition(status: &str, reason: &str, message: String, now: Timestamp) ->
     Condition::new(conditions::PROGRESSING, status, reason, message).transitioned_at(now).updated_at(now)
 }
 
-/// Notes a pause and its end as a condition, so that the deadline does not run meanwhile. A rollout that has timed out
-/// stays so.
+/// The condition for a pause or its end, so that the deadline does not run meanwhile. A rollout that has timed out stays
+/// timed out.
 ///
 /// Upstream: `checkPausedConditions`, `pkg/controller/deployment/sync.go`.
-pub(super) fn plan_pause_condition(draft: &mut Draft<'_>) {
-    let spec = draft.spec();
-    if deadline(spec).is_none() {
-        return;
-    }
-    let current = condition::find(&draft.observed.status.conditions, conditions::PROGRESSING);
+pub(super) fn pause_condition(observed: &Observed, now: Timestamp) -> Option<Condition> {
+    let spec = observed.spec();
+    deadline(spec)?;
+    let current = condition::find(&observed.status.conditions, conditions::PROGRESSING);
     let reason = current.map_or("", |current| current.reason.as_str());
     if reason == reasons::PROGRESS_DEADLINE_EXCEEDED {
-        return;
+        return None;
     }
     let (reason, message) = match (spec.paused, reason == reasons::DEPLOYMENT_PAUSED) {
         (true, false) => (reasons::DEPLOYMENT_PAUSED, "Deployment is paused"),
         (false, true) => (reasons::DEPLOYMENT_RESUMED, "Deployment is resumed"),
-        (true, true) | (false, false) => return,
+        (true, true) | (false, false) => return None,
     };
-    draft.progressing = Some(condition(condition::UNKNOWN, reason, message.to_owned(), draft.now));
+    Some(condition(condition::UNKNOWN, reason, message.to_owned(), now))
 }
 
 /// Whether all pods are updated and available, and no old one is left.

@@ -9,8 +9,8 @@ use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::runtime::decisions;
 
-use super::deployment_util::{max_replicas, max_unavailable, replica_count};
-use super::sync::ReplicaSets;
+use super::limits::{max_replicas, max_unavailable, replica_count};
+use super::replica_sets::ReplicaSets;
 use crate::objects::{DeploymentSpec, ReplicaSet};
 
 /// Which way a sync goes.
@@ -21,7 +21,7 @@ use crate::objects::{DeploymentSpec, ReplicaSet};
 pub enum Reason {
     /// An empty selector would select every pod.
     SelectsEverything,
-    /// Nobody can say which ReplicaSets are meant.
+    /// The selector cannot be read.
     InvalidSelector {
         /// The error.
         error: Text,
@@ -180,7 +180,7 @@ pub enum Why {
     },
     /// The new one has all pods that are wanted, so the others need none.
     NewHasAll {
-        /// That many.
+        /// The number of available pods.
         available: i32,
     },
     /// Several share what the size was changed by.
@@ -205,11 +205,11 @@ pub enum Why {
         /// The Deployment's size.
         wanted: i32,
     },
-    /// Pods of an old one are not available: nobody misses them.
+    /// Pods of an old one are not available.
     Unavailable {
-        /// So many are not.
+        /// The number of unavailable pods.
         unavailable: i64,
-        /// So many pods may go, unavailable ones included.
+        /// The number of pods that may go, including unavailable ones.
         room: i64,
     },
     /// More pods are available than have to be.

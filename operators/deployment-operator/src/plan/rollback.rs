@@ -1,6 +1,5 @@
-//! The way back to an earlier revision that an annotation asks for, as `extensions/v1beta1` did with a field.
-//!
-//! Left out: `kubectl rollout undo`, which changes the template itself.
+//! The rollback that an annotation asks for, as a field of `extensions/v1beta1` did. `kubectl rollout undo` changes the
+//! template itself.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +7,12 @@ use shared::api::intern::Text;
 use shared::api::template::POD_TEMPLATE_HASH;
 use shared::runtime::events::EventType;
 
-use super::deployment_util::revision;
-use super::sync::{ReplicaSets, plan_creation, plan_revision};
-use super::{Draft, Plan, PlannedEvent, Reason, Rollback, RollbackTarget, StatusScope, Step};
+use super::new_replica_set::create;
+use super::reason::Reason;
+use super::replica_sets::ReplicaSets;
+use super::revision::{revision, revision_of_new};
+use super::step::{PlannedEvent, Rollback, RollbackTarget, Step};
+use super::{Decision, StatusScope};
 use crate::objects::{Annotations, ReplicaSet, annotations, reasons};
 use crate::observe::Observed;
 
@@ -22,25 +24,23 @@ pub(super) fn rollback_to(observed: &Observed) -> Option<i64> {
 }
 
 /// Upstream: `rollback`, `rollback.go`.
-pub(super) fn plan_rollback(mut draft: Draft<'_>, sets: &ReplicaSets<'_>, wanted: i64) -> Plan {
+pub(super) fn roll_back<'a>(observed: &Observed, sets: &ReplicaSets<'a>, wanted: i64) -> Decision<'a> {
     let reason = Reason::Rollback { revision: wanted };
     if sets.new.is_none() {
-        plan_creation(&mut draft, sets);
-        return draft.finish(reason, StatusScope::Decided);
+        return Decision::only(reason, create(observed, sets));
     }
-    plan_revision(&mut draft, sets);
-    let step = match target(sets, wanted) {
-        Ok((revision, replica_set)) => to_template(draft.observed, revision, replica_set),
+    let rollback = match target(sets, wanted) {
+        Ok((revision, replica_set)) => to_template(observed, revision, replica_set),
         Err(message) => Err(warning(reasons::ROLLBACK_REVISION_NOT_FOUND, message.to_owned())),
     };
-    match step {
-        Ok(rollback) => draft.push(Step::RollBack(Box::new(rollback))),
+    let then = match rollback {
+        Ok(rollback) => vec![Step::RollBack(Box::new(rollback))],
         Err(event) => {
-            draft.push(Step::Event(event));
-            draft.push(Step::RollBack(Box::new(Rollback { to: None, event: None })));
+            let given_up = Rollback { to: None, event: None };
+            vec![Step::Event(event), Step::RollBack(Box::new(given_up))]
         }
-    }
-    draft.finish(reason, StatusScope::Decided)
+    };
+    Decision { then, ..Decision::new(reason, StatusScope::Decided) }
 }
 
 fn warning(reason: &'static str, message: String) -> PlannedEvent {
@@ -53,7 +53,7 @@ fn target<'a>(sets: &ReplicaSets<'a>, wanted: i64) -> Result<(i64, &'a ReplicaSe
         .old
         .iter()
         .map(|old| (revision(old), &***old))
-        .chain(sets.new.map(|new| (sets.revision_of_new(), &**new)))
+        .chain(sets.new.map(|new| (revision_of_new(sets), &**new)))
         .collect();
     let wanted = match wanted {
         0 => last_revision(with_revisions.iter().filter_map(|(revision, _)| *revision))

@@ -1,81 +1,73 @@
 //! The strategy `RollingUpdate`: the new ReplicaSet grows as far as surge allows, old ones shrink as far as enough pods stay
-//! available.
-//!
-//! Left out: which pods go, which each ReplicaSet's own controller decides: unready ones first.
+//! available. Which pods go is decided by each ReplicaSet's own controller: unready ones first.
 
 use std::cmp::Ordering;
 
-use super::deployment_util::{max_replicas, max_unavailable, new_replicas, replica_count, to_i32};
-use super::sync::{ReplicaSets, plan_cleanup, plan_creation, plan_revision};
-use super::{Draft, Plan, Reason, Scale, StatusScope, Step, Why, progress};
-use crate::objects::ReplicaSet;
+use super::limits::{max_replicas, max_unavailable, new_replicas, replica_count, to_i32};
+use super::new_replica_set::create;
+use super::reason::{Reason, Why};
+use super::replica_sets::ReplicaSets;
+use super::step::{Resize, Scale, Step};
+use super::{Decision, StatusScope, history, progress};
+use crate::objects::{DeploymentSpec, ReplicaSet};
+use crate::observe::Observed;
 
 /// Upstream: `rolloutRolling`, `pkg/controller/deployment/rolling.go`.
-pub(super) fn plan_rollout(mut draft: Draft<'_>, sets: &ReplicaSets<'_>) -> Plan {
-    let reason = Reason::rolling_update(draft.spec(), sets);
-    let Some(new) = sets.new else {
-        plan_creation(&mut draft, sets);
-        return draft.finish(reason, StatusScope::Decided);
+pub(super) fn roll<'a>(observed: &Observed, sets: &ReplicaSets<'a>) -> Decision<'a> {
+    let spec = observed.spec();
+    let reason = Reason::rolling_update(spec, sets);
+    let Some(new) = sets.new else { return Decision::only(reason, create(observed, sets)) };
+    let grown = match resize_new(spec, sets, new) {
+        Ok(grown) => grown,
+        Err(message) => return Decision::only(reason, Step::Fail(message)),
     };
-    plan_revision(&mut draft, sets);
-    let scope = match plan_new(&mut draft, sets, new) {
-        Ok(true) => StatusScope::Rollout,
-        Ok(false) => {
-            if !plan_old(&mut draft, sets, new) && progress::is_complete_as_written(draft.observed) {
-                plan_cleanup(&mut draft, sets);
-            }
-            StatusScope::Rollout
-        }
-        Err(message) => {
-            draft.push(Step::Fail(message));
-            StatusScope::Decided
-        }
-    };
-    draft.finish(reason, scope)
+    let resizes = grown.map_or_else(|| resize_old(spec, sets, new), |grown| vec![grown]);
+    let is_over = resizes.is_empty() && progress::is_complete_as_written(observed);
+    let then = if is_over { history::clean_up(spec, sets) } else { Vec::new() };
+    Decision { reason, resizes, then, status: StatusScope::Rollout }
 }
 
-/// Plans the size of the new ReplicaSet; tells whether it changes.
+/// The size of the new ReplicaSet, if it changes.
 ///
 /// Upstream: `reconcileNewReplicaSet`, `rolling.go`.
-fn plan_new(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>, new: &ReplicaSet) -> Result<bool, String> {
-    let (spec, from) = (draft.spec(), new.spec.replicas);
+fn resize_new<'a>(
+    spec: &DeploymentSpec,
+    sets: &ReplicaSets<'_>,
+    new: &'a ReplicaSet,
+) -> Result<Option<Resize<'a>>, String> {
+    let from = new.spec.replicas;
     let (to, why) = match from.cmp(&spec.replicas) {
         Ordering::Greater => (spec.replicas, Why::TooLarge { wanted: spec.replicas }),
         Ordering::Less => {
             let total = replica_count(sets.all());
             (new_replicas(spec, total, from)?, Why::RoomForSurge { total, max_replicas: max_replicas(spec) })
         }
-        Ordering::Equal => return Ok(false),
+        Ordering::Equal => return Ok(None),
     };
-    if to == from {
-        return Ok(false);
-    }
-    draft.scale(new, Scale { from, to }, why, true);
-    Ok(true)
+    Ok((to != from).then(|| Resize::new(new, to, why)))
 }
 
-/// Plans the sizes of the old ReplicaSets; tells whether any changes.
+/// The sizes of the old ReplicaSets that change: first by their unavailable pods, then by the available ones that may go.
 ///
 /// Upstream: `reconcileOldReplicaSets`, `rolling.go`.
-fn plan_old(draft: &mut Draft<'_>, sets: &ReplicaSets<'_>, new: &ReplicaSet) -> bool {
-    let spec = draft.spec();
-    let mut old: Vec<(&ReplicaSet, i32)> = sets.active_old().map(|old| (old, old.spec.replicas)).collect();
-    if old.is_empty() {
-        return false;
-    }
+fn resize_old<'a>(spec: &DeploymentSpec, sets: &ReplicaSets<'a>, new: &ReplicaSet) -> Vec<Resize<'a>> {
+    let old: Vec<SizedSet<'a>> = sets.active_old().map(|old| (old, old.spec.replicas)).collect();
     let min_available = i64::from(spec.replicas) - i64::from(max_unavailable(spec));
     // Pods of the new ReplicaSet that are not available yet must not make room for more unavailable ones.
     let new_available = available(new, new.spec.replicas);
     let new_unavailable = i64::from(new.spec.replicas) - new_available;
     let max_scaled_down = replica_count(sets.all()) - min_available - new_unavailable;
-    if max_scaled_down <= 0 {
-        return false;
+    if old.is_empty() || max_scaled_down <= 0 {
+        return Vec::new();
     }
-    let cleaned_up = plan_cleanup_of_unhealthy(draft, &mut old, max_scaled_down);
-    let all_available = old.iter().map(|(old, size)| available(old, *size)).sum::<i64>() + new_available;
-    let scaled_down = plan_scale_down(draft, &old, all_available, min_available);
-    cleaned_up || scaled_down
+    let (mut resizes, left) = without_unavailable(old, max_scaled_down);
+    let all_available = left.iter().map(|(old, size)| available(old, *size)).sum::<i64>() + new_available;
+    resizes.extend(without_surplus(left, all_available, min_available));
+    resizes
 }
+
+/// An old ReplicaSet, and the size that it has or gets.
+type SizedSet<'a> = (&'a ReplicaSet, i32);
 
 /// How many pods are available and will stay. A ReplicaSet whose status says more than its size has just been scaled
 /// down: the surplus is on its way out. Upstream counts it, unless it meets such an old ReplicaSet while it looks for
@@ -84,44 +76,43 @@ fn available(replica_set: &ReplicaSet, size: i32) -> i64 {
     i64::from(replica_set.status.available_replicas.min(size))
 }
 
-/// Shrinks old ReplicaSets by their unavailable pods: that takes nothing away, and they could hold up the rollout.
+/// Shrink old ReplicaSets by their unavailable pods: no capacity is lost, and they could block the rollout. Returns the
+/// sizes afterwards too.
 ///
 /// Upstream: `cleanupUnhealthyReplicas`, `rolling.go`.
-fn plan_cleanup_of_unhealthy(draft: &mut Draft<'_>, old: &mut [(&ReplicaSet, i32)], max: i64) -> bool {
-    let mut done = 0;
-    for (replica_set, size) in old {
-        let unhealthy = i64::from(*size) - available(replica_set, *size);
-        let count = unhealthy.min(max - done);
-        if count <= 0 {
-            continue;
+fn without_unavailable(mut old: Vec<SizedSet<'_>>, max: i64) -> (Vec<Resize<'_>>, Vec<SizedSet<'_>>) {
+    let (mut done, mut resizes) = (0, Vec::new());
+    for (replica_set, size) in &mut old {
+        let unavailable = i64::from(*size) - available(replica_set, *size);
+        let count = unavailable.min(max - done);
+        if count > 0 {
+            let why = Why::Unavailable { unavailable, room: max };
+            let resize = shrink(replica_set, *size, count, why);
+            *size = resize.scale.to;
+            resizes.push(resize);
+            done += count;
         }
-        let to = to_i32(i64::from(*size) - count);
-        draft.scale(
-            replica_set,
-            Scale { from: *size, to },
-            Why::Unavailable { unavailable: unhealthy, room: max },
-            false,
-        );
-        *size = to;
-        done += count;
     }
-    done > 0
+    (resizes, old)
 }
 
-/// Shrinks old ReplicaSets by the pods beyond those that must be available, oldest first.
+/// Shrink old ReplicaSets by the pods beyond those that must be available, oldest first.
 ///
 /// Upstream: `scaleDownOldReplicaSetsForRollingUpdate`, `rolling.go`.
-fn plan_scale_down(draft: &mut Draft<'_>, old: &[(&ReplicaSet, i32)], available: i64, min_available: i64) -> bool {
+fn without_surplus(old: Vec<SizedSet<'_>>, available: i64, min_available: i64) -> Vec<Resize<'_>> {
     let why = Why::EnoughAvailable { available, min_available };
-    let (max, mut done) = (available - min_available, 0);
+    let (max, mut done, mut resizes) = (available - min_available, 0, Vec::new());
     for (replica_set, size) in old {
-        let count = i64::from(*size).min(max - done);
-        if count <= 0 {
-            continue;
+        let count = i64::from(size).min(max - done);
+        if count > 0 {
+            resizes.push(shrink(replica_set, size, count, why));
+            done += count;
         }
-        let to = to_i32(i64::from(*size) - count);
-        draft.scale(replica_set, Scale { from: *size, to }, why, false);
-        done += count;
     }
-    done > 0
+    resizes
+}
+
+/// The status does not wait for this.
+fn shrink(replica_set: &ReplicaSet, from: i32, by: i64, why: Why) -> Resize<'_> {
+    Resize { replica_set, scale: Scale { from, to: to_i32(i64::from(from) - by) }, why, before_status: false }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use deployment_operator::objects::{self, annotations};
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::deployment_util::max_replicas;
+use deployment_operator::plan::limits::max_replicas;
 use deployment_operator::plan::{Plan, ReplicaSetUpdate, Step, plan};
 use jiff::Timestamp;
 use serde_json::{Value, json};

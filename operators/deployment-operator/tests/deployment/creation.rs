@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use deployment_operator::objects::annotations;
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::sync::{AfterCreation, Creation, after_creation};
+use deployment_operator::plan::new_replica_set::{AfterCreation, Creation, after_creation};
 use deployment_operator::plan::{NewReplicaSet, Step};
 use serde_json::json;
 

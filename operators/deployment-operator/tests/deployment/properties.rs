@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use deployment_operator::objects::{self, annotations};
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::deployment_util::{max_replicas, max_unavailable};
+use deployment_operator::plan::limits::{max_replicas, max_unavailable};
+use deployment_operator::plan::live_read::plan_live_read;
 use deployment_operator::plan::reason::Reason;
-use deployment_operator::plan::recreate::plan_live_read;
 use deployment_operator::plan::{Plan, Step, plan};
 use deployment_operator::status::{StatusPatch, calculate_status};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Why a plan is what it is, as programs read it.
 
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::recreate::plan_live_read;
+use deployment_operator::plan::live_read::plan_live_read;
 use serde_json::{Value, json};
 use shared::runtime::decisions::stage;
 

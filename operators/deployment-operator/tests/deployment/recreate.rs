@@ -1,7 +1,7 @@
 //! The strategy Recreate.
 
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::recreate::{next_live_read, plan_live_read};
+use deployment_operator::plan::live_read::{next_live_read, plan_live_read};
 use serde_json::Value;
 
 use crate::builders::*;

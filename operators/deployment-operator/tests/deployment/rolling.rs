@@ -1,7 +1,7 @@
 //! The strategy `RollingUpdate`.
 
 use deployment_operator::observe::Observed;
-use deployment_operator::plan::deployment_util::resolve_fenceposts;
+use deployment_operator::plan::limits::resolve_fenceposts;
 use deployment_operator::plan::{StatusScope, Step};
 use serde_json::json;
 use shared::api::int_or_percent::IntOrPercent;

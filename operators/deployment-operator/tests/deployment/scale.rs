@@ -1,7 +1,7 @@
 //! Scaling without a rollout.
 
 use deployment_operator::objects::annotations::{DESIRED_REPLICAS, MAX_REPLICAS};
-use deployment_operator::plan::deployment_util::proportion;
+use deployment_operator::plan::scale::proportion;
 
 use crate::builders::*;
 

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use replicaset_operator::memory::Ended;
 use replicaset_operator::objects::ReplicaSet;
 use replicaset_operator::observe::Observed;
-use replicaset_operator::observe::rejected::Ended;
 use replicaset_operator::plan::{plan, plan_live_read};
 use serde_json::json;
 use shared::api::object::Key;

@@ -17,8 +17,9 @@ use shared::api::owner::OwnerReference;
 use shared::api::raw::{RawObject, raw_of};
 use shared::api::template::PodTemplate;
 
+use crate::objects::names::{claim_name, pod_name};
 use crate::objects::{ClaimTemplate, POD_INDEX_LABEL, POD_NAME_LABEL, REVISION_LABEL, StatefulSet};
-use crate::plan::stateful_set_utils::{OwnerChange, claim_name, pod_name};
+use crate::plan::claim_owners::OwnerChange;
 
 /// A new pod: the template's, with its name, its place, its revision, and its claims among the volumes.
 ///

@@ -17,14 +17,14 @@ use super::Writer;
 use super::bodies::{claim_body, owners_patch, pod_body, pod_patch};
 use crate::objects::revision::StoredRevision;
 use crate::objects::{PERSISTENT_VOLUME_CLAIMS, StatefulSet};
+use crate::plan::claim_owners::OwnerChange;
+use crate::plan::claim_work::{ClaimWork, NewClaim};
 use crate::plan::reason::{Differences, Reason};
 use crate::plan::revisions::Revisions;
-use crate::plan::stateful_pod_control::{ClaimWork, NewClaim};
-use crate::plan::stateful_set_utils::OwnerChange;
 use crate::plan::stuck::{Eviction, Refused};
 use crate::plan::{ClaimsOfPod, Deletion, NewPod, PodUpdate, Step};
 
-/// The reason of the event about a claim that somebody else manages.
+/// The reason of the event about a claim that another controller manages.
 const CONFLICTING_CONTROLLER: &str = "ConflictingController";
 /// The cause of a refusal by a disruption budget.
 ///

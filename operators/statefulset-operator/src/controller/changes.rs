@@ -1,6 +1,6 @@
 //! Which StatefulSets a change of a StatefulSet, of a pod or of a claim concerns.
 //!
-//! Left out: revisions. As upstream a change of one wakes nobody.
+//! Left out: revisions. As in upstream, a change of one leads to no sync.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Caches {
             Change::Added(pod) => self.selecting(pod),
             Change::Updated { old, new } if old.is_alike(new) => Vec::new(),
             Change::Updated { old, new } => self.pod_updated(old, new),
-            // Nobody cares for the end of an orphan.
+            // The deletion of an orphan concerns no StatefulSet.
             Change::Deleted(pod) => self.owner_of(pod),
         }
     }

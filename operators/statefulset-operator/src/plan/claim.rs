@@ -7,7 +7,7 @@ use shared::api::object::Kind;
 use shared::api::owner::{Claim, claim};
 use shared::controllers::revisions::ControllerRevision;
 
-use super::stateful_set_utils::is_member_of;
+use crate::objects::names::is_member_of;
 use crate::objects::pod::Pod;
 use crate::observe::Observed;
 

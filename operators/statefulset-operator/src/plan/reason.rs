@@ -15,7 +15,7 @@ use shared::runtime::decisions;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// Nobody can say which pods are meant.
+    /// The selector cannot be read.
     InvalidSelector {
         /// The error.
         error: InvalidSelector,

@@ -1,15 +1,19 @@
-//! Pods of an earlier revision go, so that others are made from the template of now.
-//!
-//! Left out: the strategy `OnDelete`, for which nothing is planned here.
+//! Deletion of pods of an earlier revision, so that others are created from the current template.
 //!
 //! Upstream: the end of `updateStatefulSet` and `updateStatefulSetAfterInvariantEstablished`,
 //! `pkg/controller/statefulset/stateful_set_control.go`.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use shared::api::int_or_percent::Rounding;
+use shared::api::object::Uid;
 
+use super::Wait;
+use super::places::{Known, Places, is_available};
 use super::reason::{Until, Why};
-use super::{Deletion, Draft, Places, is_available};
+use super::step::Deletion;
+use crate::objects::pod::Pod;
 use crate::objects::{StatefulSetSpec, UpdateType};
 
 /// How many pods are unavailable, and how many may be.
@@ -38,44 +42,52 @@ pub(super) fn unavailability(spec: &StatefulSetSpec, places: &Places<'_>, now: T
     Unavailability { unavailable, max: max_unavailable(spec) }
 }
 
-/// Plans which pods go for the sake of the update.
-pub(super) fn plan_update(draft: &mut Draft<'_>) {
-    if draft.spec().update_strategy.type_ == UpdateType::OnDelete {
-        return;
+/// The pods that are deleted for the update, and the pod that it waits for. `deleted` pods are deleted anyway.
+pub(super) fn update(known: &Known<'_>, deleted: &BTreeSet<Uid>) -> (Vec<Deletion>, Option<Wait>) {
+    if known.spec().update_strategy.type_ == UpdateType::OnDelete {
+        (Vec::new(), None)
+    } else if known.gates.max_unavailable {
+        (several(known, deleted), None)
+    } else {
+        match one(known, deleted) {
+            Ok(deletion) => (deletion.into_iter().collect(), None),
+            Err(wait) => (Vec::new(), Some(wait)),
+        }
     }
-    if draft.gates.max_unavailable { plan_several(draft) } else { plan_one(draft) }
 }
 
-/// The pod of the highest ordinal that is not updated goes, once all of higher ordinals are available.
-fn plan_one(draft: &mut Draft<'_>) {
-    let (spec, places) = (draft.spec(), draft.places);
+/// The pod of the highest ordinal that is not updated, once all of higher ordinals are available.
+fn one(known: &Known<'_>, deleted: &BTreeSet<Uid>) -> Result<Option<Deletion>, Wait> {
+    let spec = known.spec();
     for ordinal in (spec.partition_start()..spec.ordinals().end).rev() {
-        let Some(pod) = places.replicas.get(&ordinal) else { return };
-        let is_going = pod.metadata.is_being_deleted() || draft.is_deleted(pod);
-        if !is_going && pod.revision() != &*draft.revisions.update {
-            let why = Why::Outdated(draft.revisions.update.clone());
-            return draft.outdated.push(Deletion::of(pod, why));
+        let Some(pod) = known.places.replicas.get(&ordinal) else { return Ok(None) };
+        if is_going(pod, deleted) {
+            return Err(Wait::on(pod, Until::Gone));
         }
-        if is_going || !is_available(pod, spec, draft.now) {
-            return draft.wait(pod, if is_going { Until::Gone } else { Until::Available });
+        if !known.is_updated(pod) {
+            return Ok(Some(outdated(known, pod)));
+        }
+        if !known.is_available(pod) {
+            return Err(Wait::on(pod, Until::Available));
         }
     }
+    Ok(None)
 }
 
-/// As many pods go as may be unavailable, those of the highest ordinals first.
-fn plan_several(draft: &mut Draft<'_>) {
-    let (spec, places) = (draft.spec(), draft.places);
-    let Unavailability { unavailable, max } = unavailability(spec, places, draft.now);
-    let room = usize::try_from(max - unavailable).unwrap_or(0);
-    let from = spec.partition_start();
-    for (_, pod) in places.replicas.iter().rev().filter(|(ordinal, _)| **ordinal >= from) {
-        if draft.outdated.len() >= room {
-            return;
-        }
-        let is_going = pod.metadata.is_being_deleted() || draft.is_deleted(pod);
-        if !is_going && pod.revision() != &*draft.revisions.update {
-            let why = Why::Outdated(draft.revisions.update.clone());
-            draft.outdated.push(Deletion::of(pod, why));
-        }
-    }
+/// As many pods as may be unavailable, those of the highest ordinals first.
+fn several(known: &Known<'_>, deleted: &BTreeSet<Uid>) -> Vec<Deletion> {
+    let Unavailability { unavailable, max } = unavailability(known.spec(), &known.places, known.now);
+    let (room, from) = (usize::try_from(max - unavailable).unwrap_or(0), known.spec().partition_start());
+    let from_highest = known.places.replicas.range(from..).rev().map(|(_, pod)| *pod);
+    let old = from_highest.filter(|pod| !is_going(pod, deleted) && !known.is_updated(pod));
+    old.take(room).map(|pod| outdated(known, pod)).collect()
+}
+
+fn outdated(known: &Known<'_>, pod: &Pod) -> Deletion {
+    Deletion::of(pod, Why::Outdated(known.revisions.update.clone()))
+}
+
+/// Whether a pod is being deleted, or this plan deletes it.
+pub(super) fn is_going(pod: &Pod, deleted: &BTreeSet<Uid>) -> bool {
+    pod.metadata.is_being_deleted() || deleted.contains(&pod.metadata.uid)
 }

@@ -6,18 +6,21 @@
 //! down (k/k#137409). In neither does the update get to the pod, and nothing else ever changes it.
 //! Left out: disruption budgets, to which the apiserver holds an eviction.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use shared::api::object::{Key, Uid};
 use shared::runtime::decisions::{self, Reasoned};
 
+use super::places::Known;
+use super::pods::is_of_current;
+use super::pods::is_of_current;
 use super::reason::{Reason, Until, Why};
-use super::stateful_set_utils::{is_of_current, ordinal};
-use super::{Draft, is_available, rolling};
+use super::rolling::is_going;
+use super::{Wait, rolling};
 use crate::objects::UpdateType;
+use crate::objects::names::ordinal;
 use crate::objects::pod::Pod;
 
 /// How long until an eviction that a budget has refused is tried again, as `kubectl drain` does it: budgets are not
@@ -64,75 +67,72 @@ impl fmt::Display for Eviction {
     }
 }
 
-/// In order the pod that is looked at is the one that all others wait for. Gives a break where it is replaced.
-pub(super) fn plan_in_order(draft: &mut Draft<'_>, pod: &Arc<Pod>) -> ControlFlow<()> {
-    if !is_stuck(draft, pod) || !draft.observed.set.replaces_stuck_pods() {
-        return ControlFlow::Continue(());
-    }
-    plan_replacement(draft, pod);
-    if draft.stuck.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// The replacement of a stuck pod, or the pod that has to get further before it.
+#[derive(Default)]
+pub(super) struct Replacement {
+    pub(super) eviction: Option<Eviction>,
+    pub(super) waits: Option<Wait>,
 }
 
-/// In parallel the pod of the highest ordinal goes first, as in an update; and none while the update goes on by itself,
-/// or pods are still made.
-pub(super) fn plan_in_parallel(draft: &mut Draft<'_>) {
-    let places = draft.places;
-    let wanted = i64::from(draft.spec().replicas);
-    let is_complete = i64::try_from(places.replicas.len()).is_ok_and(|present| present >= wanted);
-    if !draft.outdated.is_empty() || !is_complete {
-        return;
-    }
-    let Some(pod) = places.replicas.values().copied().rev().find(|pod| is_stuck(draft, pod)) else { return };
-    if draft.observed.set.replaces_stuck_pods() {
-        plan_replacement(draft, pod);
+/// In order, all others wait for the pod that is looked at.
+pub(super) fn in_order(known: &Known<'_>, pod: &Pod) -> Replacement {
+    if is_stuck(known, pod, &BTreeSet::new()) { replace(known, pod, &BTreeSet::new()) } else { Replacement::default() }
+}
+
+/// In parallel, the pod of the highest ordinal is replaced first, as in an update; none while the update goes on by
+/// itself, or pods are still created.
+pub(super) fn in_parallel(known: &Known<'_>, deleted: &BTreeSet<Uid>, is_update_over: bool) -> Replacement {
+    let replicas = &known.places.replicas;
+    let wanted = i64::from(known.spec().replicas);
+    let is_complete = i64::try_from(replicas.len()).is_ok_and(|present| present >= wanted);
+    let mut from_highest = replicas.values().rev();
+    match from_highest.find(|pod| is_stuck(known, pod, deleted)) {
+        Some(pod) if is_update_over && is_complete => replace(known, pod, deleted),
+        Some(_) | None => Replacement::default(),
     }
 }
 
-/// Whether another pod of its name would be of the template of now, and this one has never been of any use.
-fn is_stuck(draft: &Draft<'_>, pod: &Pod) -> bool {
-    let set = &*draft.observed.set;
+/// Whether another pod of its name would be of the current template, and this one has never been of any use.
+fn is_stuck(known: &Known<'_>, pod: &Pod, deleted: &BTreeSet<Uid>) -> bool {
+    let set = &*known.observed.set;
     pod.was_never_ready
         && !pod.phase.is_terminal()
-        && !is_going(draft, pod)
-        && pod.revision() != &*draft.revisions.update
+        && !is_going(pod, deleted)
+        && !known.is_updated(pod)
         && set.spec.update_strategy.type_ == UpdateType::RollingUpdate
         && !is_of_current(set, ordinal(pod))
 }
 
-fn is_going(draft: &Draft<'_>, pod: &Pod) -> bool {
-    pod.metadata.is_being_deleted() || draft.is_deleted(pod)
-}
-
-/// Plans the eviction, or notes the pod that has to get further before it.
-fn plan_replacement(draft: &mut Draft<'_>, pod: &Arc<Pod>) {
-    if let Some((other, until)) = obstacle(draft, pod) {
-        return draft.wait(other, until);
+fn replace(known: &Known<'_>, pod: &Pod, deleted: &BTreeSet<Uid>) -> Replacement {
+    if !known.observed.set.replaces_stuck_pods() {
+        return Replacement::default();
     }
-    draft.wait(pod, Until::Replaced);
+    if let Some(wait) = obstacle(known, pod, deleted) {
+        return Replacement { eviction: None, waits: Some(wait) };
+    }
     let (key, uid) = (pod.metadata.key.clone(), pod.metadata.uid);
-    draft.stuck = Some(Eviction { key, uid, why: Why::Stuck(draft.revisions.update.clone()) });
+    let eviction = Eviction { key, uid, why: Why::Stuck(known.revisions.update.clone()) };
+    Replacement { eviction: Some(eviction), waits: Some(Wait::on(pod, Until::Replaced)) }
 }
 
-/// The pod on whose account this one may not be replaced yet.
+/// The pod because of which this one may not be replaced yet.
 ///
-/// One is replaced at a time: one that goes has to be gone, and one of the template of now to be available, which shows
-/// that the template is better. All others that are not available count against `maxUnavailable`, but for those that
-/// are stuck as well: the update has not taken them down. In order pods that are missing or have ended wait for this
-/// one.
-fn obstacle<'a>(draft: &Draft<'a>, pod: &Pod) -> Option<(&'a Arc<Pod>, Until)> {
-    let (spec, places) = (draft.spec(), draft.places);
-    let mut room = if draft.gates.max_unavailable { rolling::max_unavailable(spec) } else { 1 };
-    let others = places.replicas.values().copied().rev();
+/// One is replaced at a time: one that goes has to be gone, and one of the current template has to be available, which
+/// shows that the template is better. All others that are not available count against `maxUnavailable`, except stuck
+/// ones: the update has not taken them down. In order, pods that are missing or have ended wait for this one.
+fn obstacle(known: &Known<'_>, pod: &Pod, deleted: &BTreeSet<Uid>) -> Option<Wait> {
+    let mut room = if known.gates.max_unavailable { rolling::max_unavailable(known.spec()) } else { 1 };
+    let others = known.places.replicas.values().rev();
     for other in others.filter(|other| other.metadata.uid != pod.metadata.uid) {
-        if is_going(draft, other) {
-            return Some((other, Until::Gone));
+        if is_going(other, deleted) {
+            return Some(Wait::on(other, Until::Gone));
         }
-        if is_available(other, spec, draft.now) || is_stuck(draft, other) || other.phase.is_terminal() {
+        if known.is_available(other) || is_stuck(known, other, deleted) || other.phase.is_terminal() {
             continue;
         }
         room -= 1;
-        if room <= 0 || other.revision() == &*draft.revisions.update {
-            return Some((other, Until::Available));
+        if room <= 0 || known.is_updated(other) {
+            return Some(Wait::on(other, Until::Available));
         }
     }
     None

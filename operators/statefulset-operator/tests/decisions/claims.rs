@@ -7,7 +7,7 @@ use shared::api::object::Object;
 use shared::testing::ObjectBuilder;
 use statefulset_operator::objects::pod::Pod;
 use statefulset_operator::plan::claim::{plan_pod_claim, plan_revision_claim};
-use statefulset_operator::plan::stateful_set_utils::PodIdentity;
+use statefulset_operator::plan::claim_owners::PodIdentity;
 
 use crate::fixtures::{
     Case, NEW, SetBuilder, case, claim, named, of_pod, of_set, orphan, owned, owner, pod, revision, set,

@@ -15,8 +15,8 @@ use statefulset_operator::flags::gates::FeatureGates;
 use statefulset_operator::objects::claim::PersistentVolumeClaim;
 use statefulset_operator::objects::{POD_INDEX_LABEL, POD_NAME_LABEL, REPLACE_STUCK_PODS, REVISION_LABEL, StatefulSet};
 use statefulset_operator::observe::Observed;
+use statefulset_operator::plan::claim_owners::OwnerChange;
 use statefulset_operator::plan::revisions::Revisions;
-use statefulset_operator::plan::stateful_set_utils::OwnerChange;
 use statefulset_operator::plan::{Plan, plan};
 
 /// The revision of pods that are not updated.

@@ -1,8 +1,8 @@
 //! Pods all at once: rows of upstream's tests of sets that burst.
 
 use shared::testing::{NOW, ago};
+use statefulset_operator::objects::names::MISSING_MAX;
 use statefulset_operator::plan::Step;
-use statefulset_operator::plan::stateful_set_utils::MISSING_MAX;
 
 use crate::fixtures::{NEW, OLD, SetBuilder, case, claim, of_pod, of_set, owned, pod, rejected, set, unready};
 

@@ -10,10 +10,11 @@ use shared::testing::running::{Running, test};
 use shared::testing::{NOW, ObjectBuilder, ago, properties, uid};
 use statefulset_operator::controller::StatefulSetOperator;
 use statefulset_operator::flags::gates::FeatureGates;
+use statefulset_operator::objects::names::ordinal;
 use statefulset_operator::objects::pod::Pod;
 use statefulset_operator::objects::{Retention, StatefulSet, UpdateType};
+use statefulset_operator::plan::pods::is_running_and_ready;
 use statefulset_operator::plan::rolling::Unavailability;
-use statefulset_operator::plan::stateful_set_utils::{is_running_and_ready, ordinal};
 use statefulset_operator::plan::{Deletion, NewPod, Plan, Step, unavailability};
 
 use crate::fixtures::{Case, NEW, OLD, SetBuilder, case, claim, named, never_ready, pod, set, unready};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use shared::runtime::cache::Change;
 use shared::testing::{NOW, uid};
+use statefulset_operator::memory::Rejected;
 use statefulset_operator::objects::StatefulSet;
 use statefulset_operator::objects::pod::Pod;
-use statefulset_operator::observe::rejected::Rejected;
 
 use crate::fixtures::{NEW, OLD, pod, rejected, set};
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use shared::testing::{ObjectBuilder, uid};
 use statefulset_operator::objects::claim::PersistentVolumeClaim;
+use statefulset_operator::objects::names::{is_member_of, ordinals_of_interest, parent_and_ordinal};
 use statefulset_operator::objects::pod::Pod;
 use statefulset_operator::objects::{POD_NAME_LABEL, StatefulSet};
-use statefulset_operator::plan::stateful_set_utils::{
-    PodIdentity, has_non_controller_owner, has_stale_pod, has_stale_set, has_unexpected_controller, identity_matches,
-    is_claim_owner_up_to_date, is_member_of, is_running_and_ready, ordinals_of_interest, owner_change,
-    parent_and_ordinal, storage_matches,
+use statefulset_operator::plan::claim_owners::{
+    PodIdentity, has_non_controller_owner, has_stale_pod, has_stale_set, has_unexpected_controller,
+    is_claim_owner_up_to_date, owner_change,
 };
+use statefulset_operator::plan::pods::{identity_matches, is_running_and_ready, storage_matches};
 
 use crate::fixtures::{NEW, SetBuilder, after, claim, named, owned, pod, set, unready};
 

@@ -1,31 +1,32 @@
-//! Carries out a plan, and writes the status that came of it.
+//! Execution of a plan, and the write of the status that follows.
 //!
-//! Left out: deciding anything. What fails is reported by events, by the outcome, or as an error; the queue tries
-//! again.
+//! Failures are reported by events, by the outcome, or as an error; the queue retries.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use bytes::Bytes;
 
 use super::ReplicaOwner;
+use super::memory::{Ended, EndedPod};
 use super::observe::Observed;
-use super::observe::rejected::{Ended, EndedPod};
 use super::plan::{Deletion, Plan};
 use super::pod::Pod;
-use super::status::{ReplicaStatus, drops_terminating, is_news};
+use super::status::{ReplicaStatus, drops_terminating, is_in_between, is_news};
 use crate::api::intern::Text;
+use crate::api::object::Key;
 use crate::api::object::ObjectReference;
-use crate::api::object::{Key, ResourceVersion};
 use crate::api::owner::Claim;
 use crate::api::pod::creation::pod_body;
 use crate::api::resource::PODS;
 use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::Rejection;
+use crate::controllers::status_writer::{NewStatus, StatusWrite, StatusWriter};
 use crate::runtime::api_error::ApiError;
 use crate::runtime::clock::Clock;
-use crate::runtime::control::{Claimed, Control, KeyControl, Preconditions, Written, aggregate, slow_start, together};
+use crate::runtime::control::{Claimed, Control, KeyControl, Patch, aggregate, slow_start, together};
 use crate::runtime::expectations::Expectations;
 
 /// Writes for the owners of one kind.
@@ -36,6 +37,8 @@ pub struct Writer {
     pub pods: PodControl,
     /// The creations and deletions that are not seen yet.
     pub expectations: Arc<Expectations>,
+    /// Statuses.
+    pub statuses: StatusWriter,
     /// For how long to expect something.
     pub clock: Clock,
     /// Whether writes have shown that the server drops terminatingReplicas.
@@ -159,55 +162,30 @@ impl Writer {
         failed.into_iter().flatten().next().map(|error| format!("unable to delete pods: {error}"))
     }
 
-    /// Whether the status says anything that the server would keep beside the cached one.
-    pub fn is_news<T: ReplicaOwner>(&self, observed: &Observed<T>, status: &ReplicaStatus) -> bool {
-        is_news(observed.owner.status(), status, self.drops_terminating.load(Ordering::Relaxed))
-    }
-
-    /// Writes the status if it is news. Whatever goes wrong at first, it is tried once more on
-    /// the live state: the counts are from now, whatever was written in between. An owner that is gone needs no status.
+    /// Write the status if it has anything new that the server would keep. One with nothing new but counts on the way
+    /// can wait, unless the sync `has_failed`.
     ///
     /// Upstream: `updateReplicaSetStatus`, `pkg/controller/replicaset/replica_set_utils.go`.
     pub async fn write_status<T: ReplicaOwner>(
         &self,
         observed: &Observed<T>,
         status: &ReplicaStatus,
-    ) -> anyhow::Result<()> {
-        if !self.is_news(observed, status) {
-            return Ok(());
-        }
+        has_failed: bool,
+    ) -> anyhow::Result<Option<StatusWrite>> {
         let (owner, known) = (&*observed.owner, self.drops_terminating.load(Ordering::Relaxed));
-        let meta = owner.meta();
-        let written = match self.patch_status(owner, meta.resource_version, status).await {
-            Ok(written) => {
-                let (before, after) = (meta.resource_version, written.metadata.resource_version);
-                let drops = drops_terminating(known, (before, owner.status()), (after, status));
-                self.drops_terminating.store(drops, Ordering::Relaxed);
-                Ok(written)
-            }
-            Err(error) if error.is_not_found() => Err(error),
-            Err(error) => {
-                tracing::debug!(%error, "status not written, trying on the live state");
-                match self.control.get::<Written>(&T::RESOURCE, &meta.key).await {
-                    Ok(live) => self.patch_status(owner, live.metadata.resource_version, status).await,
-                    Err(error) => Err(error),
-                }
-            }
-        };
-        match written {
-            Err(error) if !error.is_not_found() => Err(error).context("cannot write the status"),
-            Ok(_) | Err(_) => Ok(()),
+        let (meta, stored) = (owner.meta(), owner.status());
+        if !is_news(stored, status, known) {
+            return Ok(None);
         }
-    }
-
-    async fn patch_status<T: ReplicaOwner>(
-        &self,
-        owner: &T,
-        resource_version: ResourceVersion,
-        status: &ReplicaStatus,
-    ) -> Result<Written, ApiError> {
-        let preconditions = Preconditions { uid: owner.meta().uid, resource_version: Some(resource_version) };
-        self.control_of(owner).patch_status(&T::RESOURCE, &owner.meta().key, preconditions, status).await
+        let can_wait = !has_failed && is_in_between(stored, status, owner.spec().wanted());
+        let patch = Patch::status(&BTreeMap::from([("status", status)]));
+        let (version, uid) = (meta.resource_version, meta.uid);
+        let write = self.statuses.write(NewStatus { key: &meta.key, uid, version, patch, can_wait }).await?;
+        if let StatusWrite::Stored(after) = write {
+            let drops = drops_terminating(known, (version, stored), (after, status));
+            self.drops_terminating.store(drops, Ordering::Relaxed);
+        }
+        Ok(Some(write))
     }
 
     /// Forgets a key whose object is gone.

@@ -1,15 +1,14 @@
 //! Reads from the caches all that one sync decides on.
 //!
 //! Left out: live reads. One comes before an adoption and is part of adopting; another one is of pods that have ended,
-//! of which [`rejected`] knows.
-
-pub mod rejected;
+//! of which [`super::memory`] knows.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::ReplicaOwner;
+use super::memory::{Ended, Rejected};
 use super::pod::Pod;
 use crate::api::object::Key;
 use crate::api::pod::{LIVE, PodView};
@@ -18,7 +17,6 @@ use crate::controllers::rejections::Rejections;
 use crate::runtime::cache::{Cache, IndexId, IndexValue};
 use crate::runtime::expectations::{Expectations, Outstanding};
 use crate::runtime::informer::{Informer, InformerBuilder};
-use rejected::{Ended, Rejected};
 
 /// The caches of one operator.
 pub struct Caches<T> {

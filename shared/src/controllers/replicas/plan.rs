@@ -38,7 +38,7 @@ pub struct Plan {
     pub create: usize,
     /// The pods to delete, first to go first.
     pub delete: Vec<Deletion>,
-    /// Why so many.
+    /// Why.
     pub reason: Reason,
 }
 
@@ -77,7 +77,7 @@ pub enum Reason {
     Waiting(Outstanding),
     /// The owner is being deleted; its pods are the garbage collector's.
     BeingDeleted,
-    /// Nobody can say which pods are meant.
+    /// The selector cannot be read.
     InvalidSelector {
         /// The error.
         error: InvalidSelector,

@@ -1,6 +1,4 @@
 //! One sync from observation to status, the same for each kind, and its wiring.
-//!
-//! Left out: the process around it, its flags and its metrics, which are each operator's.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,25 +8,22 @@ use jiff::Timestamp;
 
 use super::ReplicaOwner;
 use super::apply::{Outcome, Writer};
-use super::observe::rejected::Rejected;
+use super::memory::Rejected;
 use super::observe::{Caches, Informers, Observed};
 use super::plan::{Plan, Reason, plan, plan_live_read};
-use super::status::{
-    MIN_READY, ReplicaStatus, is_in_between, missing, next_check, next_status, only_tells_of_the_spec,
-};
+use super::status::{MIN_READY, ReplicaStatus, next_check, next_status};
 use crate::api::explain::{Stage, Subject};
 use crate::api::object::Key;
-use crate::api::resource::Resource;
-use crate::controllers::pace::{NEXT_STATUS, Pace};
 use crate::controllers::pod_control::PodControl;
 use crate::controllers::rejections::HELD_BACK;
+use crate::controllers::status_writer::{Retry, StatusWrite, StatusWriter};
 use crate::runtime::clock::Clock;
 use crate::runtime::decisions::{Decisions, first_stage};
 use crate::runtime::queue::Queue;
 use crate::runtime::run::Setup;
 use crate::runtime::worker::{Controller, Requeue};
 
-/// Upstream's metrics of one kind, besides those of every operator.
+/// Upstream's metrics of one kind.
 pub trait ReplicaMetrics: Send + Sync + 'static {
     /// Counts what a plan deletes.
     fn observe_deletions(&self, plan: &Plan, now: Timestamp);
@@ -50,20 +45,19 @@ pub struct ReplicaController<T, M> {
     /// None if rejected pods are replaced at once, as upstream does.
     rejected: Option<Arc<Rejected>>,
     writer: Writer,
-    pace: Pace,
     clock: Clock,
     decisions: Decisions,
     metrics: M,
 }
 
 impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
-    /// A controller for the keys of this queue, which owners and pods fill. Pods that their nodes reject are replaced
-    /// with back-off, if that is asked for.
+    /// A controller for the keys of this queue, which owners and pods fill. With `rejected_pod_backoff`, pods that their
+    /// nodes reject are replaced with back-off.
     pub fn new(setup: &mut Setup, queue: &Queue, metrics: M, rejected_pod_backoff: bool) -> Self {
         let rejected = rejected_pod_backoff.then(Arc::<Rejected>::default);
         let (caches, writer) = follow(setup, queue, rejected.as_ref());
-        let (pace, clock, decisions) = (Pace::for_controllers(), setup.clock(), setup.decisions(queue));
-        Self { caches, rejected, writer, pace, clock, decisions, metrics }
+        let (clock, decisions) = (setup.clock(), setup.decisions(queue));
+        Self { caches, rejected, writer, clock, decisions, metrics }
     }
 
     fn observe(&self, key: &Key, now: Timestamp) -> Option<Observed<T>> {
@@ -74,8 +68,8 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> ReplicaController<T, M> {
         })
     }
 
-    /// The first stage, where pods have ended without having run: whether their nodes have rejected them. What has
-    /// happened meanwhile counts in the next one; none if the owner is gone.
+    /// The first stage, if pods have ended without having run: find out whether their nodes have rejected them, and
+    /// observe again. None if the owner is gone.
     async fn judge(&self, observed: Observed<T>, now: Timestamp) -> Option<Observed<T>> {
         let Some(rejected) = &self.rejected else { return Some(observed) };
         let owner = &*observed.owner;
@@ -108,36 +102,23 @@ impl<T: ReplicaOwner, M: ReplicaMetrics> Controller for ReplicaController<T, M> 
         let plan = plan(&observed, now);
         self.decisions.record(now, key, &plan);
         if let Reason::InvalidSelector { error } = &plan.reason {
-            // An edit brings it back; until then there is nothing to say of it.
             tracing::warn!(%key, %error, "invalid selector");
             return Ok(Requeue::Done);
         }
         self.metrics.observe_deletions(&plan, now);
-        let is_acting = plan.create > 0 || !plan.delete.is_empty();
         let outcome = self.writer.apply(&observed, plan).await;
 
         let now = self.clock.now();
         let status = next_status(&observed, &outcome, now);
-        let news = status.as_ref().filter(|status| self.writer.is_news(&observed, status));
-        let later = news.and_then(|status| {
-            let has_no_counts = is_acting && only_tells_of_the_spec(observed.owner.status(), status);
-            let until_seen = has_no_counts.then(|| self.pace.until_seen(key, now)).flatten();
-            // Where few are still to come, the next one may be what a rollout waits for.
-            let missing = missing(&observed, status);
-            until_seen.or_else(|| self.pace.put_off(key, missing, is_in_between(&observed, status), now))
-        });
-        if let Some(status) = news.filter(|_| later.is_none()) {
-            self.writer.write_status(&observed, status).await?;
-        }
-        requeue(&observed, outcome, status.as_ref(), later, now)
+        let write = match &status {
+            Some(status) => self.writer.write_status(&observed, status, outcome.failure.is_some()).await?,
+            None => None,
+        };
+        requeue(&observed, outcome, status.as_ref(), write, now)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&T::RESOURCE)
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(T::RESOURCE)
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
@@ -163,6 +144,7 @@ fn follow<T: ReplicaOwner>(
     let control = setup.control(queue);
     let writer = Writer {
         pods: PodControl::new(control.clone(), setup.recorder()),
+        statuses: StatusWriter::new(T::RESOURCE, Retry::OnError, control.clone(), setup.clock()),
         control,
         expectations: setup.expectations(queue),
         clock: setup.clock(),
@@ -187,14 +169,13 @@ fn follow<T: ReplicaOwner>(
     (caches, writer)
 }
 
-/// The error of a sync, or when to look at its owner again, should nothing happen: when a pod becomes available by the
-/// passing of time, when its status is written that waits till `later`, when what it waits for is taken as lost, or when
-/// more replacements of rejected pods may be made.
+/// The error of a sync, or the time of the next one: when a pod becomes available, when a throttled status may be written,
+/// when an expected event counts as lost, or when rejected pods may be replaced.
 pub fn requeue<T: ReplicaOwner>(
     observed: &Observed<T>,
     outcome: Outcome,
     status: Option<&ReplicaStatus>,
-    later: Option<Duration>,
+    write: Option<StatusWrite>,
     now: Timestamp,
 ) -> anyhow::Result<Requeue> {
     let available = status
@@ -209,5 +190,5 @@ pub fn requeue<T: ReplicaOwner>(
     let is_missing = claimed.len() < observed.owner.spec().wanted();
     let held = observed.rejections.wait(now).filter(|_| is_missing).map(|delay| (delay, HELD_BACK));
     let expired = expired.map(|delay| (delay, "events that may be lost"));
-    Ok(Requeue::earliest([available, later.map(|delay| (delay, NEXT_STATUS)), expired, held]))
+    Ok(Requeue::earliest([available, write.and_then(StatusWrite::timer), expired, held]))
 }

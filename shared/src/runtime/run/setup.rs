@@ -301,11 +301,6 @@ impl Setup {
         let work: BoxFuture<'static, ()> = match self.shadow.clone() {
             None => Box::pin(Work { controller, queue, consistency, on_held, decisions, clock, panics }.run(workers)),
             Some(shadow) => {
-                if let Some(resource) = controller.status_of() {
-                    let (following, starter) = shadow.follow_status(resource, &queue).run(self.client.clone());
-                    self.informers.push(Box::pin(following.map(Ok)));
-                    self.at_start(starter);
-                }
                 let controller = Arc::new(shadow.controller(controller, &queue));
                 Box::pin(Work { controller, queue, consistency, on_held, decisions, clock, panics }.run(workers))
             }

@@ -7,7 +7,7 @@ use super::wishes::REST;
 use super::*;
 use crate::api::json as body_of;
 use crate::api::object::Meta;
-use crate::api::resource::{CONFIG_MAPS, Resource, SECRETS};
+use crate::api::resource::{CONFIG_MAPS, SECRETS};
 use crate::runtime::cache::Cache;
 use crate::runtime::control::{Control, DeleteOptions, Patch, Preconditions};
 use crate::runtime::decisions::{Decisions, Reason, Reasoned};
@@ -100,10 +100,6 @@ impl Controller for Keeper {
 
     fn preview(&self, _: &Key) -> Vec<Stage> {
         Vec::new()
-    }
-
-    fn status_of(&self) -> Option<Resource> {
-        Some(CONFIG_MAPS)
     }
 
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
@@ -262,57 +258,6 @@ fn what_somebody_else_does_is_fulfilled_and_what_stays_undone_is_a_difference_un
         running.pass(2 * REST).await;
         assert_eq!((report(&running).moving, lines(&report(&running)).len()), (0, 0));
         assert_eq!(server.writes(), Vec::<String>::new());
-    });
-}
-
-/// Somebody of this name writes the status, this many seconds after noon, and maybe what leaves nothing to be written.
-fn write_status(object: &mut Value, manager: &str, second: u32, is_all: bool) {
-    let time = format!("2026-01-01T12:00:{second:02}Z");
-    let entry = json!({ "manager": manager, "subresource": "status", "time": time, "operation": "Update" });
-    object["metadata"]["managedFields"] = json!([entry]);
-    if is_all {
-        object["metadata"]["labels"] = json!({ "kept": "yes" });
-    }
-}
-
-#[test]
-fn a_status_that_somebody_else_writes_is_compared_with_when_it_was_decided() {
-    const MANAGER: &str = "kube-controller-manager";
-    test(async {
-        let server = Server::new();
-        let running = start(&server).await;
-        add(&server, "status");
-        running.pass(Duration::from_secs(3)).await;
-        // Within one second its time is the same.
-        server.change("configmaps", KEY, |object| write_status(object, MANAGER, 3, false));
-        running.pass(Duration::from_millis(100)).await;
-        server.change("configmaps", KEY, |object| write_status(object, MANAGER, 3, true));
-        running.pass(Duration::from_secs(1)).await;
-        let writes = report(&running).status_writes;
-        assert_eq!((writes.decided_before, writes.overtaken + writes.undecided), (2, 0), "{writes:?}");
-
-        running.pass(2 * REST).await;
-        server.change("configmaps", KEY, |object| write_status(object, MANAGER, 40, true));
-        running.pass(2 * REST).await;
-        let writes = report(&running).status_writes;
-        assert_eq!((writes.decided_before, writes.overtaken, writes.undecided), (2, 0, 1), "{writes:?}");
-        let listed: Vec<_> = writes.listed.iter().map(|write| (&*write.key, &*write.manager)).collect();
-        assert_eq!(listed, [(KEY, MANAGER)]);
-
-        // Somebody else writes to the object, but not to its status.
-        server.change("configmaps", KEY, |object| {
-            let entry = json!({ "manager": "kubectl", "time": "2026-01-01T12:00:59Z" });
-            object["metadata"]["managedFields"].as_array_mut().unwrap().push(entry);
-        });
-        running.pass(2 * REST).await;
-        assert_eq!(report(&running).status_writes, writes);
-        // One that starts now knows who had written before.
-        let later = start(&server).await;
-        server.change("configmaps", KEY, |object| {
-            object["metadata"]["managedFields"][1]["time"] = "2026-01-01T12:01:09Z".into();
-        });
-        later.pass(2 * REST).await;
-        assert_eq!(report(&later).status_writes, StatusWrites::default());
     });
 }
 

@@ -1,11 +1,12 @@
 use super::*;
-use crate::api::object::Object;
+use crate::api::object::{Kind, Object};
 use crate::api::protobuf::read_object;
 use crate::controllers::replicas::fixtures::{Set, selecting};
 use crate::controllers::replicas::observe::Observed;
 use crate::controllers::replicas::plan::plan;
 use crate::controllers::replicas::pod::Pod;
 use crate::controllers::replicas::status::next_status;
+use crate::controllers::status_writer::Retry;
 use crate::runtime::client::{Client, ClientOptions};
 use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::decisions::Decisions;
@@ -47,6 +48,7 @@ impl Room {
         let control = Control::new(client.clone(), Arc::new(Consistency::new(client, followed)), Decisions::default());
         let writer = Writer {
             pods: PodControl::new(control.clone(), Recorder::default()),
+            statuses: StatusWriter::new(Set::RESOURCE, Retry::OnError, control.clone(), Clock::new(|| NOW)),
             control,
             expectations: Arc::default(),
             clock: Clock::new(|| NOW),
@@ -199,7 +201,7 @@ async fn an_orphan_that_went_away_calls_for_another_count() {
 async fn write_status(room: &Room, owner: &ObjectBuilder) -> anyhow::Result<()> {
     let observed = observed(owner, &[]);
     let outcome = Outcome { claimed: vec![own("a").build()], ..Outcome::default() };
-    room.writer.write_status(&observed, &next_status(&observed, &outcome, NOW).unwrap()).await
+    room.writer.write_status(&observed, &next_status(&observed, &outcome, NOW).unwrap(), false).await.map(drop)
 }
 
 /// Upstream: `TestControllerUpdateStatusWithFailure`.
@@ -244,7 +246,7 @@ async fn a_status_that_is_refused_twice_fails_and_one_of_nobody_does_not() {
 async fn a_settled_status_makes_no_request() {
     let room = Room::new(|_, _, _, _| stored("7")).await;
     let observed = observed(&web(1), &[]);
-    room.writer.write_status(&observed, &observed.owner.status().clone()).await.unwrap();
+    room.writer.write_status(&observed, &observed.owner.status().clone(), false).await.unwrap();
     assert!(room.requests().is_empty());
 }
 

@@ -1,8 +1,7 @@
-//! The rejections of each StatefulSet's pods: a rejected pod goes before another one comes, so they must be remembered.
+//! The memory between syncs: rejections of each StatefulSet's pods. A rejected pod is deleted before its replacement is
+//! created, so they must be remembered.
 //!
-//! Nothing is kept of a StatefulSet whose pods run. A kill forgets all of it, and rejections are counted from the
-//! beginning.
-//! Left out: what follows, which [`shared::controllers::rejections`] says.
+//! Nothing is kept about a StatefulSet whose pods run. The memory is lost with this process, and counting starts again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +16,7 @@ use shared::runtime::cache::Change;
 use crate::objects::StatefulSet;
 use crate::objects::pod::Pod;
 
-/// So many StatefulSets are remembered; those of more are left to go on without back-off.
+/// The most StatefulSets that are remembered; others have no back-off.
 const SETS_MAX: usize = 4096;
 
 /// The rejected pods of all StatefulSets, as far as they are known.

@@ -1,115 +1,17 @@
-//! Names and ordinals, the identity of a pod, and the owners of its claims.
-//!
-//! Left out: claims that are missing, which are [`super::stateful_pod_control`]'s.
+//! The owners that the retention policy gives to the claims of a pod.
 //!
 //! Upstream: `pkg/controller/statefulset/stateful_set_utils.go`.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use shared::api::object::{Key, Kind, ResourceVersion, Uid};
 use shared::api::owner::Owner;
-use shared::api::pod::Phase;
 use shared::api::resource::PODS;
 
 use crate::objects::claim::{ClaimOwner, PersistentVolumeClaim};
+use crate::objects::names::ordinal;
 use crate::objects::pod::Pod;
-use crate::objects::{POD_NAME_LABEL, Retention, STATEFUL_SETS, StatefulSet, UpdateType};
-
-/// The most pods that one sync makes; the next one goes on when these were seen.
-pub const MISSING_MAX: usize = 500;
-
-/// The name before the last dash, and the number behind it; none where no number is there. The number is -1 where it is
-/// too large for an ordinal.
-///
-/// Upstream: `getParentNameAndOrdinal`.
-pub fn parent_and_ordinal(name: &str) -> Option<(&str, i64)> {
-    let (parent, digits) = name.rsplit_once('-')?;
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| (parent, digits.parse::<i32>().map_or(-1, i64::from)))
-}
-
-/// The pod's place; -1 if its name has none.
-///
-/// Upstream: `getOrdinal`.
-pub fn ordinal(pod: &Pod) -> i64 {
-    parent_and_ordinal(pod.metadata.name()).map_or(-1, |(_, ordinal)| ordinal)
-}
-
-/// Whether the name says that it is one of the set's.
-///
-/// Upstream: `isMemberOf`.
-pub fn is_member_of(set: &StatefulSet, pod: &Pod) -> bool {
-    parent_and_ordinal(pod.metadata.name()).is_some_and(|(parent, _)| parent == set.metadata.name())
-}
-
-/// Upstream: `getPodName`.
-pub fn pod_name(set: &str, ordinal: i64) -> String {
-    format!("{set}-{ordinal}")
-}
-
-/// Whether the name is that of the set's pod of the ordinal in it: `web-1` is, and `web-01` is not.
-///
-/// Upstream: `getPodName`, compared with the name.
-pub fn is_pod_name(set: &str, name: &str) -> bool {
-    parent_and_ordinal(name).is_some_and(|(parent, ordinal)| {
-        let digits = &name[parent.len() + 1..];
-        parent == set && ordinal >= 0 && (digits == "0" || !digits.starts_with('0'))
-    })
-}
-
-/// Upstream: `getPersistentVolumeClaimName`.
-pub fn claim_name(template: &str, set: &str, ordinal: i64) -> String {
-    format!("{template}-{set}-{ordinal}")
-}
-
-/// The ordinals of the pods there are, and of those that one sync may make.
-pub fn ordinals_of_interest(set: &StatefulSet, pods: &[Arc<Pod>]) -> BTreeSet<i64> {
-    let members = pods.iter().filter(|pod| is_member_of(set, pod)).map(|pod| ordinal(pod));
-    let mut ordinals: BTreeSet<i64> = members.filter(|ordinal| *ordinal >= 0).collect();
-    let missing: Vec<i64> =
-        set.spec.ordinals().filter(|ordinal| !ordinals.contains(ordinal)).take(MISSING_MAX).collect();
-    ordinals.extend(missing);
-    ordinals
-}
-
-/// Whether name and label say the same.
-///
-/// Upstream: `identityMatches`.
-pub fn identity_matches(set: &StatefulSet, pod: &Pod) -> bool {
-    let meta = &pod.metadata;
-    is_pod_name(set.metadata.name(), meta.name()) && meta.labels.get(POD_NAME_LABEL) == Some(meta.name())
-}
-
-/// Whether the pod's volumes are the claims of its ordinal.
-///
-/// Upstream: `storageMatches`.
-pub fn storage_matches(set: &StatefulSet, pod: &Pod) -> bool {
-    let ordinal = ordinal(pod);
-    let is_right = |template: &str| {
-        pod.claim(template).is_some_and(|claim| claim == claim_name(template, set.metadata.name(), ordinal))
-    };
-    ordinal >= 0 && set.spec.volume_claim_templates.iter().all(|template| is_right(&template.name))
-}
-
-/// Upstream: `isRunningAndReady`.
-pub fn is_running_and_ready(pod: &Pod) -> bool {
-    pod.phase == Phase::Running && pod.readiness.is_ready()
-}
-
-/// Whether a pod of this ordinal is made from the current revision, and not from the update revision.
-///
-/// Upstream: `newVersionedStatefulSetPod`.
-pub fn is_of_current(set: &StatefulSet, ordinal: i64) -> bool {
-    let strategy = &set.spec.update_strategy;
-    match &strategy.rolling_update {
-        Some(_) => ordinal < set.spec.partition_start(),
-        None if strategy.type_ == UpdateType::RollingUpdate => {
-            ordinal < i64::from(set.spec.start) + i64::from(set.status.current_replicas)
-        }
-        None => false,
-    }
-}
+use crate::objects::{Retention, STATEFUL_SETS, StatefulSet};
 
 /// A pod as the owner of claims. One that is not made yet has no uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +70,7 @@ pub fn has_stale_set(claim: &PersistentVolumeClaim, set: &StatefulSet) -> bool {
     named.is_some_and(|owner| owner.uid != set.metadata.uid)
 }
 
-/// Whether somebody else manages a claim that may be deleted some day.
+/// Whether another controller manages a claim that may be deleted some day.
 ///
 /// Upstream: `hasUnexpectedController`.
 pub fn has_unexpected_controller(claim: &PersistentVolumeClaim, set: &StatefulSet, pod: &PodIdentity) -> bool {
@@ -192,7 +94,7 @@ pub fn has_non_controller_owner(claim: &PersistentVolumeClaim, set: &StatefulSet
     claim.owners.iter().any(|owner| is_ours(owner) && !owner.is_controller)
 }
 
-/// The owner that the retention policy gives to a claim; none where it stays for ever.
+/// The owner that the retention policy gives to a claim; none if it is retained.
 fn wanted_owner(set: &StatefulSet, pod: &PodIdentity) -> Option<Owner> {
     let retention = set.spec.claim_retention;
     let of_pod = || {

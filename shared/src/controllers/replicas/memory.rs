@@ -1,9 +1,8 @@
-//! The pods of each owner that have ended without having been seen to run, and the rejections that were found among
-//! them.
+//! The memory between syncs: pods of each owner that have ended without having been seen to run, and the rejections
+//! found among them.
 //!
-//! Pods that have ended are not followed, so one is only seen to leave, and a live read tells how it has ended. Nothing
-//! is kept of an owner whose pods run. A kill forgets all of it, and rejections are counted from the beginning.
-//! Left out: what follows, which [`crate::controllers::rejections`] says.
+//! Pods that have ended are not followed: one only leaves the cache, and a live read tells how it has ended. Nothing is
+//! kept about an owner whose pods run. The memory is lost with this process, and counting starts again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,9 +22,9 @@ use crate::controllers::replicas::ReplicaOwner;
 use crate::controllers::replicas::pod::Pod;
 use crate::runtime::cache::Change;
 
-/// So many of an owner's pods are read at a time: one more than may be rejected at no cost.
+/// How many of an owner's pods are read at a time: one more than may be rejected without back-off.
 const READ_MAX: usize = FREE + 1;
-/// So many owners are remembered; those of more are left to go on without back-off.
+/// The most owners that are remembered; others have no back-off.
 const OWNERS_MAX: usize = 4096;
 
 /// A pod that has ended, or was deleted without grace.
@@ -84,7 +83,7 @@ struct OfOwner {
     /// When it was seen to be another one. Rejections of pods from before that say nothing.
     edited: Option<Timestamp>,
     rejections: Rejections,
-    /// The pods that nobody has read yet.
+    /// The pods that are not read yet.
     ended: Vec<Ended>,
 }
 

@@ -1,8 +1,7 @@
-//! The memory of pods that have failed: a node whose kubelet refuses a pod again and again gets the next one later and
-//! later.
+//! The memory between syncs: pods that have failed. A node whose kubelet keeps refusing a pod gets the next one after a
+//! growing delay.
 //!
-//! It is lost with this process, as upstream's: the next one begins with the shortest wait. Left out: deciding; a plan
-//! says how long the next wait is.
+//! It is lost with this process, as upstream's is; the delays then start again with the shortest one.
 //!
 //! Upstream: `failedPodsBackoff`, `pkg/controller/daemon/daemon_controller.go`, and `Backoff`,
 //! `staging/src/k8s.io/client-go/util/flowcontrol/backoff.go`.

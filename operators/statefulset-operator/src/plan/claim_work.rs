@@ -1,6 +1,4 @@
-//! The needs of one StatefulSet's pods for claims: those that are missing, and the owners of those there are.
-//!
-//! Left out: whether a pod is made or changed at all, which is [`super`]'s.
+//! The writes that the volume claims of a pod need: missing ones, and the owners of others.
 //!
 //! Upstream: `pkg/controller/statefulset/stateful_pod_control.go`.
 
@@ -8,12 +6,12 @@ use std::sync::Arc;
 
 use shared::api::object::Key;
 
-use super::stateful_set_utils::{
-    OwnerChange, PodIdentity, claim_name, has_stale_pod, has_unexpected_controller, is_claim_owner_up_to_date,
-    owner_change,
+use super::claim_owners::{
+    OwnerChange, PodIdentity, has_stale_pod, has_unexpected_controller, is_claim_owner_up_to_date, owner_change,
 };
 use crate::objects::Retention;
 use crate::objects::claim::PersistentVolumeClaim;
+use crate::objects::names::claim_name;
 use crate::observe::Observed;
 
 /// The writes that the claims of one pod need.
@@ -23,13 +21,38 @@ pub struct ClaimWork {
     pub create: Vec<NewClaim>,
     /// The claims that are on their way out: until they are gone the pod can have none of their names.
     pub being_deleted: Vec<Key>,
-    /// The claims that somebody else manages, which is told.
+    /// The claims that another controller manages, for an event.
     pub conflicting: Vec<Key>,
     /// The claims whose owners change.
     pub owners: Vec<OwnerChange>,
 }
 
 impl ClaimWork {
+    /// The writes for one pod: missing claims if it `creates` them, and changes of owners if it `owns` them.
+    ///
+    /// Upstream: `createPersistentVolumeClaims` and `UpdatePodClaimForRetentionPolicy`.
+    pub fn of(observed: &Observed, pod: &PodIdentity, creates: bool, owns: bool) -> Self {
+        let mut work = Self::default();
+        let templates = observed.set.spec.volume_claim_templates.iter().enumerate().filter(|_| creates);
+        for (template, of) in templates {
+            let key = observed.claim_key(&of.name, pod.ordinal);
+            match observed.claims.get(key.name()) {
+                None => work.create.push(NewClaim { key, template }),
+                Some(claim) if claim.metadata.is_being_deleted() => work.being_deleted.push(key),
+                Some(_) => {}
+            }
+        }
+        for claim in observed.claims_of(pod.ordinal).filter(|_| owns) {
+            if has_unexpected_controller(claim, &observed.set, pod) {
+                work.conflicting.push(claim.metadata.key.clone());
+            }
+            if !is_claim_owner_up_to_date(claim, &observed.set, pod) {
+                work.owners.push(owner_change(claim, &observed.set, pod));
+            }
+        }
+        work
+    }
+
     /// Whether there is nothing to write and nothing to tell.
     pub fn is_empty(&self) -> bool {
         let Self { create, being_deleted, conflicting, owners } = self;
@@ -73,33 +96,5 @@ impl Observed {
     /// Upstream: `ClaimsMatchRetentionPolicy`.
     pub fn claims_match_retention_policy(&self, pod: &PodIdentity) -> bool {
         self.claims_of(pod.ordinal).all(|claim| is_claim_owner_up_to_date(claim, &self.set, pod))
-    }
-
-    /// Adds the claims that are missing.
-    ///
-    /// Upstream: `createPersistentVolumeClaims`.
-    pub fn plan_missing_claims(&self, pod: &PodIdentity, work: &mut ClaimWork) {
-        for (at, template) in self.set.spec.volume_claim_templates.iter().enumerate() {
-            let key = self.claim_key(&template.name, pod.ordinal);
-            match self.claims.get(key.name()) {
-                None => work.create.push(NewClaim { key, template: at }),
-                Some(claim) if claim.metadata.is_being_deleted() => work.being_deleted.push(key),
-                Some(_) => {}
-            }
-        }
-    }
-
-    /// Adds the changes of owners, and tells of claims that somebody else manages.
-    ///
-    /// Upstream: `UpdatePodClaimForRetentionPolicy`.
-    pub fn plan_claim_owners(&self, pod: &PodIdentity, work: &mut ClaimWork) {
-        for claim in self.claims_of(pod.ordinal) {
-            if has_unexpected_controller(claim, &self.set, pod) {
-                work.conflicting.push(claim.metadata.key.clone());
-            }
-            if !is_claim_owner_up_to_date(claim, &self.set, pod) {
-                work.owners.push(owner_change(claim, &self.set, pod));
-            }
-        }
     }
 }

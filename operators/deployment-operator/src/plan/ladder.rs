@@ -1,0 +1,49 @@
+//! The stages of a sync: claim, list pods if it matters, and act. `sync` executes each, and `preview` shows the next one.
+
+use jiff::Timestamp;
+use shared::api::explain::Stage;
+use shared::api::owner::Claim;
+use shared::runtime::decisions::{LiveRead, stage};
+
+use super::claim::plan_claim;
+use super::live_read::{Unknown, plan_live_read};
+use super::{Plan, plan};
+use crate::objects::ReplicaSet;
+use crate::observe::Observed;
+
+/// One stage.
+pub enum Next {
+    /// Adopt and release ReplicaSets.
+    Claim(Claim<ReplicaSet>),
+    /// List the pods of old ReplicaSets.
+    ListPods(LiveRead<Unknown>),
+    /// Act.
+    Act(Plan),
+}
+
+/// The next stage, with the observation that it rests on.
+pub fn next(observed: Observed, now: Timestamp) -> (Observed, Next) {
+    let observed = if observed.is_claimed {
+        observed
+    } else {
+        let claim = plan_claim(&observed);
+        if !claim.is_settled() {
+            return (observed, Next::Claim(claim));
+        }
+        observed.claimed(claim.owned)
+    };
+    let live_read = if observed.live_pods.is_none() { plan_live_read(&observed, now) } else { None };
+    let next = live_read.map_or_else(|| Next::Act(plan(&observed, now)), Next::ListPods);
+    (observed, next)
+}
+
+impl Next {
+    /// The stage as `preview` shows it.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Claim(claim) => stage(claim),
+            Self::ListPods(live_read) => stage(live_read),
+            Self::Act(plan) => stage(plan),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The stages of a sync, each decided on the results of those before it. `sync` executes all of them; `preview` goes up
+//! to the first one that needs a write.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use shared::api::explain::Stage;
+use shared::api::owner::Claim;
+use shared::controllers::rejections::Rejections;
+use shared::controllers::revisions::ControllerRevision;
+use shared::controllers::revisions::data::Unreadable;
+use shared::controllers::revisions::truncation::Truncation;
+use shared::runtime::decisions::stage;
+
+use super::claim::{plan_pod_claim, plan_revision_claim};
+use super::revisions::{RevisionPlan, Revisions, plan_revisions, plan_truncation, revisions_with};
+use super::{Plan, plan};
+use crate::flags::gates::FeatureGates;
+use crate::objects::pod::Pod;
+use crate::observe::Observed;
+
+/// One stage.
+pub enum Next {
+    /// Do nothing: the selector cannot be read.
+    Refuse(Plan),
+    /// Adopt revisions.
+    ClaimRevisions(Claim<ControllerRevision>),
+    /// Adopt and release pods.
+    ClaimPods(Claim<Pod>),
+    /// Make the revision of the current template the last one.
+    Revise(RevisionPlan),
+    /// Write pods, their volume claims and the status.
+    Manage(Plan, Revisions),
+    /// Delete old revisions.
+    Truncate(Truncation),
+}
+
+/// A sync between two stages.
+pub struct Ladder {
+    /// The observation, with the results so far.
+    pub observed: Observed,
+    rung: Rung,
+}
+
+enum Rung {
+    ClaimRevisions,
+    ClaimPods,
+    Revise,
+    Manage(Revisions),
+    Truncate(Revisions),
+    Done,
+}
+
+impl Ladder {
+    /// The beginning of a sync.
+    pub fn new(observed: Observed) -> Self {
+        Self { observed, rung: Rung::ClaimRevisions }
+    }
+
+    /// The next stage. A stage whose result is needed has to be followed by that result.
+    pub fn next(&mut self, gates: FeatureGates, now: Timestamp) -> Result<Option<Next>, Unreadable> {
+        let observed = &self.observed;
+        let (next, rung) = match &self.rung {
+            Rung::ClaimRevisions if observed.set.spec.selector.is_err() => {
+                let nothing = revisions_with(observed, observed.set.status.update_revision.clone(), 0);
+                (Next::Refuse(plan(observed, &nothing, gates, now)), Rung::Done)
+            }
+            Rung::ClaimRevisions => (Next::ClaimRevisions(plan_revision_claim(observed)), Rung::ClaimPods),
+            Rung::ClaimPods => (Next::ClaimPods(plan_pod_claim(observed)), Rung::Done),
+            Rung::Revise => (Next::Revise(plan_revisions(observed)?), Rung::Done),
+            Rung::Manage(revisions) => {
+                let plan = plan(observed, revisions, gates, now);
+                (Next::Manage(plan, revisions.clone()), Rung::Truncate(revisions.clone()))
+            }
+            Rung::Truncate(revisions) => (Next::Truncate(plan_truncation(observed, revisions)), Rung::Done),
+            Rung::Done => return Ok(None),
+        };
+        self.rung = rung;
+        Ok(Some(next))
+    }
+
+    /// Continue with the pods that are the StatefulSet's own, and what is known of rejected ones.
+    #[must_use]
+    pub fn claimed(self, pods: Vec<Arc<Pod>>, rejections: Rejections) -> Self {
+        Self { observed: self.observed.claimed(pods).with(rejections), rung: Rung::Revise }
+    }
+
+    /// Continue with the revision of the current template.
+    #[must_use]
+    pub fn revised(self, revisions: Revisions) -> Self {
+        Self { rung: Rung::Manage(revisions), ..self }
+    }
+
+    /// The stages up to the first one that needs a write. `rejections` are looked up for the pods that are its own.
+    pub fn preview(
+        mut self,
+        gates: FeatureGates,
+        now: Timestamp,
+        rejections: impl Fn(&[Arc<Pod>]) -> Rejections,
+    ) -> Vec<Stage> {
+        let mut stages = Vec::new();
+        while let Ok(Some(next)) = self.next(gates, now) {
+            self = match next {
+                Next::ClaimRevisions(claim) if claim.is_settled() => self,
+                Next::ClaimPods(claim) if claim.is_settled() => {
+                    let rejections = rejections(&claim.owned);
+                    self.claimed(claim.owned, rejections)
+                }
+                Next::Revise(plan) => match plan.settled(&self.observed) {
+                    Some(revisions) => self.revised(revisions),
+                    None => return vec![stage(&plan)],
+                },
+                Next::Manage(plan, _) => {
+                    stages.push(stage(&plan));
+                    if !plan.is_empty() {
+                        return stages;
+                    }
+                    self
+                }
+                Next::Truncate(truncation) if truncation.delete.is_empty() => self,
+                Next::Refuse(plan) => return vec![stage(&plan)],
+                Next::ClaimRevisions(claim) => return vec![stage(&claim)],
+                Next::ClaimPods(claim) => return vec![stage(&claim)],
+                Next::Truncate(truncation) => {
+                    stages.push(stage(&truncation));
+                    self
+                }
+            };
+        }
+        stages
+    }
+}
