@@ -23,6 +23,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::DaemonSetMetrics;
 use crate::objects::{DaemonSet, DaemonSetStatus};
@@ -44,16 +45,12 @@ const LOST_EVENTS: &str = "events that may be lost";
 pub struct DaemonSetOperator;
 
 impl Operator for DaemonSetOperator {
-    const NAMES: Names = Names {
-        operator: "daemonset-operator",
-        controller: "daemonset-controller",
-        event_source: "daemonset-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let sets_queue = setup.queue("daemonset", Backoff::default());
-        let nodes_queue = setup.queue("daemonset-node-updates", Backoff::default());
+        let sets_queue = setup.queue(facts::SETS.name, Backoff::default());
+        let nodes_queue = setup.queue(facts::NODES.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let Informers { mut daemon_sets, mut nodes, mut pods, mut controller_revisions } = informers;

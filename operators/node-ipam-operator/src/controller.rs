@@ -16,6 +16,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::CidrSetMetrics;
 use crate::observe::pool::Pool;
@@ -29,12 +30,11 @@ const WORKERS: usize = 30;
 pub struct NodeIpamOperator;
 
 impl Operator for NodeIpamOperator {
-    const NAMES: Names =
-        Names { operator: "node-ipam-operator", controller: "node-ipam-controller", event_source: "cidrAllocator" };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(Flags(sets): &Flags, setup: &mut Setup) {
-        let queue = setup.queue("cidrallocator_node", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let writer = Writer { control: setup.control(&queue), recorder: setup.recorder() };
         let metrics = CidrSetMetrics::register(setup.metrics());
         let (caches, Informers { mut nodes }) = Caches::new(Pool::new(sets.clone().unwrap_or_default(), &metrics));
