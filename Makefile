@@ -138,6 +138,11 @@ fmt: ## Formats the code
 	cargo fmt --all
 	rustfmt --edition $(EDITION) $(LIVES)
 
+.PHONY: operator
+operator: ## A new operator as a copy of its sibling: NAME=persistentvolume-protection-operator LIKE=ttl-operator
+	scripts/operator.sh "$(NAME)" "$(LIKE)"
+	$(MAKE) lists
+
 .PHONY: lists
 # The metadata are asked for because that notes in Cargo.lock what all-in-one now depends on.
 lists: ## Writes the lists that the operators' folders say, after one was added

@@ -28,9 +28,15 @@ fn table(files: &[PathBuf]) -> Result<String> {
         let module = file.file_stem().context("a file without a name")?.to_string_lossy();
         let operator = module.replace('_', "-");
         writeln!(modules, "#[path = {:?}]\nmod {module};", file.to_string_lossy())?;
+        let tamper = if fs::read_to_string(file).with_context(|| format!("read {module}"))?.contains("fn tamper(") {
+            format!("Some(|scene| Box::pin({module}::tamper(scene)))")
+        } else {
+            "None".to_owned()
+        };
         writeln!(
             rows,
-            "    Life {{ operator: {operator:?}, needs: {module}::NEEDS, live: |scene| Box::pin({module}::live(scene)) }},"
+            "    Life {{ operator: {operator:?}, needs: {module}::NEEDS, live: |scene| Box::pin({module}::live(scene)), \
+             tamper: {tamper} }},"
         )?;
     }
     Ok(format!("{modules}\nconst LIVES: &[Life] = &[\n{rows}];\n"))

@@ -1,116 +1,16 @@
 //! Which operators act on which kind, and what kinds are called.
 //!
-//! Left out: kinds that are nobody's but the garbage collector's.
+//! Left out: kinds that only the garbage collector acts on.
 
-use shared::api::pod::DISRUPTION_TARGET;
+use facts::{ALL, Acts, Which};
 
 use crate::object::Object;
-
-/// Group, kind, and the operators that act on it: the first one keeps it, others do something to it.
-const OF_KINDS: &[(&str, &str, &[&str])] = &[
-    ("apps", "Deployment", &["deployment-operator"]),
-    ("apps", "ReplicaSet", &["replicaset-operator", "deployment-operator"]),
-    ("apps", "StatefulSet", &["statefulset-operator"]),
-    ("apps", "DaemonSet", &["daemonset-operator"]),
-    ("", "ReplicationController", &["replicationcontroller-operator"]),
-    ("batch", "Job", &["job-operator", "ttl-after-finished-operator"]),
-    ("batch", "CronJob", &["cronjob-operator"]),
-    ("", "Pod", &["pod-garbage-collector-operator", "job-operator", "taint-eviction-operator", "disruption-operator"]),
-    (
-        "",
-        "Node",
-        &[
-            "ttl-operator",
-            "pod-garbage-collector-operator",
-            "taint-eviction-operator",
-            "node-ipam-operator",
-            "node-lifecycle-operator",
-        ],
-    ),
-    ("", "Service", &["endpointslice-operator", "endpoints-operator", "endpointslice-mirroring-operator"]),
-    ("", "Endpoints", &["endpoints-operator", "endpointslice-mirroring-operator"]),
-    ("discovery.k8s.io", "EndpointSlice", &["endpointslice-operator", "endpointslice-mirroring-operator"]),
-    ("", "Namespace", &["namespace-operator", "serviceaccount-operator", "root-ca-certificate-publisher-operator"]),
-    ("", "ServiceAccount", &["serviceaccount-operator"]),
-    ("", "ConfigMap", &["root-ca-certificate-publisher-operator", "bootstrap-signer-operator"]),
-    (
-        "",
-        "Secret",
-        &[
-            "token-cleaner-operator",
-            "bootstrap-signer-operator",
-            "legacy-serviceaccount-token-cleaner-operator",
-            "serviceaccount-token-operator",
-        ],
-    ),
-    ("autoscaling", "HorizontalPodAutoscaler", &["horizontal-pod-autoscaler-operator"]),
-    ("policy", "PodDisruptionBudget", &["disruption-operator"]),
-    ("rbac.authorization.k8s.io", "ClusterRole", &["clusterrole-aggregation-operator"]),
-    (
-        "certificates.k8s.io",
-        "CertificateSigningRequest",
-        &[
-            "certificatesigningrequest-approving-operator",
-            "certificatesigningrequest-signing-operator",
-            "certificatesigningrequest-cleaner-operator",
-        ],
-    ),
-    ("certificates.k8s.io", "PodCertificateRequest", &["podcertificaterequest-cleaner-operator"]),
-    ("certificates.k8s.io", "ClusterTrustBundle", &["kube-apiserver-serving-clustertrustbundle-publisher-operator"]),
-    ("networking.k8s.io", "ServiceCIDR", &["service-cidr-operator"]),
-    ("", "ResourceQuota", &["resourcequota-operator"]),
-];
-
-/// Those that keep objects of one name only, and that name.
-const ONE_NAME: &[(&str, &str)] = &[
-    ("serviceaccount-operator", "default"),
-    ("root-ca-certificate-publisher-operator", "kube-root-ca.crt"),
-    ("bootstrap-signer-operator", "cluster-info"),
-];
-/// Kinds of which these look at all, or at those of a type.
-const OF_ANY_NAME: [&str; 2] = ["Namespace", "Secret"];
-/// Those that look at Secrets of one type only, and that type.
-const SECRETS_OF_TYPE: &[(&str, &str)] = &[
-    ("token-cleaner-operator", BOOTSTRAP_TOKEN),
-    ("bootstrap-signer-operator", BOOTSTRAP_TOKEN),
-    (TOKEN_CLEANER, ACCOUNT_TOKEN),
-    (TOKEN_MAKER, ACCOUNT_TOKEN),
-];
-const BOOTSTRAP_TOKEN: &str = "bootstrap.kubernetes.io/token";
-const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
-const TOKEN_CLEANER: &str = "legacy-serviceaccount-token-cleaner-operator";
-const TOKEN_MAKER: &str = "serviceaccount-token-operator";
-const BUNDLE_PUBLISHER: &str = "kube-apiserver-serving-clustertrustbundle-publisher-operator";
-/// The only signer whose ClusterTrustBundles an operator keeps.
-const SERVING_SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
-/// The finalizer by which a pod, whose Job may be gone, is job-operator's.
-const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
-
-/// Kinds that have no status, or one that none or several of kube-controller-manager's controllers write.
-const STATUS_SHARED: &[(&str, &str)] = &[
-    ("", "Pod"),
-    ("", "Node"),
-    ("", "Service"),
-    ("", "Endpoints"),
-    ("discovery.k8s.io", "EndpointSlice"),
-    ("", "ServiceAccount"),
-    ("", "ConfigMap"),
-    ("", "Secret"),
-    ("rbac.authorization.k8s.io", "ClusterRole"),
-    ("certificates.k8s.io", "CertificateSigningRequest"),
-    ("certificates.k8s.io", "PodCertificateRequest"),
-    ("certificates.k8s.io", "ClusterTrustBundle"),
-];
 
 /// The one that deletes what has lost its owner, and lets go what waits for its dependents.
 pub const COLLECTOR: &str = "garbage-collector-operator";
 
-/// Those who take finalizers away; what ends with `*` or begins with it stands for all that go on so.
+/// Who removes the finalizers that no operator removes; a `*` at the end or the beginning stands for any text.
 const REMOVERS: &[(&str, &str)] = &[
-    ("foregroundDeletion", COLLECTOR),
-    ("orphan", COLLECTOR),
-    ("kubernetes", "namespace-operator"),
-    (JOB_TRACKING, "job-operator"),
     ("kubernetes.io/pvc-protection", "persistentvolumeclaim-protection-controller (once no pod uses the claim)"),
     ("kubernetes.io/pv-protection", "persistentvolume-protection-controller (once no claim is bound to the volume)"),
     ("kubernetes.io/vac-protection", "volumeattributesclass-protection-controller"),
@@ -119,10 +19,6 @@ const REMOVERS: &[(&str, &str)] = &[
     ("volume.kubernetes.io/*", "kube-controller-manager's volume controllers"),
     ("snapshot.storage.kubernetes.io/*", "the CSI snapshot controller"),
     ("resource.kubernetes.io/delete-protection", "resourceclaim-controller (once no pod uses the claim)"),
-    (
-        "networking.k8s.io/service-cidr-finalizer",
-        "service-cidr-operator (once each address in it is in another ServiceCIDR too)",
-    ),
     ("service.kubernetes.io/load-balancer-cleanup", "the cloud's service-lb-controller"),
     ("customresourcecleanup.apiextensions.k8s.io", "kube-apiserver (once no object of that kind is left)"),
     ("networking.gke.io/*", "GKE's ingress controller"),
@@ -143,48 +39,42 @@ const REMOVERS: &[(&str, &str)] = &[
     ("tekton.dev/*", "Tekton"),
 ];
 
+/// The operators that act on this kind, each with the objects of it: first the one that keeps it, last the collector.
+fn acting_on(group: &str, kind: &str) -> Vec<(&'static str, &'static Acts)> {
+    let of = |acts: &&Acts| (acts.group, acts.kind) == (group, kind) || acts.kind == "*";
+    let rows = ALL.iter().flat_map(|facts| facts.acts_on.iter().map(move |acts| (facts.names.operator, acts)));
+    let mut found: Vec<_> = rows.filter(|(_, acts)| of(acts)).collect();
+    found.sort_by_key(|(_, acts)| (acts.kind == "*", !acts.keeps));
+    found
+}
+
 /// The operators that act on this kind.
 pub fn operators_of(group: &str, kind: &str) -> Vec<&'static str> {
-    let own = OF_KINDS.iter().find(|(of, name, _)| (*of, *name) == (group, kind));
-    let own = own.map_or(&[][..], |(_, _, operators)| operators);
-    own.iter().copied().chain([COLLECTOR]).collect()
+    acting_on(group, kind).into_iter().map(|(operator, _)| operator).collect()
 }
 
-/// The operators that have something to say of this object: some of those that act on its kind look at few of that kind.
+/// The operators that act on this object.
 pub fn operators_about(object: Object<'_>) -> Vec<&'static str> {
-    let mut operators = operators_of(object.group(), object.kind());
-    operators.retain(|operator| {
-        let name = ONE_NAME.iter().find(|(keeper, _)| keeper == operator).map(|(_, name)| *name);
-        let is_other = name.is_some_and(|name| !OF_ANY_NAME.contains(&object.kind()) && object.name() != name);
-        let is_acted_on = match (object.kind(), *operator) {
-            ("Pod", "job-operator") => object.texts("/metadata/finalizers").contains(&JOB_TRACKING),
-            ("Pod", "disruption-operator") => object.holds(DISRUPTION_TARGET),
-            ("ClusterTrustBundle", BUNDLE_PUBLISHER) => object.text("/spec/signerName") == SERVING_SIGNER,
-            ("Secret", operator) => {
-                let of_type = SECRETS_OF_TYPE.iter().find(|(of, _)| *of == operator);
-                of_type.is_none_or(|(_, secret_type)| object.text("/type") == *secret_type)
-            }
-            _ => true,
-        };
-        !is_other && is_acted_on
-    });
-    operators
+    let acts_on_it = |acts: &Acts| match acts.which {
+        Which::All => true,
+        Which::WithText(pointer, text) => object.text(pointer) == text,
+        Which::WithFinalizer(finalizer) => object.texts("/metadata/finalizers").contains(&finalizer),
+        Which::WithCondition(condition) => object.holds(condition),
+    };
+    let of_kind = acting_on(object.group(), object.kind()).into_iter();
+    of_kind.filter(|(_, acts)| acts_on_it(acts)).map(|(operator, _)| operator).collect()
 }
 
-/// Whether the status of this kind tells nothing of one controller.
+/// Whether a write of this kind's status could come from several controllers of kube-controller-manager.
 pub fn is_status_shared(group: &str, kind: &str) -> bool {
-    STATUS_SHARED.contains(&(group, kind))
+    let keeper = acting_on(group, kind).into_iter().find(|(_, acts)| acts.keeps);
+    keeper.is_some_and(|(_, acts)| !acts.own_status)
 }
 
 /// Group and kind of the objects whose status this operator writes, and in kube-controller-manager only its controller.
 pub fn status_of(operator: &str) -> Option<(&'static str, &'static str)> {
-    let kept = OF_KINDS.iter().find(|(_, _, operators)| operators.first() == Some(&operator));
-    kept.map(|(group, kind, _)| (*group, *kind)).filter(|(group, kind)| !is_status_shared(group, kind))
-}
-
-/// The kind that this operator keeps.
-pub fn kept_by(operator: &str) -> Option<&'static str> {
-    OF_KINDS.iter().find(|(_, _, operators)| operators.first() == Some(&operator)).map(|(_, kind, _)| *kind)
+    let own = facts::of(operator)?.acts_on.iter().find(|acts| acts.own_status);
+    own.map(|acts| (acts.group, acts.kind))
 }
 
 /// Whether a plural, with or without its group, is this kind's.
@@ -206,16 +96,32 @@ pub fn remover(finalizer: &str) -> String {
             (false, false) => finalizer == stem,
         }
     };
-    let known = REMOVERS.iter().find(|(pattern, _)| fits(pattern)).map(|(_, who)| (*who).to_owned());
+    let removed = ALL.iter().flat_map(|facts| facts.finalizers.iter().map(move |own| (facts.names.operator, own)));
+    let ours = removed.filter(|(_, own)| own.name == finalizer).map(|(operator, own)| match own.once {
+        "" => operator.to_owned(),
+        once => format!("{operator} ({once})"),
+    });
+    let others = REMOVERS.iter().filter(|(pattern, _)| fits(pattern)).map(|(_, who)| (*who).to_owned());
     let domain = finalizer.split('/').next().unwrap_or_default();
-    known.unwrap_or_else(|| format!("whoever put it there ({domain})"))
+    ours.chain(others).next().unwrap_or_else(|| format!("whoever put it there ({domain})"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
+    use shared::api::pod::DISRUPTION_TARGET;
 
     use super::*;
+
+    const BOOTSTRAP_TOKEN: &str = "bootstrap.kubernetes.io/token";
+    const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
+    const TOKEN_CLEANER: &str = "legacy-serviceaccount-token-cleaner-operator";
+    const TOKEN_MAKER: &str = "serviceaccount-token-operator";
+    const BUNDLE_PUBLISHER: &str = "kube-apiserver-serving-clustertrustbundle-publisher-operator";
+    const SERVING_SIGNER: &str = "kubernetes.io/kube-apiserver-serving";
+    const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
     #[test]
     fn who_has_a_key_for_an_object_is_asked_about_it() {
@@ -229,7 +135,7 @@ mod tests {
         };
         let (collector, publisher) = ("pod-garbage-collector-operator", "root-ca-certificate-publisher-operator");
         let evicting = "taint-eviction-operator";
-        let of_node = ["ttl-operator", collector, evicting, "node-ipam-operator", "node-lifecycle-operator"];
+        let of_node = ["ttl-operator", "node-ipam-operator", "node-lifecycle-operator", collector, evicting];
         row("v1", "Node", "n1", "", &of_node);
         row("v1", "Pod", "web", "", &[collector, evicting]);
         row("v1", "Pod", "web", JOB_TRACKING, &[collector, "job-operator", evicting]);
@@ -247,7 +153,7 @@ mod tests {
         );
         row("v1", "ServiceAccount", "default", "", &["serviceaccount-operator"]);
         row("v1", "ServiceAccount", "robot", "", &[]);
-        row("v1", "Namespace", "team", "", &["namespace-operator", "serviceaccount-operator", publisher]);
+        row("v1", "Namespace", "team", "", &["namespace-operator", publisher, "serviceaccount-operator"]);
         row("apps/v1", "Deployment", "web", "", &["deployment-operator"]);
         let scaler = "horizontal-pod-autoscaler-operator";
         row("autoscaling/v2", "HorizontalPodAutoscaler", "web", "", &[scaler]);
@@ -255,7 +161,7 @@ mod tests {
         let (approver, cleaner) =
             ("certificatesigningrequest-approving-operator", "certificatesigningrequest-cleaner-operator");
         let signer = "certificatesigningrequest-signing-operator";
-        row("certificates.k8s.io/v1", "CertificateSigningRequest", "node", "", &[approver, signer, cleaner]);
+        row("certificates.k8s.io/v1", "CertificateSigningRequest", "node", "", &[approver, cleaner, signer]);
         let cleaner = "podcertificaterequest-cleaner-operator";
         row("certificates.k8s.io/v1beta1", "PodCertificateRequest", "web", "", &[cleaner]);
         row("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", "", &["service-cidr-operator"]);
@@ -272,8 +178,15 @@ mod tests {
         assert_eq!(bundle("example.com/signer"), [COLLECTOR]);
         let conditions = json!([{"type": DISRUPTION_TARGET, "status": "True"}]);
         let target = json!({"apiVersion": "v1", "kind": "Pod", "status": {"conditions": conditions}});
-        let about = [collector, "taint-eviction-operator", "disruption-operator", COLLECTOR];
+        let about = [collector, "disruption-operator", "taint-eviction-operator", COLLECTOR];
         assert_eq!(operators_about(Object(&target)), about);
+    }
+
+    #[test]
+    fn no_kind_has_two_keepers() {
+        let kept = || ALL.iter().flat_map(|facts| facts.acts_on).filter(|acts| acts.keeps);
+        let kinds: BTreeSet<(&str, &str)> = kept().map(|acts| (acts.group, acts.kind)).collect();
+        assert_eq!(kinds.len(), kept().count());
     }
 
     #[test]

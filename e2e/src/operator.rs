@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use facts::Facts;
 use http::{Request, StatusCode};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -43,41 +44,14 @@ const PERMISSION_KINDS: [&str; 8] = [
 /// The program that has all operators in it: cargo puts the programs of a profile next to each other.
 pub const ALL_IN_ONE: &str = "operators";
 
-/// The flags without which no node gets a CIDR, neither from kube-controller-manager nor from the operator. A block has
-/// an address for every pod of a node, because kwok goes on counting past its end, and none that kwok gives to pods of
-/// nodes without a CIDR (`e2e/kwok/config.yaml`).
-pub(crate) const NODE_CIDR_FLAGS: [&str; 4] = [
-    "--allocate-node-cidrs=true",
-    "--cluster-cidr=10.64.0.0/10",
-    "--node-cidr-mask-size=20",
-    "--service-cluster-ip-range=10.0.0.0/16",
-];
-
-/// The flags without which nothing is signed, neither by kube-controller-manager nor by the operator: the files of the
-/// cluster's CA, which are in the folder `pki`.
-pub(crate) fn signing_flags(pki: &Path) -> [String; 2] {
-    [("cert", "ca.crt"), ("key", "ca.key")]
-        .map(|(name, file)| format!("--cluster-signing-{name}-file={}", pki.join(file).display()))
+/// The flags without which this operator does nothing, or nothing within a test's time.
+fn needed_flags(facts: &Facts, pki: &Path) -> impl Iterator<Item = String> {
+    facts.needed_flags.iter().map(move |flag| flag.replace("{pki}", &pki.display().to_string()))
 }
 
-/// The flags without which an autoscaler is looked at so seldom, and scales down so late, that no test could wait for
-/// it; for kube-controller-manager and for the operator.
-pub(crate) const AUTOSCALING_FLAGS: [&str; 2] =
-    ["--horizontal-pod-autoscaler-sync-period=1s", "--horizontal-pod-autoscaler-downscale-stabilization=3s"];
-
-/// The flags without which an operator does nothing, or nothing within a test's time.
-fn needed_flags(operator: &str, pki: &Path) -> Vec<String> {
-    match operator {
-        "node-ipam-operator" => NODE_CIDR_FLAGS.map(str::to_owned).into(),
-        "certificatesigningrequest-signing-operator" => signing_flags(pki).into(),
-        "horizontal-pod-autoscaler-operator" => AUTOSCALING_FLAGS.map(str::to_owned).into(),
-        // The same as in `cluster::parts`.
-        "serviceaccount-token-operator" => {
-            let files = [("service-account-private-key-file", "sa.key"), ("root-ca-file", "ca.crt")];
-            files.map(|(flag, file)| format!("--{flag}={}", pki.join(file).display())).into()
-        }
-        _ => Vec::new(),
-    }
+/// The same for kube-controller-manager, which runs any controller.
+pub(crate) fn all_needed_flags(pki: &Path) -> impl Iterator<Item = String> {
+    facts::ALL.iter().flat_map(move |facts| needed_flags(facts, pki))
 }
 
 /// Every operator there is, by the names of the folders below `operators`.
@@ -195,7 +169,7 @@ impl Cluster {
             None => self.server()?,
         };
         let kubeconfig = self.write_kubeconfig(&spec.name, &spec.account, &server).await?;
-        let port = free_port()?;
+        let (port, pki) = (free_port()?, self.pki()?.folder());
         let program = Program::new(&spec.program, self.log_file(&spec.name)?)
             .args([
                 spec.operator.clone(),
@@ -204,7 +178,7 @@ impl Cluster {
                 "--bind-address=127.0.0.1".to_owned(),
                 format!("--secure-port={port}"),
             ])
-            .args(needed_flags(&spec.operator, self.pki()?.folder()))
+            .args(facts::of(&spec.operator).into_iter().flat_map(|facts| needed_flags(facts, pki)))
             .args(&spec.flags)
             .env(image_env());
         let process = Process::start(self.guard()?, &program)?;

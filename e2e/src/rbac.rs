@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use facts::Facts;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -267,29 +268,18 @@ fn implied(grant: &Grant) -> Option<Grant> {
     Some(Grant { action: Action { verb: verb.to_owned(), ..grant.action.clone() }, ..grant.clone() })
 }
 
-/// Upstream's controllers may update `finalizers` of owners. No request shows it: admission asks for it where the
-/// plugin `OwnerReferencesPermissionEnforcement` is on, when a created object has an owner with blockOwnerDeletion.
-/// Neither does a request show `escalate`: the apiserver asks for it when a role is written with rules that its writer
-/// lacks, and refuses the write otherwise. So a life in which a role gets such rules shows that it is needed. The same
-/// holds for `approve` of a signer, and the approval of a request, for `sign` of one, and its certificate, and for
-/// `attest` of one, and its ClusterTrustBundle.
-/// And who may see an operator's pages is asked only where somebody wants to see them; certificatesigningrequest-approving-
-/// operator asks what others may do in its work, too.
-/// And `create` of `endpoints/restricted`: the admission of a distribution may ask for it, to keep addresses of pods out
-/// of Endpoints.
-/// And a life is too short for a PodCertificateRequest: it is read and deleted a quarter of an hour after it was made.
-/// And resourcequota-operator has an event to tell only while a kind cannot be read, which would hold up whoever else
-/// lives beside it.
+/// Whether no request of the operator's life can show that it needs this right.
+///
+/// Admission asks for `update` of `finalizers` where the plugin `OwnerReferencesPermissionEnforcement` is on. Reviews are
+/// created when somebody asks for an operator's pages.
 fn is_never_shown(operator: &str, Action { group: _, resource, verb }: &Action) -> bool {
-    match verb.as_str() {
-        "create" | "patch" if resource == "events" => operator == "resourcequota-operator",
-        "update" => resource.ends_with("/finalizers"),
-        "escalate" => matches!(resource.as_str(), "clusterroles" | "roles"),
-        "approve" | "attest" | "sign" => resource == "signers",
-        "create" if resource == "subjectaccessreviews" => operator != "certificatesigningrequest-approving-operator",
-        "create" => matches!(resource.as_str(), "endpoints/restricted" | "tokenreviews"),
-        "get" | "delete" => resource == "podcertificaterequests",
-        _ => false,
+    let facts = facts::of(operator);
+    let is_known = |facts: &Facts| facts.rights_without_request.contains(&format!("{verb} {resource}").as_str());
+    match (verb.as_str(), resource.as_str()) {
+        ("update", finalizers) if finalizers.ends_with("/finalizers") => true,
+        ("create", "tokenreviews") => true,
+        ("create", "subjectaccessreviews") => facts.is_none_or(|facts| !facts.reviews_access),
+        _ => facts.is_some_and(is_known),
     }
 }
 
@@ -532,21 +522,25 @@ mod tests {
     }
 
     #[test]
-    fn escalation_is_asked_for_by_no_request() {
-        let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
-            "verbs": ["escalate", "patch"]}]);
-        let unused = "job-operator may, and never needed to: patch rbac.authorization.k8s.io/clusterroles";
-        check("", &rules, &[unused]);
-    }
-
-    #[test]
-    fn what_is_done_for_a_signer_is_asked_for_by_no_request() {
-        let rules = json!([
-            {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": ["approve", "attest", "sign"]},
-            {"apiGroups": ["certificates.k8s.io"], "resources": ["podcertificaterequests"], "verbs": ["get", "list"]},
-        ]);
-        let unused = "job-operator may, and never needed to: list certificates.k8s.io/podcertificaterequests";
-        check("", &rules, &[unused]);
+    fn rights_that_no_request_shows_are_those_of_the_facts() {
+        let row = |operator: &str, rule: Value, unused: &str| {
+            let role = json!({"kind": "ClusterRole", "rules": [rule]});
+            let expected = format!("{operator} may, and never needed to: {unused}");
+            assert_eq!(Usage::default().compare(operator, &grants(&[role])), [expected]);
+        };
+        let rbac = "rbac.authorization.k8s.io";
+        let escalate = json!({"apiGroups": [rbac], "resources": ["clusterroles"], "verbs": ["escalate", "patch"]});
+        row("clusterrole-aggregation-operator", escalate, "patch rbac.authorization.k8s.io/clusterroles");
+        let group = "certificates.k8s.io";
+        let of_certificates =
+            |resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+        let signers = of_certificates("signers", &["sign", "approve"]);
+        row("certificatesigningrequest-signing-operator", signers, "approve certificates.k8s.io/signers");
+        let requests = of_certificates("podcertificaterequests", &["get", "list"]);
+        row("podcertificaterequest-cleaner-operator", requests, "list certificates.k8s.io/podcertificaterequests");
+        let reviews =
+            json!({"apiGroups": [""], "resources": ["tokenreviews", "subjectaccessreviews"], "verbs": ["create"]});
+        row("certificatesigningrequest-approving-operator", reviews, "create core/subjectaccessreviews");
     }
 
     #[test]

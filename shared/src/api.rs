@@ -6,6 +6,7 @@
 pub mod bootstrap_token;
 pub mod condition;
 pub mod explain;
+pub mod facts;
 pub mod hash;
 pub mod int_or_percent;
 pub mod intern;

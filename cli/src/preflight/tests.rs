@@ -84,11 +84,17 @@ fn keys_that_are_no_objects_are_counted_by_queue() {
     report.looked_at = BTreeMap::from([("deployment".to_owned(), 1)]);
     let text = answered(Answer::Nothing, Some(report.clone()), Vec::new()).to_string();
     assert!(text.contains(": 1 Deployment looked at"), "{text}");
+    let (publisher, published) = (
+        "kube-apiserver-serving-clustertrustbundle-publisher-operator",
+        ": 3 in queue ca_cert_publisher_cluster_trust_bundles looked at",
+    );
+    let (cleaner, cleaned) =
+        ("legacy-serviceaccount-token-cleaner-operator", ": 3 in queue legacy_service_account_token_cleaner looked at");
     for (operator, expected) in [
         ("certificatesigningrequest-approving-operator", ": 3 CertificateSigningRequests looked at"),
         ("clusterrole-aggregation-operator", ": 3 ClusterRoles looked at"),
-        ("kube-apiserver-serving-clustertrustbundle-publisher-operator", ": 3 in queue queue looked at"),
-        ("legacy-serviceaccount-token-cleaner-operator", ": 3 in queue queue looked at"),
+        (publisher, published),
+        (cleaner, cleaned),
         ("root-ca-certificate-publisher-operator", ": 3 Namespaces looked at"),
         ("service-cidr-operator", ": 3 ServiceCIDRs looked at"),
         ("serviceaccount-operator", ": 3 Namespaces looked at"),
@@ -96,7 +102,7 @@ fn keys_that_are_no_objects_are_counted_by_queue() {
         ("ttl-operator", ": 3 Nodes looked at"),
     ] {
         let mut report = ShadowReport { operator: operator.to_owned(), ..report.clone() };
-        report.looked_at = BTreeMap::from([("queue".to_owned(), 3)]);
+        report.looked_at = BTreeMap::from([(facts::of(operator).unwrap().queues[0].name.to_owned(), 3)]);
         let text = answered(Answer::Nothing, Some(report), Vec::new()).to_string();
         assert!(text.contains(expected), "{operator}: {text}");
     }

@@ -7,7 +7,6 @@ use shared::api::explain::{Difference, FieldDifference, ShadowReport};
 
 use super::documented::documented;
 use super::report::{Answer, Check, Inspected, Level, Preflight};
-use crate::kinds;
 use crate::words::{line, many};
 
 const CHARS_MAX: usize = 80;
@@ -47,24 +46,12 @@ impl fmt::Display for Inspected {
 
 /// `1,204 Deployments`, or how many keys of which queue.
 fn looked_at(report: &ShadowReport) -> String {
-    let kind = match report.operator.as_str() {
-        // Their keys are not of the kind that they keep.
-        "serviceaccount-operator" | "root-ca-certificate-publisher-operator" => Some("Namespace"),
-        "bootstrap-signer-operator" => Some("ConfigMap"),
-        // Others do something to its kind too.
-        "serviceaccount-token-operator" => Some("Secret"),
-        "endpoints-operator" | "endpointslice-mirroring-operator" => Some("Service"),
-        // The key of the one is a round, that of the other a signer.
-        "legacy-serviceaccount-token-cleaner-operator"
-        | "kube-apiserver-serving-clustertrustbundle-publisher-operator" => None,
-        operator => kinds::kept_by(operator),
-    };
-    let said = report.looked_at.iter().map(|(queue, count)| {
-        let is_main = report.operator.strip_suffix("-operator") == Some(queue);
-        match kind.filter(|_| is_main || report.looked_at.len() == 1) {
+    let queues = facts::of(&report.operator).map_or(&[][..], |facts| facts.queues);
+    let said = report.looked_at.iter().map(|(name, count)| {
+        match queues.iter().find(|queue| queue.name == name).and_then(|queue| queue.kind) {
             Some(kind) if *count == 1 => format!("1 {kind}"),
             Some(kind) => format!("{} {kind}s", thousands(*count)),
-            None => format!("{} in queue {queue}", thousands(*count)),
+            None => format!("{} in queue {name}", thousands(*count)),
         }
     });
     let said: Vec<String> = said.collect();

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::run_dir::RunDir;
 use super::{ClusterOptions, ControllerManager};
 use crate::kubeconfig::{self, Credentials};
-use crate::operator::{AUTOSCALING_FLAGS, NODE_CIDR_FLAGS, signing_flags};
+use crate::operator::all_needed_flags;
 use crate::pki::Pki;
 use crate::ports;
 use crate::process::Program;
@@ -205,12 +205,8 @@ impl Parts {
         args.extend([
             flag("controllers", &controller_manager.controllers),
             "--use-service-account-credentials".to_owned(),
-            flag("root-ca-file", self.pki.join("ca.crt").display()),
-            flag("service-account-private-key-file", self.pki.join("sa.key").display()),
         ]);
-        args.extend(NODE_CIDR_FLAGS.map(str::to_owned));
-        args.extend(AUTOSCALING_FLAGS.map(str::to_owned));
-        args.extend(signing_flags(&self.pki));
+        args.extend(all_needed_flags(&self.pki));
         args.extend(controller_manager.flags.iter().cloned());
         args
     }

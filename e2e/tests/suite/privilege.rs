@@ -1,19 +1,20 @@
 //! Each operator may do what it does, and nothing else.
 //!
-//! `privilege/<operator>.rs` is the life of an operator: all that it ever does, and which others it needs for that. The
-//! build script finds these files, so that an operator more is a file more.
+//! `privilege/<operator>.rs` is the life of an operator: all that it ever does, and which others it needs for that; and
+//! what a test of shadows changes for it. The build script finds these files.
 //! Left out: rights that no request shows, which `e2e::rbac` knows.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use e2e::cluster::ClusterOptions;
+use e2e::cluster::{ClusterOptions, kubelet};
 use e2e::kubectl::kustomize;
 use e2e::operator::Operator;
 use e2e::rbac::{self, Usage};
 use futures::future::{LocalBoxFuture, try_join_all};
-use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::support::clusters::{manifests, spec};
@@ -27,6 +28,9 @@ struct Life {
     /// The other operators without which it could not.
     needs: &'static [&'static str],
     live: for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, Result<()>>,
+    /// Changes an object of `shadow::objects`, and says how the write that repairs it begins. Some operators write nothing
+    /// then.
+    tamper: Option<for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, Result<String>>>,
 }
 
 include!(concat!(env!("OUT_DIR"), "/lives.rs"));
@@ -128,6 +132,36 @@ async fn live_all(scene: &Scene, lives: &[Life]) -> Result<()> {
 /// Every life there is, whoever does the work.
 pub(crate) async fn live_every_life(scene: &Scene) -> Result<()> {
     live_all(scene, LIVES).await
+}
+
+/// Changes an object for each operator; gives how the difference that each finds begins.
+pub(crate) async fn tamper(scene: &Scene) -> Result<Vec<String>> {
+    let mut expected = Vec::new();
+    for Life { operator, tamper, .. } in LIVES {
+        if let Some(tamper) = tamper {
+            let write = tamper(scene).await.with_context(|| format!("tamper for {operator}"))?;
+            expected.push(format!("{operator} {write}"));
+        }
+    }
+    Ok(expected)
+}
+
+/// The name of an object that this selector selects.
+async fn first<K: Namespaced>(scene: &Scene, selector: &str) -> Result<String> {
+    let found = scene.list::<K>(selector).await?;
+    ensure!(!found.is_empty(), "nothing has {selector}");
+    Ok(found[0].name_any())
+}
+
+/// Creates a node whose kubelet runs. Without one it would become Unknown just when all else has come to rest.
+async fn add_node(scene: &Scene, name: &str, annotations: &Value, spec: &Value) -> Result<()> {
+    let mut node = kubelet(true);
+    node["metadata"]["name"] = json!(name);
+    node["metadata"]["annotations"] = annotations.clone();
+    node["spec"] = spec.clone();
+    let nodes: Api<Node> = Api::all(scene.client.clone());
+    nodes.create(&PostParams::default(), &serde_json::from_value(node)?).await?;
+    Ok(())
 }
 
 async fn check_roles(scene: &Scene, lives: &[Life]) -> Result<()> {

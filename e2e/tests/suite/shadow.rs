@@ -213,7 +213,7 @@ fn at_rest_a_takeover_would_write_nothing_and_what_was_tampered_with_is_found() 
         ensure!(looked_at > 1000, "{looked_at} keys were looked at");
 
         scene.cluster.stop_controller_manager().await?;
-        let expected = objects::tamper(scene).await?;
+        let expected = privilege::tamper(scene).await?;
         // A node that needs another label is synced in every round, so it is at rest only after a minute.
         scene
             .wait_until("what was tampered with is found", 2 * DEADLINE, async || {

@@ -17,6 +17,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::{cluster_info_key, id_of};
 use crate::observe::{Caches, Informers};
@@ -29,15 +30,11 @@ const WORKERS: usize = 1;
 pub struct BootstrapSignerOperator;
 
 impl Operator for BootstrapSignerOperator {
-    const NAMES: Names = Names {
-        operator: "bootstrap-signer-operator",
-        controller: "bootstrap-signer-controller",
-        event_source: "bootstrap-signer-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("bootstrap_signer_queue", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut config_maps, mut secrets }) = Caches::new();
         let caches = Arc::new(caches);

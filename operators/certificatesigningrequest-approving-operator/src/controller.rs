@@ -17,6 +17,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::observe::{Caches, Informers, Observed};
 use crate::plan::{plan, plan_live_read};
@@ -32,15 +33,11 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_millis(200), max: Durat
 pub struct CertificateSigningRequestApprovingOperator;
 
 impl Operator for CertificateSigningRequestApprovingOperator {
-    const NAMES: Names = Names {
-        operator: "certificatesigningrequest-approving-operator",
-        controller: "certificatesigningrequest-approving-controller",
-        event_source: "certificatesigningrequest-approving-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("certificate", BACKOFF);
+        let queue = setup.queue(QUEUE.name, BACKOFF);
         let control = setup.control(&queue);
         let (caches, Informers { mut certificate_signing_requests }) = Caches::new();
         let caches = Arc::new(caches);

@@ -8,6 +8,7 @@
 
 pub mod apply;
 pub mod controller;
+pub mod facts;
 pub mod flags;
 pub mod objects;
 pub mod observe;

@@ -16,6 +16,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::observe::{Caches, Informers};
 use crate::plan::plan;
@@ -27,15 +28,11 @@ const WORKERS: usize = 1;
 pub struct CertificateSigningRequestCleanerOperator;
 
 impl Operator for CertificateSigningRequestCleanerOperator {
-    const NAMES: Names = Names {
-        operator: "certificatesigningrequest-cleaner-operator",
-        controller: "certificatesigningrequest-cleaner-controller",
-        event_source: "certificatesigningrequest-cleaner-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("certificatesigningrequest_cleaner", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut certificate_signing_requests }) = Caches::new();
         let caches = Arc::new(caches);

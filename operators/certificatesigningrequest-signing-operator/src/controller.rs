@@ -15,6 +15,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::observe::authority::Signing;
 use crate::observe::{Caches, Informers, Observed};
@@ -31,15 +32,11 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_millis(200), max: Durat
 pub struct CertificateSigningRequestSigningOperator;
 
 impl Operator for CertificateSigningRequestSigningOperator {
-    const NAMES: Names = Names {
-        operator: "certificatesigningrequest-signing-operator",
-        controller: "certificatesigningrequest-signing-controller",
-        event_source: "certificatesigningrequest-signing-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(Flags(Signing { authorities, duration }): &Flags, setup: &mut Setup) {
-        let queue = setup.queue("certificate", BACKOFF);
+        let queue = setup.queue(QUEUE.name, BACKOFF);
         let ctx = setup.context(&queue);
         let is_on = !authorities.is_empty();
         let (caches, Informers { mut certificate_signing_requests }) = Caches::new(authorities.clone());

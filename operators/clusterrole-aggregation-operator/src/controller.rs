@@ -15,6 +15,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::CLUSTER_ROLES;
 use crate::observe::{Caches, Informers};
@@ -27,15 +28,11 @@ const WORKERS: usize = 5;
 pub struct ClusterRoleAggregationOperator;
 
 impl Operator for ClusterRoleAggregationOperator {
-    const NAMES: Names = Names {
-        operator: "clusterrole-aggregation-operator",
-        controller: "clusterrole-aggregation-controller",
-        event_source: "clusterrole-aggregation-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("ClusterRoleAggregator", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut cluster_roles }) = Caches::new();
         let caches = Arc::new(caches);

@@ -16,6 +16,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::CreationSkew;
 use crate::objects::CronJob;
@@ -28,12 +29,11 @@ use crate::status::next_status;
 pub struct CronJobOperator;
 
 impl Operator for CronJobOperator {
-    const NAMES: Names =
-        Names { operator: "cronjob-operator", controller: "cronjob-controller", event_source: "cronjob-controller" };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("cronjob", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut cron_jobs, mut jobs }) = Caches::new();
         let caches = Arc::new(caches);

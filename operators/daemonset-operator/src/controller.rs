@@ -21,6 +21,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::memory::Failures;
 use crate::metrics::DaemonSetMetrics;
@@ -43,16 +44,12 @@ const NO_REVISION: &str = "failed to construct revisions of DaemonSet";
 pub struct DaemonSetOperator;
 
 impl Operator for DaemonSetOperator {
-    const NAMES: Names = Names {
-        operator: "daemonset-operator",
-        controller: "daemonset-controller",
-        event_source: "daemonset-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let sets_queue = setup.queue("daemonset", Backoff::default());
-        let nodes_queue = setup.queue("daemonset-node-updates", Backoff::default());
+        let sets_queue = setup.queue(facts::SETS.name, Backoff::default());
+        let nodes_queue = setup.queue(facts::NODES.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let Informers { mut daemon_sets, mut nodes, mut pods, mut controller_revisions } = informers;

@@ -15,6 +15,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Failure, Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::{Deployment, ReplicaSet};
 use crate::observe::{Caches, Informers, Observed, live_pods};
@@ -28,15 +29,11 @@ use crate::status::next_status;
 pub struct DeploymentOperator;
 
 impl Operator for DeploymentOperator {
-    const NAMES: Names = Names {
-        operator: "deployment-operator",
-        controller: "deployment-controller",
-        event_source: "deployment-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("deployment", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let (caches, Informers { mut deployments, mut replica_sets }) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);

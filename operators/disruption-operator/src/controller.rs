@@ -19,6 +19,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer, stale};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::objects::{Failure, PodDisruptionBudget};
 use crate::observe::scales::live_scales;
@@ -40,17 +41,13 @@ const SOON: Duration = Duration::from_millis(1);
 pub struct DisruptionOperator;
 
 impl Operator for DisruptionOperator {
-    const NAMES: Names = Names {
-        operator: "disruption-operator",
-        controller: "disruption-controller",
-        event_source: "controllermanager",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let budgets = setup.queue("disruption", Backoff::default());
-        let stale = setup.queue("stale_pod_disruption", Backoff::default());
-        let searches = setup.queue("stale_pod_disruption_search", Backoff::default());
+        let budgets = setup.queue(facts::BUDGETS.name, Backoff::default());
+        let stale = setup.queue(facts::STALE_PODS.name, Backoff::default());
+        let searches = setup.queue(facts::SEARCHES.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         follow(setup, &caches, informers, [&budgets, &stale]);

@@ -19,6 +19,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::objects::{ENDPOINTS, SERVICES};
 use crate::observe::{Caches, Informers, live_endpoints};
@@ -29,16 +30,12 @@ use leftovers::{LeftoverController, all_endpoints};
 pub struct EndpointsOperator;
 
 impl Operator for EndpointsOperator {
-    const NAMES: Names = Names {
-        operator: "endpoints-operator",
-        controller: "endpoints-controller",
-        event_source: "endpoint-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("endpoint", Backoff::default());
-        let leftovers = setup.queue("endpoint_leftovers", Backoff::default());
+        let queue = setup.queue(facts::QUEUE.name, Backoff::default());
+        let leftovers = setup.queue(facts::LEFTOVERS.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         follow(flags, setup, &queue, &caches, informers);

@@ -9,6 +9,7 @@
 
 mod apply;
 mod controller;
+pub mod facts;
 pub mod flags;
 pub mod objects;
 pub mod observe;

@@ -18,6 +18,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::MirroringMetrics;
 use crate::objects::{ENDPOINTS, SERVICES};
@@ -35,15 +36,11 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration:
 pub struct EndpointSliceMirroringOperator;
 
 impl Operator for EndpointSliceMirroringOperator {
-    const NAMES: Names = Names {
-        operator: "endpointslice-mirroring-operator",
-        controller: "endpointslice-mirroring-controller",
-        event_source: "endpoint-slice-mirroring-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("endpoint_slice_mirroring", BACKOFF);
+        let queue = setup.queue(QUEUE.name, BACKOFF);
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let tracker = caches.tracker.clone();

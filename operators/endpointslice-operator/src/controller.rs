@@ -20,6 +20,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::{EndpointSliceMetrics, results};
 use crate::objects::Service;
@@ -42,16 +43,12 @@ const SLICE_CHANGE_DELAY: Duration = Duration::from_secs(1);
 pub struct EndpointSliceOperator;
 
 impl Operator for EndpointSliceOperator {
-    const NAMES: Names = Names {
-        operator: "endpointslice-operator",
-        controller: "endpointslice-controller",
-        event_source: "endpoint-slice-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("endpoint_slice", BACKOFF);
-        let zones = setup.queue("endpoint_slice_topology", Backoff::default());
+        let queue = setup.queue(facts::SERVICES.name, BACKOFF);
+        let zones = setup.queue(facts::ZONES.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let tracker = Arc::clone(&caches.tracker);

@@ -9,6 +9,7 @@
 
 mod apply;
 mod controller;
+pub mod facts;
 pub mod flags;
 mod metrics;
 pub mod objects;

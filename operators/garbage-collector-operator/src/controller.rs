@@ -17,6 +17,7 @@ use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 
 use crate::apply;
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::graph::Graph;
 use crate::graph::dot::{self, Drawing};
@@ -41,11 +42,7 @@ fn sync_errors(metrics: &Metrics) -> Counter {
 pub struct GarbageCollectorOperator;
 
 impl Operator for GarbageCollectorOperator {
-    const NAMES: Names = Names {
-        operator: "garbage-collector-operator",
-        controller: "garbage-collector-controller",
-        event_source: "garbage-collector-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
@@ -53,8 +50,8 @@ impl Operator for GarbageCollectorOperator {
             tracing::warn!("--enable-garbage-collector=false: there is nothing to do");
             return;
         }
-        let deletes = setup.queue("garbage_collector_attempt_to_delete", Backoff::default());
-        let orphans = setup.queue("garbage_collector_attempt_to_orphan", Backoff::default());
+        let deletes = setup.queue(facts::DELETES.name, Backoff::default());
+        let orphans = setup.queue(facts::ORPHANS.name, Backoff::default());
         let caches = Arc::new(Caches::new(deletes.clone(), orphans.clone(), setup.recorder()));
 
         let errors = sync_errors(setup.metrics());

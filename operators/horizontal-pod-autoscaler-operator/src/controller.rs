@@ -17,6 +17,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::AutoscalerMetrics;
 use crate::objects::HorizontalPodAutoscaler;
@@ -31,17 +32,13 @@ use changes::{NEXT_LOOK, autoscaler_changed, count_change};
 pub struct HorizontalPodAutoscalerOperator;
 
 impl Operator for HorizontalPodAutoscalerOperator {
-    const NAMES: Names = Names {
-        operator: "horizontal-pod-autoscaler-operator",
-        controller: "horizontal-pod-autoscaler-controller",
-        event_source: "horizontal-pod-autoscaler",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let period = flags.horizontal_pod_autoscaler_sync_period.0;
         // One that failed waits for its next period, too, as upstream.
-        let queue = setup.queue("horizontalpodautoscaler", Backoff { first: period, max: period });
+        let queue = setup.queue(QUEUE.name, Backoff { first: period, max: period });
         let (caches, Informers { mut horizontal_pod_autoscalers }) = Caches::new();
         let caches = Arc::new(caches);
         let metrics = AutoscalerMetrics::register(setup.metrics());

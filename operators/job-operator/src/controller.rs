@@ -22,6 +22,7 @@ use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::memory::Memory;
 use crate::apply::{Outcome, Tracked, Writer, orphan};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::{JobMetrics, action};
 use crate::objects::Job;
@@ -41,14 +42,13 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration:
 pub struct JobOperator;
 
 impl Operator for JobOperator {
-    const NAMES: Names =
-        Names { operator: "job-operator", controller: "job-controller", event_source: "job-controller" };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let jobs_queue = setup.queue("job", BACKOFF);
-        let orphans_queue = setup.queue("job_orphan_pod", BACKOFF);
-        let unseen_queue = setup.queue("job_unseen_pod", BACKOFF);
+        let jobs_queue = setup.queue(facts::JOBS.name, BACKOFF);
+        let orphans_queue = setup.queue(facts::ORPHANS.name, BACKOFF);
+        let unseen_queue = setup.queue(facts::UNSEEN.name, BACKOFF);
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let control = setup.control(&jobs_queue);

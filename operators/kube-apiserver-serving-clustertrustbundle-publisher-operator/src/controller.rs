@@ -18,6 +18,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::{SyncMetrics, register};
 use crate::objects::{CLUSTER_TRUST_BUNDLES, is_of_signer, signer_key};
@@ -32,15 +33,11 @@ const WORKERS: usize = 1;
 pub struct ClusterTrustBundlePublisherOperator;
 
 impl Operator for ClusterTrustBundlePublisherOperator {
-    const NAMES: Names = Names {
-        operator: "kube-apiserver-serving-clustertrustbundle-publisher-operator",
-        controller: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
-        event_source: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("ca_cert_publisher_cluster_trust_bundles", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);

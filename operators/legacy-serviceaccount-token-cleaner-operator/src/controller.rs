@@ -19,6 +19,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::{CONFIG_MAPS, SECRETS, Token, tracking_key};
 use crate::observe::{Caches, Informers, Observed, Uses, live_token, live_tokens};
@@ -32,15 +33,11 @@ const INTERVAL: Duration = Duration::from_hours(24);
 pub struct LegacyServiceAccountTokenCleanerOperator;
 
 impl Operator for LegacyServiceAccountTokenCleanerOperator {
-    const NAMES: Names = Names {
-        operator: "legacy-serviceaccount-token-cleaner-operator",
-        controller: "legacy-serviceaccount-token-cleaner-controller",
-        event_source: "legacy-serviceaccount-token-cleaner-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("legacy_service_account_token_cleaner", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut config_maps }) = Caches::new();
         let caches = Arc::new(caches);

@@ -19,6 +19,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::Namespace;
 use crate::observe::{Caches, live_served, observe};
@@ -33,15 +34,11 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), max: Duratio
 pub struct NamespaceOperator;
 
 impl Operator for NamespaceOperator {
-    const NAMES: Names = Names {
-        operator: "namespace-operator",
-        controller: "namespace-controller",
-        event_source: "namespace-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("namespace", BACKOFF);
+        let queue = setup.queue(QUEUE.name, BACKOFF);
         let (caches, mut informers) = Caches::new();
         let caches = Arc::new(caches);
         let effects = setup.effects(&queue);

@@ -14,6 +14,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::memory::Pool;
 use crate::metrics::CidrSetMetrics;
@@ -27,12 +28,11 @@ const WORKERS: usize = 30;
 pub struct NodeIpamOperator;
 
 impl Operator for NodeIpamOperator {
-    const NAMES: Names =
-        Names { operator: "node-ipam-operator", controller: "node-ipam-controller", event_source: "cidrAllocator" };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(Flags(sets): &Flags, setup: &mut Setup) {
-        let queue = setup.queue("cidrallocator_node", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let ctx = setup.context(&queue);
         let metrics = CidrSetMetrics::register(setup.metrics());
         let pool = Arc::new(Pool::new(sets.clone().unwrap_or_default(), &metrics));

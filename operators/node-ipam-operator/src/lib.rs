@@ -7,6 +7,7 @@
 
 pub mod apply;
 pub mod controller;
+pub mod facts;
 pub mod flags;
 pub mod memory;
 pub mod metrics;

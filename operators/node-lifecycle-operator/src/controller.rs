@@ -20,6 +20,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::NodeMetrics;
 use crate::observe::{Caches, Informers, Observed, live_renewed};
@@ -37,18 +38,14 @@ const POD_WORKERS: usize = 4;
 pub struct NodeLifecycleOperator;
 
 impl Operator for NodeLifecycleOperator {
-    const NAMES: Names = Names {
-        operator: "node-lifecycle-operator",
-        controller: "node-lifecycle-controller",
-        event_source: "node-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let config = Config::from(flags);
-        let of_nodes = setup.queue("node_lifecycle_controller", Backoff::default());
-        let of_pods = setup.queue("node_lifecycle_controller_pods", Backoff::default());
-        let of_rounds = setup.queue("node_lifecycle_rounds", Backoff::default());
+        let of_nodes = setup.queue(facts::NODES.name, Backoff::default());
+        let of_pods = setup.queue(facts::PODS.name, Backoff::default());
+        let of_rounds = setup.queue(facts::ROUNDS.name, Backoff::default());
         let caches = follow(setup, config, &of_nodes, &of_pods);
         let metrics = NodeMetrics::register(setup.metrics());
         let nodes = NodeController {

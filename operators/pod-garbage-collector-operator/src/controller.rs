@@ -21,6 +21,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
 use crate::observe::{Caches, Informers, Scope, live_round};
@@ -38,17 +39,13 @@ const LEAST: usize = 10;
 pub struct PodGarbageCollectorOperator;
 
 impl Operator for PodGarbageCollectorOperator {
-    const NAMES: Names = Names {
-        operator: "pod-garbage-collector-operator",
-        controller: "pod-garbage-collector-controller",
-        event_source: "pod-garbage-collector-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let rounds = setup.queue("pod_gc_collector", Backoff::default());
-        let bindings = setup.queue("pod_gc_bindings", Backoff::default());
-        let missing = setup.queue("orphaned_pods_nodes", Backoff::default());
+        let rounds = setup.queue(facts::ROUNDS.name, Backoff::default());
+        let bindings = setup.queue(facts::BINDINGS.name, Backoff::default());
+        let missing = setup.queue(facts::MISSING.name, Backoff::default());
         let threshold = flags.terminated_pod_gc_threshold;
         let (caches, Informers { pods, mut nodes }) = Caches::new();
         let caches = Arc::new(caches);

@@ -15,6 +15,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, PURPOSE, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::objects::POD_CERTIFICATE_REQUESTS;
 use crate::observe::live_request;
@@ -28,16 +29,12 @@ const WORKERS: usize = 5;
 pub struct PodCertificateRequestCleanerOperator;
 
 impl Operator for PodCertificateRequestCleanerOperator {
-    const NAMES: Names = Names {
-        operator: "podcertificaterequest-cleaner-operator",
-        controller: "podcertificaterequest-cleaner-controller",
-        event_source: "podcertificaterequest-cleaner-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let requests = setup.queue("podcertificaterequest-cleaner", Backoff::default());
-        let rounds = setup.queue("podcertificaterequest_rounds", Backoff::default());
+        let requests = setup.queue(facts::REQUESTS.name, Backoff::default());
+        let rounds = setup.queue(facts::ROUNDS.name, Backoff::default());
         let round = RoundController {
             control: setup.control(&rounds),
             requests: requests.clone(),

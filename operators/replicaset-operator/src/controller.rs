@@ -8,6 +8,7 @@ use shared::controllers::replicas::sync::ReplicaController;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::ReplicaSetMetrics;
 use crate::objects::ReplicaSet;
@@ -16,15 +17,11 @@ use crate::objects::ReplicaSet;
 pub struct ReplicaSetOperator;
 
 impl Operator for ReplicaSetOperator {
-    const NAMES: Names = Names {
-        operator: "replicaset-operator",
-        controller: "replicaset-controller",
-        event_source: "replicaset-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("replicaset", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let metrics = ReplicaSetMetrics::register(setup.metrics());
         let controller = ReplicaController::<ReplicaSet, _>::new(setup, &queue, metrics, flags.rejected_pod_backoff);
         setup.work(Arc::new(controller), &queue, flags.concurrent_replicaset_syncs);

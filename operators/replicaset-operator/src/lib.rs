@@ -7,6 +7,7 @@
 //! collector's).
 
 pub mod controller;
+pub mod facts;
 pub mod flags;
 pub mod metrics;
 pub mod objects;

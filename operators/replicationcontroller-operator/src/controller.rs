@@ -8,6 +8,7 @@ use shared::controllers::replicas::sync::ReplicaController;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::ReplicationController;
 
@@ -15,15 +16,11 @@ use crate::objects::ReplicationController;
 pub struct ReplicationControllerOperator;
 
 impl Operator for ReplicationControllerOperator {
-    const NAMES: Names = Names {
-        operator: "replicationcontroller-operator",
-        controller: "replicationcontroller-controller",
-        event_source: "replication-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("replicationmanager", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let backoff = flags.rejected_pod_backoff;
         let controller = ReplicaController::<ReplicationController, _>::new(setup, &queue, (), backoff);
         setup.work(Arc::new(controller), &queue, flags.concurrent_rc_syncs);

@@ -8,6 +8,7 @@
 //! Left out: pods of one that is being deleted (the garbage collector's).
 
 pub mod controller;
+pub mod facts;
 pub mod flags;
 pub mod objects;
 

@@ -20,6 +20,7 @@ use shared::runtime::worker::{Controller, Requeue};
 use tokio::sync::Notify;
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::ResourceQuota;
 use crate::observe::shelf::Waker;
@@ -41,15 +42,11 @@ const APART: Duration = Duration::from_secs(1);
 pub struct ResourceQuotaOperator;
 
 impl Operator for ResourceQuotaOperator {
-    const NAMES: Names = Names {
-        operator: "resourcequota-operator",
-        controller: "resourcequota-controller",
-        event_source: "resourcequota-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("resourcequota_primary", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let (caches, mut resource_quotas) = Caches::new();
         let (caches, changed) = (Arc::new(caches), Arc::new(Notify::new()));
         let notified = Arc::clone(&changed);

@@ -17,6 +17,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::{SyncMetrics, register};
 use crate::objects::{CONFIG_MAPS, ROOT_CA_CONFIG_MAP};
@@ -30,15 +31,11 @@ const WORKERS: usize = 1;
 pub struct RootCaCertificatePublisherOperator;
 
 impl Operator for RootCaCertificatePublisherOperator {
-    const NAMES: Names = Names {
-        operator: "root-ca-certificate-publisher-operator",
-        controller: "root-ca-certificate-publisher-controller",
-        event_source: "root-ca-certificate-publisher-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("root_ca_cert_publisher", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut namespaces, mut config_maps }) = Caches::new();
         let caches = Arc::new(caches);

@@ -15,6 +15,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::SERVICE_CIDRS;
 use crate::observe::{Caches, Informers};
@@ -28,15 +29,11 @@ const WORKERS: usize = 5;
 pub struct ServiceCidrOperator;
 
 impl Operator for ServiceCidrOperator {
-    const NAMES: Names = Names {
-        operator: "service-cidr-operator",
-        controller: "service-cidr-controller",
-        event_source: "service-cidr-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("ipaddresses", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut service_cidrs, mut ip_addresses }) = Caches::new();
         let caches = Arc::new(caches);

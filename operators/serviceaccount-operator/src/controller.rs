@@ -14,6 +14,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::{DEFAULT, SERVICE_ACCOUNTS};
 use crate::observe::{Caches, Informers};
@@ -26,15 +27,11 @@ const WORKERS: usize = 1;
 pub struct ServiceAccountOperator;
 
 impl Operator for ServiceAccountOperator {
-    const NAMES: Names = Names {
-        operator: "serviceaccount-operator",
-        controller: "serviceaccount-controller",
-        event_source: "serviceaccount-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("serviceaccount", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let ctx = setup.context(&queue);
         let (caches, Informers { mut namespaces, mut service_accounts }) = Caches::new();
         let effects = setup.effects(&queue);

@@ -16,6 +16,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::SECRETS;
 use crate::observe::key::{GivenKeyFile, open_to_others};
@@ -27,16 +28,12 @@ use crate::plan::{Plan, Reason, plan, plan_live_read};
 pub struct ServiceAccountTokenOperator;
 
 impl Operator for ServiceAccountTokenOperator {
-    const NAMES: Names = Names {
-        operator: "serviceaccount-token-operator",
-        controller: "serviceaccount-token-controller",
-        event_source: "serviceaccount-token-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         // Upstream has two queues of this name: one of Secrets, one of accounts, whose keys lead to Secrets here.
-        let queue = setup.queue("serviceaccount_tokens_service", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);

@@ -17,6 +17,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::flags::gates::FeatureGates;
 use crate::memory::Rejected;
@@ -35,15 +36,11 @@ use crate::status::{MIN_READY, next_check, next_status};
 pub struct StatefulSetOperator;
 
 impl Operator for StatefulSetOperator {
-    const NAMES: Names = Names {
-        operator: "statefulset-operator",
-        controller: "statefulset-controller",
-        event_source: "statefulset-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("statefulset", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let Informers { mut stateful_sets, mut pods, controller_revisions, mut persistent_volume_claims } = informers;

@@ -20,6 +20,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
 use crate::observe::{Caches, Informers};
@@ -38,16 +39,12 @@ const LEAST: usize = 10;
 pub struct TaintEvictionOperator;
 
 impl Operator for TaintEvictionOperator {
-    const NAMES: Names = Names {
-        operator: "taint-eviction-operator",
-        controller: "taint-eviction-controller",
-        event_source: "taint-eviction-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let of_nodes = setup.queue("noexec_taint_node", Backoff::default());
-        let of_pods = setup.queue("noexec_taint_pod", Backoff::default());
+        let of_nodes = setup.queue(facts::NODES.name, Backoff::default());
+        let of_pods = setup.queue(facts::PODS.name, Backoff::default());
         let (caches, Informers { mut nodes, mut pods, need }) = Caches::new();
         let caches = Arc::new(caches);
         nodes.on_change(setup.effects(&of_nodes).of(&caches, Caches::node_changed));

@@ -17,6 +17,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::observe::{Caches, Informers};
 use crate::plan::plan;
@@ -28,15 +29,11 @@ const WORKERS: usize = 1;
 pub struct TokenCleanerOperator;
 
 impl Operator for TokenCleanerOperator {
-    const NAMES: Names = Names {
-        operator: "token-cleaner-operator",
-        controller: "token-cleaner-controller",
-        event_source: "token-cleaner-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("token_cleaner", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut secrets }) = Caches::new();
         let caches = Arc::new(caches);

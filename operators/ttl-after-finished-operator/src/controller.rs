@@ -16,6 +16,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::{Outcome, Writer};
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::DeletionDelay;
 use crate::observe::{Caches, Informers, live_job};
@@ -25,15 +26,11 @@ use crate::plan::{Plan, plan};
 pub struct TtlAfterFinishedOperator;
 
 impl Operator for TtlAfterFinishedOperator {
-    const NAMES: Names = Names {
-        operator: "ttl-after-finished-operator",
-        controller: "ttl-after-finished-controller",
-        event_source: "ttl-after-finished-controller",
-    };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("ttl_jobs_to_delete", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let control = setup.control(&queue);
         let (caches, Informers { mut jobs }) = Caches::new();
         let caches = Arc::new(caches);

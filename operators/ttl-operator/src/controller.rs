@@ -14,6 +14,7 @@ use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::Writer;
+use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::observe::{Caches, Informers};
 use crate::plan::plan;
@@ -25,12 +26,11 @@ const WORKERS: usize = 5;
 pub struct TtlOperator;
 
 impl Operator for TtlOperator {
-    const NAMES: Names =
-        Names { operator: "ttl-operator", controller: "ttl-controller", event_source: "ttl-controller" };
+    const NAMES: Names = FACTS.names;
     type Flags = Flags;
 
     fn set_up(_: &Flags, setup: &mut Setup) {
-        let queue = setup.queue("ttlcontroller", Backoff::default());
+        let queue = setup.queue(QUEUE.name, Backoff::default());
         let ctx = setup.context(&queue);
         let (caches, Informers { mut nodes }) = Caches::new();
         let caches = Arc::new(caches);

@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::explain::{SHADOW_PATH, STATUS_PATH};
+pub use crate::api::facts::Names;
 use crate::api::json;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{self, Access, Client, ClientOptions, ConfigError, RETURN_SPREAD};
@@ -45,17 +46,6 @@ use setup::Starter;
 const IO_EVENTS_AT_ONCE: usize = 64;
 /// How long the last events and traces may take to leave.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
-
-/// The names of one operator. Upstream has three for each controller, and they disagree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Names {
-    /// The binary, image, manifest folder and Lease: `deployment-operator`.
-    pub operator: &'static str,
-    /// Upstream's canonical name: `deployment-controller`.
-    pub controller: &'static str,
-    /// The component that events come from: `deployment-controller`.
-    pub event_source: &'static str,
-}
 
 /// One operator, as a process sees it.
 pub trait Operator {

@@ -1,77 +1,29 @@
 //! Rules on the answers that an operator owes about its objects: decisions that `why` and a shadow can show, a page
-//! that tells the findings of a shadow, and its place in the plugin's table of kinds.
+//! that tells the findings of a shadow, and the kinds that the plugin asks it about.
 //!
 //! The compiler asks each controller for `key_of` and `preview`, and takes an empty answer; it asks nobody to record
 //! anything. Left out: whether an answer is right, which each operator's own tests show.
 
 use std::collections::BTreeSet;
 
+use facts::{Exception, Lack};
+
 use crate::code::production;
 use crate::operators::{section, source};
 use crate::tree::{self, File, exists, read};
 
-const NO_RECORD: &str = "records no decision";
-const NO_KEY: &str = "has no key for any object";
-const NO_PREVIEW: &str = "previews nothing";
-
-/// A controller that owes less than the others.
-struct Exception {
-    /// Its file.
-    path: &'static str,
-    lacks: &'static [&'static str],
-    why: &'static str,
+fn complaint(lack: Lack) -> &'static str {
+    match lack {
+        Lack::Record => "records no decision",
+        Lack::Key => "has no key for any object",
+        Lack::Preview => "previews nothing",
+    }
 }
-
-const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        path: "operators/disruption-operator/src/controller/search.rs",
-        lacks: &[NO_KEY, NO_PREVIEW],
-        why: "it looks at all pods together, live, and the pods that it finds have keys of their own",
-    },
-    Exception {
-        path: "operators/endpoints-operator/src/controller/leftovers.rs",
-        lacks: &[NO_RECORD, NO_KEY, NO_PREVIEW],
-        why: "it looks at all Endpoints together, and the sync of each key that it finds records its own decision",
-    },
-    Exception {
-        path: "operators/endpointslice-operator/src/controller/zones.rs",
-        lacks: &[NO_RECORD, NO_KEY, NO_PREVIEW],
-        why: "it looks at all nodes together, and the Services that it wakes record their own decisions",
-    },
-    Exception {
-        path: "operators/job-operator/src/controller/unseen_pods.rs",
-        lacks: &[NO_RECORD, NO_KEY, NO_PREVIEW],
-        why: "it looks at all pods together, and the sync of each pod that it finds records its own decision",
-    },
-    Exception {
-        path: "operators/node-lifecycle-operator/src/controller/rounds.rs",
-        lacks: &[NO_KEY, NO_PREVIEW],
-        why: "it looks at all nodes together, and each node that it finds has a key of its own",
-    },
-    Exception {
-        path: "operators/pod-garbage-collector-operator/src/controller/bindings.rs",
-        lacks: &[NO_KEY, NO_PREVIEW],
-        why: "it looks at all bound pods together, live, and the nodes that it finds missing have keys of their own",
-    },
-    Exception {
-        path: "operators/podcertificaterequest-cleaner-operator/src/controller.rs",
-        lacks: &[NO_PREVIEW],
-        why: "it follows no request: each is read before anything is decided, which is what its preview says",
-    },
-    Exception {
-        path: "operators/podcertificaterequest-cleaner-operator/src/controller/rounds.rs",
-        lacks: &[NO_KEY, NO_PREVIEW],
-        why: "it looks at all requests together, live, and each request that it finds has a key of its own",
-    },
-];
 
 /// The page and the heading about shadows, and the link to it from an operator's page.
 const SHADOW_PAGE: &str = "docs/operating.md";
 const SHADOW_HEADING: &str = "\n## Shadow: what would a takeover change?\n";
 const SHADOW_LINK: &str = "](../../docs/operating.md#shadow-what-would-a-takeover-change)";
-
-/// The plugin's table of kinds and the operators that act on them.
-const KINDS: &str = "cli/src/kinds.rs";
 
 /// The files of an operator, and the shared rooms that it takes as they are.
 fn rooms(operator: &str) -> Vec<File> {
@@ -87,28 +39,28 @@ fn rooms(operator: &str) -> Vec<File> {
 }
 
 /// The duties that a controller with this code does not fulfil towards those who ask.
-fn lacks(code: &str) -> Vec<&'static str> {
+fn lacks(code: &str) -> Vec<Lack> {
     // The compiler refuses an argument that nobody reads, unless its name begins so.
     let lacks = [
-        (NO_RECORD, !code.contains("decisions.record(")),
-        (NO_KEY, code.contains("fn key_of(&self, _")),
-        (NO_PREVIEW, code.contains("fn preview(&self, _")),
+        (Lack::Record, !["decisions.record(", "ctx.decide("].iter().any(|call| code.contains(call))),
+        (Lack::Key, code.contains("fn key_of(&self, _")),
+        (Lack::Preview, code.contains("fn preview(&self, _")),
     ];
     lacks.into_iter().filter(|(_, is_so)| *is_so).map(|(lack, _)| lack).collect()
 }
 
 /// Each controller answers, or is an exception; and each exception is one.
-fn check_controllers(sources: &[File], exceptions: &[Exception]) -> Vec<String> {
+fn check_controllers(sources: &[File], exceptions: &[(String, Exception)]) -> Vec<String> {
     let codes = sources.iter().map(|file| (file.path.as_str(), production(file)));
     let controllers: Vec<(&str, String)> = codes.filter(|(_, code)| code.contains(" Controller for ")).collect();
     let mut complaints = Vec::new();
     for (path, code) in &controllers {
-        let excepted = exceptions.iter().find(|exception| exception.path == *path);
-        let excepted = excepted.map_or(&[][..], |exception| exception.lacks);
+        let excepted = exceptions.iter().find(|(of, _)| of == path);
+        let excepted = excepted.map_or(&[][..], |(_, exception)| exception.lacks);
         let lacks = lacks(code).into_iter().filter(|lack| !excepted.contains(lack));
-        complaints.extend(lacks.map(|lack| format!("{path}: its controller {lack}")));
+        complaints.extend(lacks.map(|lack| format!("{path}: its controller {}", complaint(lack))));
     }
-    for Exception { path, lacks: excepted, why } in exceptions {
+    for (path, Exception { file: _, lacks: excepted, why }) in exceptions {
         let code = controllers.iter().find(|(of, _)| of == path).map(|(_, code)| code.as_str());
         let lacks = code.map(lacks).unwrap_or_default();
         if excepted.iter().any(|lack| !lacks.contains(lack)) {
@@ -129,14 +81,6 @@ fn check_differences(operator: &str, page: &str) -> Option<String> {
 fn check_why(operator: &str, tests: &[File]) -> Option<String> {
     let is_asked = tests.iter().any(|file| file.text.contains("running.why("));
     (!is_asked).then(|| format!("operators/{operator}/tests: ask no running operator why"))
-}
-
-/// The plugin asks the operators that its table names.
-fn check_kinds(operator: &str, kinds: &str) -> Option<String> {
-    let name = format!("\"{operator}\"");
-    let table = kinds.split("const OF_KINDS").nth(1).and_then(|rest| rest.split("\n];").next()).unwrap_or_default();
-    let is_collector = kinds.contains(&format!("const COLLECTOR: &str = {name};"));
-    (!is_collector && !table.contains(&name)).then(|| format!("{KINDS}: names no kind that {operator} acts on"))
 }
 
 /// The resources that an operator follows, by what its code calls their informers: `replica_sets`, or `owners` where
@@ -172,7 +116,11 @@ fn check_watches(operator: &str, page: &str, rooms: &[File]) -> Vec<String> {
 fn every_controller_answers_those_who_ask() {
     let sources: Vec<File> =
         ["operators", "shared/src/controllers"].iter().flat_map(|folder| tree::files(folder, ".rs")).collect();
-    crate::none(check_controllers(&sources, EXCEPTIONS));
+    let exceptions = facts::ALL.iter().flat_map(|facts| {
+        let path = move |file: &str| format!("operators/{}/src/{file}", facts.names.operator);
+        facts.exceptions.iter().map(move |exception| (path(exception.file), *exception))
+    });
+    crate::none(check_controllers(&sources, &exceptions.collect::<Vec<_>>()));
 }
 
 #[test]
@@ -187,10 +135,11 @@ fn every_page_says_what_a_shadow_shows_and_what_is_followed() {
 
 #[test]
 fn every_operator_is_asked_why_and_known_to_the_plugin() {
-    let kinds = read(KINDS);
     crate::none(tree::operators().iter().flat_map(|operator| {
         let tests = tree::files(&format!("operators/{operator}/tests"), ".rs");
-        check_why(operator, &tests).into_iter().chain(check_kinds(operator, &kinds))
+        let is_known = facts::of(operator).is_some_and(|facts| !facts.acts_on.is_empty());
+        let unknown = (!is_known).then(|| format!("operators/{operator}: FACTS names no kind that it acts on"));
+        check_why(operator, &tests).into_iter().chain(unknown)
     }));
 }
 
@@ -201,8 +150,8 @@ fn file(path: &str, text: &str) -> File {
 #[test]
 fn a_controller_that_does_not_answer_is_seen() {
     let path = "operators/a-operator/src/controller.rs";
-    let row = |code: &str, lacks: &'static [&'static str], expected: &[&str]| {
-        let exceptions = [Exception { path, lacks, why: "so it is" }];
+    let row = |code: &str, lacks: &'static [Lack], expected: &[&str]| {
+        let exceptions = [(path.to_owned(), Exception { file: "", lacks, why: "so it is" })];
         let exceptions = if lacks.is_empty() { &[][..] } else { &exceptions[..] };
         assert_eq!(check_controllers(&[file(path, code)], exceptions), expected, "{code}");
     };
@@ -210,13 +159,13 @@ fn a_controller_that_does_not_answer_is_seen() {
     let needless = format!("{path}: is more of an exception than it needs to be (so it is)");
     row(good, &[], &[]);
     row("impl Operator for A {", &[], &[]);
-    row(&good.replace("decisions", "// decisions"), &[], &[&format!("{path}: its controller {NO_RECORD}")]);
-    row(&good.replace("object:", "_object:"), &[], &[&format!("{path}: its controller {NO_KEY}")]);
-    row(&good.replace("key:", "_:"), &[], &[&format!("{path}: its controller {NO_PREVIEW}")]);
-    row(&good.replace("key:", "_:"), &[NO_PREVIEW], &[]);
-    let unexcepted = format!("{path}: its controller {NO_PREVIEW}");
-    row(&good.replace("key:", "_:"), &[NO_KEY], &[&unexcepted, &needless]);
-    row("", &[NO_KEY], &[&needless]);
+    row(&good.replace("decisions", "// decisions"), &[], &[&format!("{path}: its controller records no decision")]);
+    row(&good.replace("object:", "_object:"), &[], &[&format!("{path}: its controller has no key for any object")]);
+    row(&good.replace("key:", "_:"), &[], &[&format!("{path}: its controller previews nothing")]);
+    row(&good.replace("key:", "_:"), &[Lack::Preview], &[]);
+    let unexcepted = format!("{path}: its controller previews nothing");
+    row(&good.replace("key:", "_:"), &[Lack::Key], &[&unexcepted, &needless]);
+    row("", &[Lack::Key], &[&needless]);
 }
 
 #[test]
@@ -230,12 +179,6 @@ fn each_rule_fires() {
     assert_eq!(check_why("a-operator", &[file("a.rs", "let why = running.why(PATH);")]), None);
     let unasked = "operators/a-operator/tests: ask no running operator why";
     assert_eq!(check_why("a-operator", &[file("a.rs", "plan.why()")]).as_deref(), Some(unasked));
-
-    let kinds = "const OF_KINDS: [A; 1] = [\n(\"A\", &[\"a-operator\"]),\n];\nconst COLLECTOR: &str = \"b-operator\";\n\
-                 const REMOVERS: [B; 1] = [\n(\"c\", \"c-operator\"),\n];";
-    assert_eq!(["a-operator", "b-operator"].map(|name| check_kinds(name, kinds)), [None, None]);
-    let unknown = "cli/src/kinds.rs: names no kind that c-operator acts on";
-    assert_eq!(check_kinds("c-operator", kinds).as_deref(), Some(unknown));
 }
 
 #[test]

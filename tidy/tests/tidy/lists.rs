@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use facts::Memory;
 use serde_json::{Value, json};
 
 use crate::operators::rights;
@@ -15,11 +16,11 @@ use crate::upstream::CONTROLLERS;
 struct List {
     path: &'static str,
     after: &'static str,
-    /// The line of an operator; where it has several roles there may be several.
+    /// The lines of an operator, of which there may be none.
     line: fn(&str) -> String,
 }
 
-const LISTS: [List; 5] = [
+const LISTS: [List; 6] = [
     List {
         path: "all-in-one/Cargo.toml",
         after: "# The operators, one line each; `make lists` writes them.",
@@ -36,6 +37,11 @@ const LISTS: [List; 5] = [
         path: "manifests/components/daemonset/kustomization.yaml",
         after: "  # The port of each; `make lists` writes it.",
         line: port,
+    },
+    List {
+        path: "docs/operating.md",
+        after: "| operator | keeps | bytes of each | request | limit |\n|---|---|---|---|---|",
+        line: memory,
     },
 ];
 
@@ -89,6 +95,14 @@ fn read_only_role(operator: &str, mut role: Value) -> String {
     let namespace = if kind == "Role" { format!(" namespace: {namespace},") } else { String::new() };
     let target = format!("{{kind: {kind},{namespace} labelSelector: app.kubernetes.io/name={operator}}}");
     format!("  - {{target: {target}, patch: '{patch}'}}")
+}
+
+/// The memory of an operator that needs more than the base's.
+fn memory(operator: &str) -> String {
+    let memory = facts::of(operator).and_then(|facts| facts.memory);
+    memory.map_or_else(String::new, |Memory { keeps, bytes, request, limit }| {
+        format!("| {operator} | {keeps} | {bytes} | {request} | {limit} |")
+    })
 }
 
 fn row(operator: &str) -> String {

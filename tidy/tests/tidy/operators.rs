@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use facts::{Facts, Names, Queue};
 use serde_json::Value;
 
 use crate::tree::{self, File, exists, list, read};
 use crate::upstream::CONTROLLERS;
 
 /// The rooms of an operator, in reading order.
-const ROOMS: [&str; 7] = ["flags", "objects", "controller", "observe", "plan", "apply", "status"];
+const ROOMS: [&str; 8] = ["facts", "flags", "objects", "controller", "observe", "plan", "apply", "status"];
 /// Rooms that only some have: upstream's own metrics, memory between syncs, and a graph in place of a plan.
 const MORE_ROOMS: [&str; 3] = ["metrics", "memory", "graph"];
 /// The files with an operator's rights, of which it has one.
@@ -101,10 +102,10 @@ fn check_flags(operator: &str, page: &str, flags: &str) -> Vec<String> {
 
 /// A page names its operator's queues, as the metrics of queues do, and all that `metrics.rs` registers.
 fn check_metrics(operator: &str, page: &str, sources: &[File]) -> Vec<String> {
-    let queues = sources.iter().flat_map(|file| file.text.split("setup.queue(\"").skip(1));
+    let queues = facts::of(operator).into_iter().flat_map(|facts| facts.queues).map(|queue| queue.name);
     let metrics = sources.iter().filter(|file| file.path.ends_with("/metrics.rs"));
     let metrics = metrics.flat_map(|file| file.text.split('"').skip(1).step_by(2)).filter(|text| is_metric(text));
-    let names = queues.filter_map(|rest| rest.split('"').next()).chain(metrics);
+    let names = queues.chain(metrics);
     let section = section(page, "Metrics");
     let missing = names.filter(|name| !section.contains(&format!("`{name}")));
     missing.map(|name| format!("operators/{operator}/README.md: does not name `{name}` under Metrics")).collect()
@@ -116,12 +117,8 @@ fn is_metric(text: &str) -> bool {
     is_name && ["_controller_", "_collector_", "_publisher_"].iter().any(|who| text.contains(who))
 }
 
-/// The value of a string field, as in `controller: "job-controller"`, wherever the source says it.
-fn field<'a>(sources: &'a [File], name: &str) -> Option<&'a str> {
-    sources.iter().find_map(|file| file.text.split(&format!("{name}: \"")).nth(1)?.split('"').next())
-}
-
-fn check_names(operator: &str, sources: &[File]) -> Vec<String> {
+/// An operator's names and queues are upstream's.
+fn check_names(operator: &str, facts: &Facts) -> Vec<String> {
     let Some(stem) = operator.strip_suffix("-operator") else {
         return vec![format!("operators/{operator}: an operator is called after its controller, x-operator")];
     };
@@ -129,14 +126,27 @@ fn check_names(operator: &str, sources: &[File]) -> Vec<String> {
     let Some(upstream) = CONTROLLERS.iter().find(|row| row.name == controller) else {
         return vec![format!("tidy/tests/tidy/upstream.rs: has no row for {controller}")];
     };
-    let expected = [("operator", operator), ("controller", upstream.name), ("event_source", upstream.event_source)];
-    let wrong = expected.iter().filter(|(name, value)| field(sources, name) != Some(value));
-    let wrong = wrong.map(|(name, value)| format!("operators/{operator}: NAMES says no {name}: {value:?}"));
-    let unqueued = upstream.queues.iter().filter(|queue| {
-        let literal = format!("\"{queue}\"");
-        !sources.iter().any(|file| file.text.contains(&literal))
+    let Facts { names, queues, queues_without, .. } = facts;
+    let names = [
+        ("operator", names.operator, operator),
+        ("controller", names.controller, upstream.name),
+        ("event_source", names.event_source, upstream.event_source),
+    ];
+    let wrong = names.iter().filter(|(_, name, expected)| name != expected);
+    let wrong = wrong.map(|(name, _, value)| format!("operators/{operator}: FACTS says no {name}: {value:?}"));
+    let unqueued = upstream.queues.iter().filter(|name| {
+        let is_left_out = queues_without.contains(name);
+        queues.iter().any(|queue| queue.name == **name) == is_left_out
     });
     wrong.chain(unqueued.map(|queue| format!("operators/{operator}: has no queue {queue:?}"))).collect()
+}
+
+/// The queues that an operator sets up are those of its facts.
+fn check_queues(operator: &str, facts: &Facts, sources: &[File]) -> Option<String> {
+    let calls: Vec<&str> = sources.iter().flat_map(|file| file.text.split("setup.queue(").skip(1)).collect();
+    let is_literal = calls.iter().any(|call| call.starts_with('"'));
+    (is_literal || calls.len() != facts.queues.len())
+        .then(|| format!("operators/{operator}: sets up other queues than those of FACTS"))
 }
 
 /// The file with an operator's rights: a ClusterRole or, where it acts in single namespaces only, Roles.
@@ -303,7 +313,10 @@ fn every_operator_has_its_page() {
 
 #[test]
 fn every_operator_has_upstreams_names() {
-    crate::none(tree::operators().iter().flat_map(|operator| check_names(operator, &source(operator))));
+    crate::none(tree::operators().iter().flat_map(|operator| {
+        let facts = facts::of(operator).unwrap_or_else(|| panic!("operators/{operator}: has no FACTS of this name"));
+        check_names(operator, facts).into_iter().chain(check_queues(operator, facts, &source(operator)))
+    }));
 }
 
 #[test]
@@ -329,13 +342,14 @@ fn each_rule_fires() {
     assert_eq!(check_flags("a-operator", &own, ""), ["operators/a-operator/README.md: flags.rs has no --a-syncs"]);
 
     let source = |path: &str, text: &str| [File { path: path.to_owned(), text: text.to_owned() }];
-    let queue = source("operators/a-operator/src/controller.rs", "setup.queue(\"a_queue\", Backoff::default())");
     let metric = source("operators/a-operator/src/metrics.rs", "(\"a_controller_sync_skips\", \"is_fatal\")");
-    let own = page.replace("## Metrics\n", "## Metrics\n`a_queue`, `a_controller_sync_skips_total`\n");
-    for (sources, name) in [(queue, "a_queue"), (metric, "a_controller_sync_skips")] {
-        assert!(check_metrics("a-operator", &own, &sources).is_empty());
-        let expected = format!("operators/a-operator/README.md: does not name `{name}` under Metrics");
-        assert_eq!(check_metrics("a-operator", page, &sources), [expected]);
+    let own = page.replace("## Metrics\n", "## Metrics\n`ttlcontroller`, `a_controller_sync_skips_total`\n");
+    for (operator, sources, name) in
+        [("ttl-operator", &[][..], "ttlcontroller"), ("a-operator", &metric[..], "a_controller_sync_skips")]
+    {
+        assert!(check_metrics(operator, &own, sources).is_empty());
+        let expected = format!("operators/{operator}/README.md: does not name `{name}` under Metrics");
+        assert_eq!(check_metrics(operator, page, sources), [expected]);
     }
 
     let observe = source("operators/a-operator/src/observe.rs", "pub struct Caches {\npub struct Observed {\n");
@@ -357,24 +371,31 @@ fn each_rule_fires() {
     );
     let [handlers] = handlers;
     assert_eq!(check_changes("a-operator", &[handlers, changes]), None);
+}
 
-    let names = r#"Names { operator: "job-operator", controller: "job-controller", event_source: "job-controller" }"#;
-    let sources = |text: String| [File { path: "controller.rs".to_owned(), text }];
-    let good = format!("{names} queue(\"job\") queue(\"job_orphan_pod\")");
-    assert!(check_names("job-operator", &sources(good.clone())).is_empty());
-    let wrong = good.replace("event_source: \"job-controller\"", "event_source: \"job\"");
+#[test]
+fn names_that_are_not_upstreams_are_seen() {
+    const ONE: &[Queue] = &[Queue::of("Job", "job")];
+    let good = *facts::of("job-operator").unwrap();
+    assert!(check_names("job-operator", &good).is_empty());
+    let wrong = Facts { names: Names { event_source: "job", ..good.names }, ..good };
     assert_eq!(
-        check_names("job-operator", &sources(wrong)),
-        [r#"operators/job-operator: NAMES says no event_source: "job-controller""#]
+        check_names("job-operator", &wrong),
+        [r#"operators/job-operator: FACTS says no event_source: "job-controller""#]
     );
+    let no_queue = [r#"operators/job-operator: has no queue "job_orphan_pod""#];
+    assert_eq!(check_names("job-operator", &Facts { queues: ONE, ..good }), no_queue);
+    assert_eq!(check_names("job-operator", &Facts { queues_without: &["job_orphan_pod"], ..good }), no_queue);
     assert_eq!(
-        check_names("job-operator", &sources(good.replace("job_orphan_pod", "x"))),
-        [r#"operators/job-operator: has no queue "job_orphan_pod""#]
-    );
-    assert_eq!(
-        check_names("nobody-operator", &sources(good)),
+        check_names("nobody-operator", &good),
         ["tidy/tests/tidy/upstream.rs: has no row for nobody-controller"]
     );
+    let one = Facts { queues: ONE, ..good };
+    let source = |text: &str| [File { path: "controller.rs".to_owned(), text: text.to_owned() }];
+    assert_eq!(check_queues("job-operator", &one, &source("setup.queue(QUEUE.name, BACKOFF)")), None);
+    let other = Some("operators/job-operator: sets up other queues than those of FACTS".to_owned());
+    assert_eq!(check_queues("job-operator", &one, &source("setup.queue(\"job\", BACKOFF)")), other);
+    assert_eq!(check_queues("job-operator", &one, &source("")), other);
 }
 
 #[test]

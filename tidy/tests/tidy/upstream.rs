@@ -37,17 +37,19 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     row("daemonset-controller", &["daemonset", "daemonset-node-updates"]),
     row("deployment-controller", &["deployment"]),
     row("device-taint-eviction-controller", &[]),
-    // The third one, of rechecks, is a timer of the first here.
-    from("disruption-controller", "controllermanager", &["disruption", "stale_pod_disruption"]),
+    from("disruption-controller", "controllermanager", &["disruption", "disruption_recheck", "stale_pod_disruption"]),
     from("endpoints-controller", "endpoint-controller", &["endpoint"]),
     // Its other two, of pods and of nodes, have no names.
     from("endpointslice-controller", "endpoint-slice-controller", &["endpoint_slice"]),
     from("endpointslice-mirroring-controller", "endpoint-slice-mirroring-controller", &["endpoint_slice_mirroring"]),
     from("ephemeral-volume-controller", "ephemeral_volume", &["ephemeral_volume"]),
-    // The third one, of graph changes, is a lock here.
     row(
         "garbage-collector-controller",
-        &["garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan"],
+        &[
+            "garbage_collector_attempt_to_delete",
+            "garbage_collector_attempt_to_orphan",
+            "garbage_collector_graph_changes",
+        ],
     ),
     from("horizontal-pod-autoscaler-controller", "horizontal-pod-autoscaler", &["horizontalpodautoscaler"]),
     row("job-controller", &["job", "job_orphan_pod"]),
@@ -73,8 +75,10 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     from("replicationcontroller-controller", "replication-controller", &["replicationmanager"]),
     from("resourceclaim-controller", "resource_claim", &["resource_claim"]),
     row("resourcepoolstatusrequest-controller", &[]),
-    // The second one, of quotas without usage, is the first one's edits here, and the third one, of changes, is none.
-    row("resourcequota-controller", &["resourcequota_primary"]),
+    row(
+        "resourcequota-controller",
+        &["resourcequota_primary", "resourcequota_priority", "resource_quota_controller_resource_changes"],
+    ),
     row("root-ca-certificate-publisher-controller", &["root_ca_cert_publisher"]),
     from("selinux-warning-controller", "selinux_warning", &["selinux_warning"]),
     row("service-cidr-controller", &["ipaddresses"]),

@@ -54,3 +54,16 @@ async fn signature(
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let data = json!({"token-id": "newnew", "token-secret": "0123456789abcdef", "usage-bootstrap-signing": "true"});
+    let metadata = json!({"name": "bootstrap-token-newnew", "namespace": "kube-system"});
+    let token = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata,
+        "type": "bootstrap.kubernetes.io/token", "stringData": data});
+    scene.apply(&token).await?;
+    let metadata = json!({"name": CLUSTER_INFO, "namespace": "kube-public"});
+    let unsigned =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"kubeconfig": "clusters: []"}});
+    scene.apply(&unsigned).await?;
+    Ok("patch configmaps kube-public/cluster-info: data.jws-kubeconfig-newnew: ".to_owned())
+}

@@ -31,3 +31,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         .await?;
     requests.delete(NAME, &DeleteParams::default()).await.map(drop).context("delete the request")
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.apply(&request("e2e-new", KUBELET_CLIENT, "system:node:new", "system:nodes")?).await?;
+    Ok("patch certificatesigningrequests.certificates.k8s.io/approval e2e-new: status.conditions".to_owned())
+}

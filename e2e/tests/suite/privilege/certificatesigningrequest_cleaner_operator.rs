@@ -29,3 +29,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     }
     Ok(())
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    deny_long_ago(scene, "e2e-old").await?;
+    Ok("delete certificatesigningrequests.certificates.k8s.io e2e-old: ".to_owned())
+}

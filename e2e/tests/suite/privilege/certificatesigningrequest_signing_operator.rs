@@ -50,3 +50,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
 async fn status(requests: &Api<CertificateSigningRequest>, name: &str) -> Result<CertificateSigningRequestStatus> {
     Ok(requests.get(name).await.context("get the request")?.status.unwrap_or_default())
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.apply(&request("e2e-approved", CLIENT, "somebody", "somewhere")?).await?;
+    approve(scene, "e2e-approved").await?;
+    Ok("patch certificatesigningrequests.certificates.k8s.io/status e2e-approved: status.certificate: ".to_owned())
+}

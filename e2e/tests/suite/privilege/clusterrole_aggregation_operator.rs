@@ -53,3 +53,9 @@ async fn has_rules(scene: &Scene, roles: &Api<ClusterRole>, count: usize) -> Res
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let roles: Api<ClusterRole> = Api::all(scene.client.clone());
+    roles.patch("admin", &PatchParams::default(), &Patch::Merge(json!({"rules": []}))).await?;
+    Ok("patch clusterroles.rbac.authorization.k8s.io admin: rules: ".to_owned())
+}

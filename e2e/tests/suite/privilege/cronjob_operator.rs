@@ -56,3 +56,10 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
 fn of_cron_job(event: &Event) -> Option<i32> {
     event.count.filter(|_| event.involved_object.kind.as_deref() == Some("CronJob"))
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let stranger = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "gone", "namespace": scene.namespace,
+        "uid": "7d0f0000-0000-4000-8000-000000000000"});
+    scene.patch_status::<CronJob>("cron-0", &json!({"status": {"active": [stranger]}})).await?;
+    Ok(format!("patch cronjobs.batch/status {}/cron-0: status.active", scene.namespace))
+}

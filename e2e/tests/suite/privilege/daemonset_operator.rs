@@ -88,3 +88,8 @@ async fn be_refused(scene: &Scene) -> Result<()> {
 async fn relabel(scene: &Scene, revision: &str, app: &str) -> Result<()> {
     scene.patch::<ControllerRevision>(revision, &json!({"metadata": {"labels": {"app": app}}})).await.map(drop)
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.patch_status::<DaemonSet>("daemon-0", &json!({"status": {"numberReady": 0}})).await?;
+    Ok(format!("patch daemonsets.apps/status {}/daemon-0: status.numberReady: ", scene.namespace))
+}

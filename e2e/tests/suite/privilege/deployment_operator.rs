@@ -76,3 +76,8 @@ async fn wait_for_a_pod_that_no_status_tells_of(scene: &Scene) -> Result<()> {
     scene.kubectl("delete pods --selector=app=held --force --grace-period=0").await?;
     scene.rolled_out("held").await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.patch_status::<Deployment>("web-1", &json!({"status": {"updatedReplicas": 0}})).await?;
+    Ok(format!("patch deployments.apps/status {}/web-1: status.updatedReplicas: ", scene.namespace))
+}

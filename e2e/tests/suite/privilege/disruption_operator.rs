@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::EvictParams;
 use serde_json::json;
 
@@ -42,4 +43,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await
+}
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.patch_status::<PodDisruptionBudget>("web-2", &json!({"status": {"currentHealthy": 0}})).await?;
+    Ok(format!("patch poddisruptionbudgets.policy/status {}/web-2: status.currentHealthy: ", scene.namespace))
 }

@@ -76,3 +76,8 @@ async fn be_refused(scene: &Scene) -> Result<()> {
         .await?;
     scene.kubectl(&format!("delete service/{name} resourcequota/one")).await.map(drop)
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.kubectl("delete endpoints/service-4").await?;
+    Ok(format!("create endpoints {}/service-4: ", scene.namespace))
+}

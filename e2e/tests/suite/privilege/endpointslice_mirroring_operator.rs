@@ -57,3 +57,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     slices(1, "2").await?;
     scene.kubectl("delete service/mirrored").await.map(drop)
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let slice = super::first::<EndpointSlice>(scene, "kubernetes.io/service-name=custom").await?;
+    scene.patch::<EndpointSlice>(&slice, &json!({"endpoints": []})).await?;
+    Ok(format!("patch endpointslices.discovery.k8s.io {}/{slice}: endpoints", scene.namespace))
+}

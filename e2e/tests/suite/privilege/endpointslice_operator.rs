@@ -58,3 +58,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     }
     Ok(())
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let slice = super::first::<EndpointSlice>(scene, "kubernetes.io/service-name=service-5").await?;
+    scene.patch::<EndpointSlice>(&slice, &json!({"endpoints": []})).await?;
+    Ok(format!("patch endpointslices.discovery.k8s.io {}/{slice}: endpoints", scene.namespace))
+}

@@ -62,3 +62,11 @@ async fn refer_elsewhere(scene: &Scene) -> Result<()> {
     }
     Ok(())
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone",
+        "uid": "7d0f0000-0000-4000-8000-000000000001"});
+    let metadata = json!({"name": "left", "ownerReferences": [owner]});
+    scene.apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).await?;
+    Ok(format!("delete configmaps {}/left: ", scene.namespace))
+}

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use e2e::metrics::{Metrics, Pods, withdraw};
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use serde_json::json;
 
 use crate::autoscaling::{autoscaler, cpu, external, of_object, of_pods, scaled, web};
@@ -32,4 +33,10 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     }
     scene.told("FailedGetScale").await?;
     withdraw(&scene.client).await
+}
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.patch_status::<HorizontalPodAutoscaler>("web-3", &json!({"status": {"currentReplicas": 7}})).await?;
+    let autoscaler = format!("horizontalpodautoscalers.autoscaling/status {}/web-3", scene.namespace);
+    Ok(format!("patch {autoscaler}: status.currentReplicas: "))
 }

@@ -63,3 +63,8 @@ async fn lose_label(scene: &Scene) -> Result<()> {
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.apply(&batch::job("made", 1, 1)).await?;
+    Ok(format!("create pods {}/made-: ", scene.namespace))
+}

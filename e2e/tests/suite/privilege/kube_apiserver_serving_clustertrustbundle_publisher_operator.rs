@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use crate::support::trust_bundles::{api, certificates, only, stranger};
+use crate::support::trust_bundles::{STRANGER, api, certificates, only, stranger};
 use crate::support::{DEADLINE, Scene};
 
 pub(super) const NEEDS: &[&str] = &[];
@@ -27,4 +27,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await
+}
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.apply(&stranger(scene.cluster.pki()?.ca_pem())).await?;
+    Ok(format!("delete clustertrustbundles.certificates.k8s.io {STRANGER}: "))
 }

@@ -81,3 +81,8 @@ async fn wait_in_vain(scene: &Scene, nodes: &Api<Node>) -> Result<Vec<String>> {
         .await?;
     Ok(names)
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    super::add_node(scene, "unassigned", &json!({"node.alpha.kubernetes.io/ttl": "0"}), &json!({})).await?;
+    Ok("patch nodes unassigned: spec.podCIDR: ".to_owned())
+}

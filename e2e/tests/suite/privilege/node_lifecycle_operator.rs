@@ -66,3 +66,11 @@ fn pod() -> Value {
     spec["tolerations"] = json!([{"operator": "Exists"}]);
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone"}, "spec": spec})
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let nodes: Api<Node> = Api::all(scene.client.clone());
+    let labels = json!({"kubernetes.io/arch": "amd64", "beta.kubernetes.io/arch": "other"});
+    let other = Patch::Merge(json!({"metadata": {"labels": labels}}));
+    nodes.patch("node-0", &PatchParams::default(), &other).await?;
+    Ok("patch nodes node-0: metadata.labels[beta.kubernetes.io/arch]: ".to_owned())
+}

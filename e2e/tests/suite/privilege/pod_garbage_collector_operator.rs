@@ -24,3 +24,13 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     scene.gone::<Pod>("stuck").await?;
     nodes.delete("lost", &DeleteParams::default()).await.map(drop).context("delete the node")
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    // No node is right for it, and a finalizer holds it.
+    let mut spec = template("nowhere")["spec"].clone();
+    spec["nodeSelector"] = json!({"no-node-has": "this"});
+    let metadata = json!({"name": "nowhere", "finalizers": ["e2e.example/hold"]});
+    scene.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})).await?;
+    scene.kubectl("delete pod/nowhere --wait=false").await?;
+    Ok(format!("patch pods/status {}/nowhere: status.", scene.namespace))
+}

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 use super::live_as;
@@ -15,4 +16,10 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "set"}}, "template": template("set")},
     });
     live_as::<ReplicaSet>(scene, &set).await
+}
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let pod = super::first::<Pod>(scene, "app=set-0").await?;
+    scene.patch::<Pod>(&pod, &json!({"metadata": {"labels": {"app": null}}})).await?;
+    Ok(format!("patch pods {}/{pod}: metadata.ownerReferences[uid=", scene.namespace))
 }

@@ -16,3 +16,9 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     });
     live_as::<ReplicationController>(scene, &set).await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let status = json!({"status": {"readyReplicas": 0, "availableReplicas": 0}});
+    scene.patch_status::<ReplicationController>("rc-0", &status).await?;
+    Ok(format!("patch replicationcontrollers/status {}/rc-0: status.availableReplicas: ", scene.namespace))
+}

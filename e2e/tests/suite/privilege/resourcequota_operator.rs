@@ -47,3 +47,9 @@ async fn uses(scene: &Scene, expected: &Value) -> Result<()> {
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.kubectl("delete lease/counted").await?;
+    let used = "status.used[count/leases.coordination.k8s.io]";
+    Ok(format!("patch resourcequotas/status {}/team: {used}: ", scene.namespace))
+}

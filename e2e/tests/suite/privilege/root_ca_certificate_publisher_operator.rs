@@ -23,3 +23,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.cluster.kubectl("--namespace shadow-0 delete configmap/kube-root-ca.crt".split(' ')).await?;
+    Ok("create configmaps shadow-0/kube-root-ca.crt: ".to_owned())
+}

@@ -6,7 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, Val
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::{DEADLINE, Scene};
@@ -104,4 +104,11 @@ async fn has_condition(scene: &Scene, ranges: &Api<ServiceCIDR>, status: &str, r
             Ok(())
         })
         .await
+}
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let ranges: Api<ServiceCIDR> = Api::all(scene.client.clone());
+    let unprotected = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    ranges.patch("kubernetes", &PatchParams::default(), &unprotected).await?;
+    Ok("patch servicecidrs.networking.k8s.io kubernetes: metadata.finalizers".to_owned())
 }

@@ -18,3 +18,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.cluster.kubectl("--namespace shadow-0 delete serviceaccount/default".split(' ')).await?;
+    Ok("create serviceaccounts shadow-0/default: ".to_owned())
+}

@@ -71,3 +71,12 @@ async fn is_good(scene: &Scene, token: &str) -> Result<()> {
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let annotations = json!({"kubernetes.io/service-account.name": "default"});
+    let metadata = json!({"name": "robot", "annotations": annotations});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata,
+        "type": "kubernetes.io/service-account-token"});
+    scene.apply(&secret).await?;
+    Ok(format!("patch secrets {}/robot: data[ca.crt]: ", scene.namespace))
+}

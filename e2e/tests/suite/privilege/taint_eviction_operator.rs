@@ -58,3 +58,13 @@ async fn cancelled(scene: &Scene, times: i32) -> Result<()> {
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    // Node and pod come together, so that no controller has seen them before.
+    let taints = json!([{"key": KEY, "effect": "NoExecute"}]);
+    super::add_node(scene, "tainted", &json!({}), &json!({"taints": taints})).await?;
+    let mut spec = template("tainted")["spec"].clone();
+    spec["nodeName"] = json!("tainted");
+    scene.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tainted"}, "spec": spec})).await?;
+    Ok(format!("patch pods/status {}/tainted: status.conditions", scene.namespace))
+}

@@ -35,3 +35,8 @@ fn token(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "bootstrap.kubernetes.io/token",
         "stringData": data})
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.apply(&token("bootstrap-token-oldold", &json!({"expiration": "2020-01-01T00:00:00Z"}))).await?;
+    Ok("delete secrets kube-system/bootstrap-token-oldold: ".to_owned())
+}

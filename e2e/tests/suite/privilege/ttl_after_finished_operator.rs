@@ -15,3 +15,8 @@ pub(super) async fn live(scene: &Scene) -> Result<()> {
     scene.apply(&brief).await?;
     scene.gone::<Job>("brief").await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    scene.patch::<Job>("job-0", &json!({"spec": {"ttlSecondsAfterFinished": 0}})).await?;
+    Ok(format!("delete jobs.batch {}/job-0: ", scene.namespace))
+}

@@ -33,3 +33,10 @@ async fn told(scene: &Scene, nodes: &Api<Node>) -> Result<()> {
         })
         .await
 }
+
+pub(super) async fn tamper(scene: &Scene) -> Result<String> {
+    let nodes: Api<Node> = Api::all(scene.client.clone());
+    let other = Patch::Merge(json!({"metadata": {"annotations": {TTL: "7"}}}));
+    nodes.patch("node-0", &PatchParams::default(), &other).await?;
+    Ok(format!("patch nodes node-0: metadata.annotations[{TTL}]: "))
+}

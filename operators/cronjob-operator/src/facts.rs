@@ -1,0 +1,18 @@
+//! What the plugin, the suite and `tidy` read about this operator.
+
+use shared::api::facts::{Acts, Facts, KnownDifference, Names, Queue};
+
+pub const QUEUE: Queue = Queue::of("CronJob", "cronjob");
+
+pub const FACTS: Facts = Facts {
+    names: Names { operator: "cronjob-operator", controller: "cronjob-controller", event_source: "cronjob-controller" },
+    queues: &[QUEUE],
+    acts_on: &[Acts::keeps_with_status("batch", "CronJob")],
+    differences: &[KnownDifference {
+        resource: "cronjobs.batch/status",
+        paths: &["status.active"],
+        decided: " is missing; ",
+        sentence: "An active Job whose name now belongs to another Job leaves the status.",
+    }],
+    ..Facts::NONE
+};
