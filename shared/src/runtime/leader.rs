@@ -9,8 +9,8 @@
 //! - A leader that slept through its Lease sends no write before it has renewed it ([`Term`]).
 //! - A falling version of the Lease shows that etcd was restored ([`Elector::restores`]).
 //! - The same error is logged once.
-//! - The leader renews every 5 s and not every retry period, when the wall clock shows full 5 s; while it has nothing to
-//!   do its Lease lasts longer, and it renews every 20 s: see docs/decisions/0010-lease-renewals.md.
+//! - The leader renews every 5 s and not every retry period, when the wall clock shows full 5 s: see
+//!   docs/decisions/0010-lease-renewals.md.
 //!
 //! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders
 //! are possible for as long as a process is stopped between looking at its watch and writing.
@@ -22,7 +22,7 @@ mod times;
 mod watch;
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch::{Receiver, Sender};
@@ -36,9 +36,7 @@ use crate::runtime::clock::{Clock, jitter};
 use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::flags::{JITTER_FACTOR, LeaderFlags};
 use crate::runtime::metrics::LeaderMetrics;
-use crate::runtime::queue::Queue;
 use lease::{Decision, Holding, Lease, Observed, Record, create_body, decide, held, is_restored, released};
-use times::{Times, is_at_rest, work_comes};
 use watch::Watched;
 
 /// How much longer than its Lease lasts a leader may fail to renew it before it counts as stuck: kube-controller-
@@ -114,54 +112,28 @@ pub enum Lost {
 #[derive(Clone)]
 pub struct Watchdog {
     lease: Key,
-    held: Arc<Mutex<Option<Held>>>,
-}
-
-/// The leader's hold of its Lease.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    /// When the last renewal was begun.
-    renewed: Instant,
-    /// Those of the record that it wrote.
-    times: Times,
-    /// When the Lease may be another's.
-    until: Instant,
-}
-
-impl Held {
-    /// By a record that is written from now on.
-    fn since(renewed: Instant, times: Times) -> Self {
-        // Other candidates count the seconds in the Lease, which are whole.
-        Self { renewed, times, until: renewed + Duration::from_secs(times.seconds()) }
-    }
+    limit: Duration,
+    /// When the last renewal began, while this process leads.
+    renewed: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Watchdog {
     /// Whether the leader is not stuck, for `/healthz`.
     pub fn check(&self) -> Result<(), String> {
-        match *self.held() {
-            Some(held) if held.until.elapsed() > WATCHDOG_GRACE => {
+        match self.renewed() {
+            Some(at) if at.elapsed() > self.limit => {
                 Err(format!("failed election to renew leadership on lease {}", self.lease.name()))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn renewed(&self) -> Option<Instant> {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, held: Option<Held>) {
-        *self.held() = held;
-    }
-
-    /// A record with these times is written next. If it lasts less than what is held, it counts from now on, for it may be
-    /// stored although its answer is lost.
-    fn allow_for(&self, times: Times) {
-        let next = Held::since(Instant::now(), times);
-        if let Some(held) = self.held().as_mut().filter(|held| next.until < held.until) {
-            *held = next;
-        }
+    fn set(&self, renewed: Option<Instant>) {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
     }
 }
 
@@ -169,22 +141,21 @@ impl Watchdog {
 /// learns this when it wants to write, not only when it wants to renew.
 #[derive(Clone)]
 pub struct Term {
-    held: Arc<Mutex<Option<Held>>>,
+    lease_duration: Duration,
+    renewed: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Term {
     /// Whether this process does not lead, or may not any more.
     pub fn is_over(&self) -> bool {
-        let held = *self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.is_none_or(|held| held.until <= Instant::now())
+        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.is_none_or(|at| at.elapsed() >= self.lease_duration)
     }
 }
 
 /// One candidate, or the leader.
 pub struct Elector {
     election: Election,
-    /// Those of the next record that is written.
-    times: Times,
     client: Client,
     clock: Clock,
     recorder: Recorder,
@@ -215,10 +186,13 @@ enum Attempt {
 impl Elector {
     /// A candidate that has sent no request yet. Its client should wait for no other request: see [`Client::ahead`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
-        let watchdog = Watchdog { lease: election.lease.clone(), held: Arc::default() };
+        let watchdog = Watchdog {
+            lease: election.lease.clone(),
+            limit: election.lease_duration + WATCHDOG_GRACE,
+            renewed: Arc::default(),
+        };
         metrics.leads(false);
         Self {
-            times: Times::at_work(&election),
             election,
             client,
             clock,
@@ -247,7 +221,9 @@ impl Elector {
 
     /// For clients that write while this process leads.
     pub fn term(&self) -> Term {
-        Term { held: Arc::clone(&self.watchdog.held) }
+        // Other candidates count the seconds in the Lease, which are whole.
+        let lease_duration = Duration::from_secs(self.election.lease_duration.as_secs());
+        Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
     /// This candidate's name in the Lease.
@@ -284,21 +260,13 @@ impl Elector {
     }
 
     /// Renews the Lease for as long as this process leads, and says why it ended; may be dropped at any time, and then
-    /// [`Self::release`] is due. These queues say whether there is work.
-    pub async fn renew(&mut self, queues: &[Queue]) -> Lost {
-        let mut gaps = self.client.gaps();
+    /// [`Self::release`] is due.
+    pub async fn renew(&mut self) -> Lost {
         let lost = loop {
-            let (now, at_work) = (Instant::now(), Times::at_work(&self.election));
-            let held = self.watchdog.held().unwrap_or_else(|| Held::since(now, at_work));
-            let rests = held.times != at_work;
-            gaps.mark_unchanged();
-            tokio::select! {
-                () = sleep_until(held.times.next_renewal(held.renewed, now, self.clock.now())) => {}
-                () = work_comes(queues), if rests => {}
-                // Etcd may have been restored meanwhile, and the Lease would tell.
-                Ok(()) = gaps.changed(), if rests => {}
-            }
-            let end = self.begin_renewal(held, is_at_rest(queues));
+            let now = Instant::now();
+            let since = self.watchdog.renewed().unwrap_or(now);
+            sleep_until(self.election.next_renewal(since, now, self.clock.now())).await;
+            let end = (since + self.election.renew_period()).max(Instant::now()) + self.election.renew_limit();
             let renewed = tokio::select! {
                 biased;
                 // It is looked at first: a try that began now would renew the Lease of a leader that has given up.
@@ -310,23 +278,11 @@ impl Elector {
                 Ok(None) => {}
                 Ok(Some(holder)) if holder.is_empty() => break Lost::Interrupted { lease },
                 Ok(Some(holder)) => break Lost::Taken { lease, holder },
-                Err(()) => {
-                    break Lost::Expired { lease, limit: held.times.renew_deadline.min(self.times.renew_deadline) };
-                }
+                Err(()) => break Lost::Expired { lease, limit: self.election.renew_deadline },
             }
         };
         self.stop_leading();
         lost
-    }
-
-    /// Chooses the times of the record that is written next; gives when it must have succeeded.
-    fn begin_renewal(&mut self, held: Held, is_at_rest: bool) -> Instant {
-        let (now, before) = (Instant::now(), held.times);
-        let next = if is_at_rest { Times::at_rest(&self.election) } else { Times::at_work(&self.election) };
-        self.times = next;
-        self.watchdog.allow_for(next);
-        let end = (held.renewed + before.renew_period).max(now) + before.renew_limit();
-        end.min(now + next.renew_period + next.renew_limit())
     }
 
     /// Tries until the Lease is renewed, or somebody else holds it: see [`Attempt::HeldBy`].
@@ -397,7 +353,7 @@ impl Elector {
 
     /// One try to acquire or renew.
     async fn attempt(&mut self) -> Attempt {
-        let limit = Times::at_work(&self.election).answer_limit();
+        let limit = self.election.answer_limit();
         // Other candidates count from when they see the renewal, which is later.
         let begun = Instant::now();
         let outcome = match timeout(limit, self.try_acquire_or_renew()).await {
@@ -407,7 +363,7 @@ impl Elector {
         match outcome {
             Ok(None) => {
                 self.note(None);
-                self.watchdog.set(Some(Held::since(begun, self.times)));
+                self.watchdog.set(Some(begun));
                 Attempt::Leads
             }
             Ok(Some(holder)) => {
@@ -473,7 +429,7 @@ impl Elector {
     }
 
     fn held(&self, known: Option<&Record>) -> Record {
-        held(known, &self.election.identity, self.times.seconds(), self.clock.now())
+        held(known, &self.election.identity, self.election.lease_duration.as_secs(), self.clock.now())
     }
 
     async fn create(&mut self) -> Result<(), ApiError> {

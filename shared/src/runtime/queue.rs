@@ -102,8 +102,6 @@ struct Shared {
     observer: Option<Box<dyn Observer>>,
     state: Mutex<State>,
     wake: Notify,
-    /// Told when a key is added, but not when one is returned: see [`Queue::stirs`].
-    stirs: Notify,
 }
 
 /// Whether a queue takes keys.
@@ -127,8 +125,6 @@ struct State {
     events: VecDeque<Key>,
     edits_in_a_row: u32,
     timers: BTreeSet<(Instant, Key)>,
-    /// When a key was last added to a lane or returned, or the queue was opened.
-    worked: Option<Instant>,
 }
 
 /// After so many edits in a row one other key goes first.
@@ -143,8 +139,8 @@ const EVENTS_APART: Duration = Duration::from_secs(1);
 impl Queue {
     /// An empty queue; `name` is upstream's, as in the metrics.
     pub fn new(name: &'static str, backoff: Backoff, observer: Option<Box<dyn Observer>>) -> Self {
-        let (state, wake, stirs) = (Mutex::default(), Notify::new(), Notify::new());
-        Self { shared: Arc::new(Shared { name, backoff, observer, state, wake, stirs }) }
+        let (state, wake) = (Mutex::default(), Notify::new());
+        Self { shared: Arc::new(Shared { name, backoff, observer, state, wake }) }
     }
 
     /// Wakes queues; `fill` adds the keys of all existing objects.
@@ -162,7 +158,6 @@ impl Queue {
         let mut state = self.state();
         if state.stage == from {
             state.stage = to;
-            state.worked = Some(Instant::now());
         }
     }
 
@@ -200,13 +195,8 @@ impl Queue {
         let wakes = added || state.first_timer() != next;
         drop(state);
         if wakes {
-            self.wake();
+            self.shared.wake.notify_one();
         }
-    }
-
-    fn wake(&self) {
-        self.shared.wake.notify_one();
-        self.shared.stirs.notify_waiters();
     }
 
     /// Adds a key once `delay` has passed, for this purpose: `"the deadline of its start"`. Of several delays the
@@ -225,7 +215,7 @@ impl Queue {
             return self.add_wish(key, Wish { cause: Cause::Event, trigger });
         }
         self.state().set_timer(key, Due { at: after(Instant::now(), delay), purpose }, trigger);
-        self.wake();
+        self.shared.wake.notify_one();
     }
 
     /// Takes the next key, waiting for one; none after [`Self::shut_down`]. The caller owes a [`Self::finish`].
@@ -281,13 +271,13 @@ impl Queue {
     /// Tries all failed keys again, each at its own moment within `window`, because the cause may be gone.
     pub fn retry_all_spread(&self, window: Duration) {
         self.state().hasten(Instant::now(), || part_of(window), |entry| entry.failures > 0);
-        self.wake();
+        self.shared.wake.notify_one();
     }
 
     /// As [`Self::retry_all_spread`], for delayed keys too: the event that they wait for may never come.
     pub fn add_all_spread(&self, window: Duration) {
         self.state().hasten(Instant::now(), || part_of(window), |_| true);
-        self.wake();
+        self.shared.wake.notify_one();
     }
 
     /// How often the key has failed in a row.
@@ -411,7 +401,6 @@ impl State {
             Cause::Edit => self.edits.push_back(key.clone()),
             Cause::Event => self.events.push_back(key.clone()),
         }
-        self.worked = Some(now);
         is_new
     }
 
@@ -493,7 +482,6 @@ impl State {
         let Some(Processing { since, is_extra, trigger }) = entry.processing.take() else {
             return Finished::default();
         };
-        self.worked = Some(now);
         let dirty = entry.dirty.take();
         if how == Finish::Again {
             let first = Wish { cause: Cause::Event, trigger };

@@ -338,14 +338,14 @@ async fn lead(
     tokio::select! {
         () = caches.ready(acquired) => tracing::info!("caches are synced, workers start"),
         () = &mut stopped => return end(elector).await,
-        lost = keep_leading(elector.as_deref_mut(), &queues) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_deref_mut()) => return Err(leadership_lost(lost)),
     }
     Queue::start(&queues, || starters.into_iter().for_each(|starter| starter()));
     let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}
         // Another replica may work already: running syncs are dropped, not finished.
-        lost = keep_leading(elector.as_deref_mut(), &queues) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_deref_mut()) => return Err(leadership_lost(lost)),
     }
     tracing::info!("stopping");
     for queue in &queues {
@@ -354,7 +354,7 @@ async fn lead(
     // The Lease is renewed until the last sync has ended.
     tokio::select! {
         () = ended(working, shutdown_limit) => {}
-        lost = keep_leading(elector.as_deref_mut(), &queues) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_deref_mut()) => return Err(leadership_lost(lost)),
     }
     end(elector).await
 }
@@ -387,9 +387,9 @@ fn leadership_lost(lost: Lost) -> anyhow::Error {
     anyhow!(lost).context("leaderelection lost")
 }
 
-async fn keep_leading(elector: Option<&mut Elector>, queues: &[Queue]) -> Lost {
+async fn keep_leading(elector: Option<&mut Elector>) -> Lost {
     match elector {
-        Some(elector) => elector.renew(queues).await,
+        Some(elector) => elector.renew().await,
         None => std::future::pending().await,
     }
 }

@@ -1,14 +1,13 @@
-//! Explanations of a queue: the wait of one key, the state of all, and whether there is nothing to do.
+//! Explanations of a queue: the wait of one key, and the state of all.
 //!
 //! Left out: the metrics, which the queue's observer gets as things happen.
 
 use std::time::Duration;
 
-use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
+use super::Queue;
 use super::entry::{Due, Entry};
-use super::{Queue, Stage};
 use crate::api::object::Key;
 
 /// The waits of a key, as times from now.
@@ -39,31 +38,7 @@ pub(crate) struct Summary {
     pub failing: usize,
 }
 
-/// The time in which a queue has nothing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quiet {
-    /// When the last key was returned.
-    pub since: Instant,
-    /// When the next one is due, if nothing happens before.
-    pub until: Option<Instant>,
-}
-
 impl Queue {
-    /// The time around now in which no key is to be synced; none before the work has begun, or while a key waits to be
-    /// taken or is synced.
-    pub(crate) fn quiet(&self) -> Option<Quiet> {
-        let state = self.state();
-        let has_begun = matches!(state.stage, Stage::Open | Stage::ShutDown);
-        let is_busy = state.len() > 0 || state.keys.values().any(|entry| entry.processing.is_some());
-        let since = state.worked.filter(|_| has_begun && !is_busy)?;
-        Some(Quiet { since, until: state.first_timer() })
-    }
-
-    /// Ends once a key is added after this call, for now or for later.
-    pub(crate) fn stirs(&self) -> Notified<'_> {
-        self.shared.stirs.notified()
-    }
-
     /// The waits of a key.
     pub(crate) fn standing(&self, key: &Key) -> Standing {
         let (state, now) = (self.state(), Instant::now());
