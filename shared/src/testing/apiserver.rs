@@ -41,7 +41,7 @@ use crate::api::resource::{
     CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES,
     NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, SECRETS,
 };
-use crate::runtime::client::{Client, Transport, connection_of};
+use crate::runtime::client::{Client, connection_of};
 use crate::runtime::clock::Clock;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -200,7 +200,7 @@ impl Server {
                 let (server, connection) = (server.clone(), connection.clone());
                 async move { server.answer(&connection, request).await }
             });
-            Transport::of(connection_of(service))
+            connection_of(service)
         })
     }
 

@@ -1,6 +1,6 @@
 //! Which connection a request or a watch goes over: an apiserver lets a client have so many streams on one connection,
 //! and what is beyond waits for one of them to end. A watch does so after minutes, and a write may wait for a slow
-//! webhook; until then nothing else would be answered. A watch with many events has a connection of its own.
+//! webhook; until then nothing else would be answered.
 //!
 //! Left out: the server's own limit, which the client library does not tell.
 
@@ -19,8 +19,6 @@ const IN_FLIGHT_MAX: usize = 500;
 pub(super) struct Connections<C> {
     first: C,
     open: Mutex<Vec<Connection<C>>>,
-    /// Makes a connection for each watch with many events.
-    alone: C,
     in_flight: Arc<Semaphore>,
 }
 
@@ -40,27 +38,16 @@ pub(super) struct Place {
 }
 
 /// The use of a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// A watch beside others.
+#[derive(Clone, Copy)]
+pub(super) enum Purpose {
     Watch,
-    /// A watch with so many events that it has a connection of its own.
-    BusyWatch,
-    /// Anything that ends soon.
     Request,
 }
 
-/// The streams of a connection, counted apart.
-#[derive(Clone, Copy)]
-enum Streams {
-    Watches,
-    Requests,
-}
-
 impl<C: Clone> Connections<C> {
-    pub(super) fn new(first: C, alone: C) -> Self {
+    pub(super) fn new(first: C) -> Self {
         let open = vec![Connection { client: first.clone(), watches: Arc::default(), requests: Arc::default() }];
-        Self { first, open: Mutex::new(open), alone, in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
+        Self { first, open: Mutex::new(open), in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
     }
 
     /// For one watch and one request that wait for no other.
@@ -74,23 +61,22 @@ impl<C: Clone> Connections<C> {
         purpose: Purpose,
         connect: impl FnOnce() -> Result<C, E>,
     ) -> Result<(C, Place), E> {
-        let (kind, permit) = match purpose {
-            Purpose::BusyWatch => return Ok((self.alone.clone(), Place::default())),
-            Purpose::Watch => (Streams::Watches, None),
+        let permit = match purpose {
+            Purpose::Watch => None,
             // It is never closed.
-            Purpose::Request => (Streams::Requests, Arc::clone(&self.in_flight).acquire_owned().await.ok()),
+            Purpose::Request => Arc::clone(&self.in_flight).acquire_owned().await.ok(),
         };
-        let (client, stream) = self.stream(kind, connect)?;
+        let (client, stream) = self.stream(purpose, connect)?;
         Ok((client, Place { _stream: stream, _permit: permit }))
     }
 
-    fn stream<E>(&self, kind: Streams, connect: impl FnOnce() -> Result<C, E>) -> Result<(C, Arc<()>), E> {
+    fn stream<E>(&self, purpose: Purpose, connect: impl FnOnce() -> Result<C, E>) -> Result<(C, Arc<()>), E> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = open.iter().find_map(|connection| connection.place(kind)) {
+        if let Some(place) = open.iter().find_map(|connection| connection.place(purpose)) {
             return Ok(place);
         }
         let connection = Connection { client: connect()?, watches: Arc::default(), requests: Arc::default() };
-        let streams = connection.streams(kind).0;
+        let streams = connection.streams(purpose).0;
         let place = (connection.client.clone(), Arc::clone(streams));
         open.push(connection);
         Ok(place)
@@ -98,15 +84,15 @@ impl<C: Clone> Connections<C> {
 }
 
 impl<C: Clone> Connection<C> {
-    fn streams(&self, kind: Streams) -> (&Arc<()>, usize) {
-        match kind {
-            Streams::Watches => (&self.watches, WATCHES_MAX),
-            Streams::Requests => (&self.requests, REQUESTS_MAX),
+    fn streams(&self, purpose: Purpose) -> (&Arc<()>, usize) {
+        match purpose {
+            Purpose::Watch => (&self.watches, WATCHES_MAX),
+            Purpose::Request => (&self.requests, REQUESTS_MAX),
         }
     }
 
-    fn place(&self, kind: Streams) -> Option<(C, Arc<()>)> {
-        let (streams, max) = self.streams(kind);
+    fn place(&self, purpose: Purpose) -> Option<(C, Arc<()>)> {
+        let (streams, max) = self.streams(purpose);
         (Arc::strong_count(streams) <= max).then(|| (self.client.clone(), Arc::clone(streams)))
     }
 }
@@ -119,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_connection_has_so_many_watches_and_the_next_one_has_the_rest() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let watch = |connected: Option<u32>| {
             let connect = || connected.ok_or("no connection is needed");
             connections.place(Purpose::Watch, connect).now_or_never().unwrap().unwrap()
@@ -136,7 +122,7 @@ mod tests {
 
     #[test]
     fn requests_have_places_beside_the_watches_and_wait_where_too_many_are_under_way() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let watch = || connections.place(Purpose::Watch, || Err("down")).now_or_never().unwrap();
         let _watches: Vec<_> = (0..WATCHES_MAX).map(|_| watch().unwrap()).collect();
         let mut made = 0;
@@ -157,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_goes_ahead_has_a_place_in_the_first_connection_however_many_are_taken() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let place = |purpose| connections.place(purpose, || Ok::<_, &str>(1)).now_or_never().map(Result::unwrap);
         let _watches: Vec<_> = (0..WATCHES_MAX).map(|_| place(Purpose::Watch).unwrap()).collect();
         let _requests: Vec<_> = (0..IN_FLIGHT_MAX).map(|_| place(Purpose::Request).unwrap()).collect();
@@ -167,19 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_with_many_events_takes_no_place_beside_others() {
-        let connections = Connections::new(0, 7);
-        let watch = |purpose| {
-            let connect = || Err("there is one");
-            connections.place(purpose, connect).now_or_never().unwrap().unwrap()
-        };
-        let _busy: Vec<_> = (0..WATCHES_MAX).map(|_| watch(Purpose::BusyWatch)).collect();
-        assert_eq!([Purpose::BusyWatch, Purpose::Watch].map(|purpose| watch(purpose).0), [7, 0]);
-    }
-
-    #[test]
     fn a_connection_that_cannot_be_made_takes_no_place() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let watch = |connected| connections.place(Purpose::Watch, || connected).now_or_never().unwrap();
         let _places: Vec<_> = (0..WATCHES_MAX).map(|_| watch(Err("down")).unwrap()).collect();
         assert_eq!(watch(Err("down")).err(), Some("down"));

@@ -4,7 +4,6 @@
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 
-mod burst;
 mod list;
 mod wire;
 
@@ -19,7 +18,6 @@ use memchr::memchr;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use self::burst::Burst;
 use self::wire::{Bookmark, Event, Identity};
 use super::{Health, Source, Store};
 use crate::api::object::{Key, ResourceVersion, Versioned};
@@ -27,7 +25,7 @@ use crate::api::protobuf::{self, Frame};
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::list::{LIST_MAX, LIST_PATIENCE};
 use crate::runtime::client::page::Item;
-use crate::runtime::client::{Client, Purpose, soon_after};
+use crate::runtime::client::{Client, soon_after};
 use crate::runtime::clock::jitter;
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
@@ -41,13 +39,6 @@ const WATCH_GRACE: Duration = Duration::from_secs(30);
 const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner, and without a word, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// So long after its last event a watch gives up the connection that it has for its many events. Nothing else would find
-/// out that such a connection is dead, while those that are shared are pinged.
-const QUIET: Duration = Duration::from_secs(30);
-/// How long it may take until such a connection is there and a watch has begun on it.
-const BUSY_WAIT: Duration = Duration::from_secs(10);
-/// So long no other is tried after one that did not work, such as where a proxy lets only HTTP/2 through.
-const SHARED_TIME: Duration = Duration::from_mins(10);
 
 /// Why a list or a watch ended.
 enum Stop {
@@ -115,10 +106,6 @@ struct Reflector<T, S> {
     list_begun: Instant,
     /// The version was too old, and no event has come since.
     expired: bool,
-    /// The last watch had so many events that the next one is to have a connection of its own.
-    is_busy: bool,
-    /// Until when none has, because one did not work.
-    shared_until: Instant,
 }
 
 impl<T: Versioned, S: Store<T>> Reflector<T, S> {
@@ -126,19 +113,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         let objects = PhantomData;
         let list_begun = Instant::now();
         let streaming = source.streams_list;
-        Self {
-            source,
-            store,
-            objects,
-            client,
-            streaming,
-            version: None,
-            list: 0,
-            list_begun,
-            expired: false,
-            is_busy: false,
-            shared_until: list_begun,
-        }
+        Self { source, store, objects, client, streaming, version: None, list: 0, list_begun, expired: false }
     }
 
     /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
@@ -189,50 +164,34 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             query.push(("resourceVersion", &version));
         }
         let path = if initial { self.source.path(&query) } else { self.source.watch_path(&query) };
-        let is_busy = std::mem::take(&mut self.is_busy) && !initial;
-        let purpose = if is_busy { Purpose::BusyWatch } else { Purpose::Watch };
         self.source.health.begins_watch();
         let stream = tokio::select! {
-            stream = self.client.watch(&path, self.source.accept, &self.source.resource, purpose) => stream,
+            stream = self.client.watch(&path, self.source.accept, &self.source.resource) => stream,
             // Nothing may come for long where the server has not reached our version.
             () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
-            () = sleep(BUSY_WAIT), if is_busy => return Err(self.share("no answer")),
         };
         let stream = stream.map_err(|error| match error {
-            error if is_busy && !error.is_gone() => self.share(&error.without_query()),
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
         })?;
-        let (events, limit) = (Events { stream, buffer: BytesMut::new() }, Duration::from_secs(seconds));
-        self.events(events, initial, limit, purpose, backoff).await
+        self.events(Events { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
     }
 
-    /// Goes back to the shared connection, after one that did not work: if the server has gone, the next try finds out.
-    fn share(&mut self, error: &str) -> Stop {
-        tracing::debug!(resource = %self.source.resource, error, "cannot watch over a connection of its own");
-        self.shared_until = Instant::now() + SHARED_TIME;
-        Stop::Ended
-    }
-
-    /// Takes what a watch tells until it ends, at the latest after `limit`, or until it is to go on over another
-    /// connection.
+    /// Takes what a watch tells until it ends, at the latest after `limit`.
     async fn events<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
         &mut self,
         mut events: Events<L>,
         initial: bool,
         limit: Duration,
-        purpose: Purpose,
         backoff: &mut Duration,
     ) -> Result<std::convert::Infallible, Stop> {
         let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
         let (started, mut was_told) = (Instant::now(), false);
         let (mut grown, mut listed) = (started, 0);
-        let (is_busy, mut burst) = (purpose == Purpose::BusyWatch, Burst::new(started));
         loop {
             let deadline = match &listing {
                 Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
-                None if is_busy => Instant::now() + QUIET,
                 None => Instant::now() + limit + WATCH_GRACE,
             };
             let event = tokio::select! {
@@ -243,16 +202,12 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             let event = event.map_err(|_| match &listing {
                 // The connection lives, or its pings would have ended it: this server does not mark the end of a list.
                 Some(_) => Stop::NoStreamingList,
-                None if is_busy && was_told => Stop::Ended,
-                None if is_busy => self.share("no event"),
                 None => Stop::Failed("the watch is silent".to_owned()),
             })??;
             let Some(event) = event else {
                 if started.elapsed() + SHORT_WATCH < limit {
                     self.client.note_early_end();
                 }
-                // Had it fallen silent it would be shared again by now.
-                self.is_busy = is_busy && was_told;
                 return Err(match &listing {
                     Some(_) => Stop::Failed("the list ended too early".to_owned()),
                     None if !was_told && started.elapsed() < SHORT_WATCH => {
@@ -261,7 +216,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
                     None => Stop::Ended,
                 });
             };
-            let (is_listed, version) = (listing.is_none(), self.version);
+            let is_listed = listing.is_none();
             self.event(&event, &mut listing)?;
             // Bookmarks, and events of what is listed already, bring no list closer to its end.
             if let Some(live) = listing.as_ref().filter(|live| live.len() > listed) {
@@ -272,12 +227,6 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             self.expired &= !is_listed;
             if listing.is_none() && health.works() {
                 tracing::info!(resource = %self.source.resource, "lists and watches again");
-            }
-            // What brings the version no further would be sent again.
-            let is_shared = is_listed && !is_busy && self.version > version;
-            if is_shared && burst.grows(Instant::now()) && Instant::now() >= self.shared_until {
-                self.is_busy = true;
-                return Err(Stop::Ended);
             }
         }
     }

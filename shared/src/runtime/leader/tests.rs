@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::*;
 use crate::api::object::Key;
-use crate::runtime::client::{Limit, Transport, connection_of};
+use crate::runtime::client::{Limit, connection_of};
 use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
@@ -134,7 +134,7 @@ impl Room {
                     answer
                 }
             });
-            Transport::of(connection_of(service))
+            connection_of(service)
         });
         Self { store, asked, client, metrics: Metrics::new("test-operator"), started: Instant::now() }
     }
