@@ -46,7 +46,7 @@ use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 use ca::ca_file;
 pub use ca::load_ca;
-use call::{Call, JSON, PROTOBUF};
+use call::{Call, JSON};
 use connections::{Connections, Place, Purpose};
 pub(crate) use credentials::Connection;
 use credentials::{AnswerBody, Refusals, Renewing};
@@ -389,11 +389,10 @@ impl Client {
         self.typed(Call { method: Method::PATCH, path, content_type, accept, body }).await
     }
 
-    /// DELETE with `DeleteOptions` as JSON or protobuf (or empty), the answer decoded: the object or the objects as they
-    /// were, or a `Status`, which comes whole whatever was asked for.
+    /// DELETE with `DeleteOptions` as JSON (or empty), the answer decoded: the object or the objects as they were, or a
+    /// `Status`, which comes whole whatever was asked for.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str, accept: Accept, options: Bytes) -> Result<T, ApiError> {
-        let form = if protobuf::is_protobuf(&options) { PROTOBUF } else { JSON };
-        let content_type = (!options.is_empty()).then_some(form);
+        let content_type = (!options.is_empty()).then_some(JSON);
         self.typed(Call { method: Method::DELETE, path, content_type, accept, body: options }).await
     }
 
