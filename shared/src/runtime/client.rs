@@ -142,34 +142,27 @@ pub struct Access {
 /// otherwise; `master` overrides the address of either.
 ///
 /// Upstream: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
-pub fn load_config(
-    kubeconfig: Option<&Path>,
-    master: Option<&str>,
-) -> impl Future<Output = Result<Access, ConfigError>> {
-    // Not in the future: the reader of YAML goes deep into the stack, and would begin below a large frame.
-    let read = kubeconfig.map(|path| Ok((path, kubeconfig::read(path)?))).transpose();
-    async move {
-        let read = read?;
-        let ca_file = ca_file(read.as_ref().map(|(_, read)| read), master);
-        let mut config = match (read, master) {
-            (Some((path, read)), _) => {
-                if kubeconfig::current_cluster(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
-                    return Err(unusable(path, "proxy-url is not supported"));
-                }
-                if let Some(provider) = kubeconfig::current_user(&read).and_then(|user| user.auth_provider.as_ref()) {
-                    return Err(unusable(path, &format!("no Auth Provider found for name {:?}", provider.name)));
-                }
-                let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-                config.map_err(|cause| unusable(path, &chain(&cause)))?
+pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Access, ConfigError> {
+    let read = kubeconfig.map(|path| Ok((path, kubeconfig::read(path)?))).transpose()?;
+    let ca_file = ca_file(read.as_ref().map(|(_, read)| read), master);
+    let mut config = match (read, master) {
+        (Some((path, read)), _) => {
+            if kubeconfig::current_cluster(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
+                return Err(unusable(path, "proxy-url is not supported"));
             }
-            (None, Some(url)) => kube::Config::new(parse_master(url)?),
-            (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
-        };
-        if let Some(url) = master {
-            config.cluster_url = parse_master(url)?;
+            if let Some(provider) = kubeconfig::current_user(&read).and_then(|user| user.auth_provider.as_ref()) {
+                return Err(unusable(path, &format!("no Auth Provider found for name {:?}", provider.name)));
+            }
+            let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+            config.map_err(|cause| unusable(path, &chain(&cause)))?
         }
-        Ok(Access { config, ca_file })
+        (None, Some(url)) => kube::Config::new(parse_master(url)?),
+        (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
+    };
+    if let Some(url) = master {
+        config.cluster_url = parse_master(url)?;
     }
+    Ok(Access { config, ca_file })
 }
 
 fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
@@ -354,7 +347,7 @@ impl Client {
     /// GET with a choice of the answer's form, as it came.
     pub async fn get_bytes(&self, path: &str, accept: Accept) -> Result<Bytes, ApiError> {
         let call = Call::get(path, accept);
-        Box::pin(self.whole(&call)).await
+        self.whole(&call).await
     }
 
     /// GET of one page of a list of such objects, which [`page::Page::read`] takes apart.
@@ -437,7 +430,7 @@ impl Client {
         purpose: Purpose,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call::get(path, accept);
-        let Answer { response, place, .. } = Box::pin(self.answer(&call, purpose)).await?;
+        let Answer { response, place, .. } = self.answer(&call, purpose).await?;
         let (method, path, reach) = (call.method.to_string(), path.to_owned(), Arc::clone(&self.reach));
         Ok(response.into_body().into_data_stream().map_err(move |cause| {
             // It keeps its place for as long as there is this closure.
@@ -451,16 +444,14 @@ impl Client {
     /// One answer, decoded.
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
         let mut call = Call { accept: call.accept.of_object(), ..call };
-        let mut answer = Box::pin(self.whole(&call)).await;
+        let mut answer = self.whole(&call).await;
         // The server chooses a form before it does anything.
         if let Some(json) = instead_of(call.accept, &answer) {
             call.accept = json;
-            answer = Box::pin(self.whole(&call)).await;
+            answer = self.whole(&call).await;
         }
         protobuf::read_object(&answer?).map_err(ApiError::unread(&call.method, call.path))
     }
-
-    // Callers box these two: a task that asks now and then would otherwise hold the room of a request all the time.
 
     /// One answer of success with all its body.
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {

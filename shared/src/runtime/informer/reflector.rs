@@ -137,8 +137,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
 
     async fn step(&mut self, backoff: &mut Duration) -> Stop {
         if self.version.is_none() && !self.streaming {
-            // Boxed for as long as it takes: the task would otherwise hold the room of a list all the time.
-            return match Box::pin(self.list()).await {
+            return match self.list().await {
                 Ok(()) => Stop::Ended,
                 Err(stop) => stop,
             };
