@@ -1,18 +1,19 @@
-//! Which connection a request or a watch goes over: an apiserver lets a client have so many streams on one connection,
-//! and what is beyond waits for one of them to end. A watch does so after minutes, and a write may wait for a slow
-//! webhook; until then nothing else would be answered.
+//! The choice of a connection for each request and watch.
 //!
-//! Left out: the server's own limit, which the client library does not tell.
+//! An apiserver limits the streams of one connection, and a stream above the limit waits until another one ends. A watch
+//! ends after minutes, and a write may wait for a slow webhook; until then no other request would be answered.
+//!
+//! Left out: the server's own limit, which the client library does not expose.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Together two less than what an apiserver allows unless it is told otherwise (`--http2-max-streams-per-connection`):
-/// these are for what goes ahead of everything.
+/// Together two less than an apiserver's default limit (`--http2-max-streams-per-connection`): two streams are reserved
+/// for the Lease.
 const WATCHES_MAX: usize = 48;
 const REQUESTS_MAX: usize = 50;
-/// How many requests may be under way on all connections: client-go's burst of the busiest controllers.
+/// The most requests in flight on all connections: client-go's burst of the busiest controllers.
 const IN_FLIGHT_MAX: usize = 500;
 
 /// Connections, each of which carries watches and requests.
@@ -24,13 +25,13 @@ pub(super) struct Connections<C> {
 
 struct Connection<C> {
     client: C,
-    /// Held once by this, and once by each watch.
+    /// Counts the watches: one reference here, and one for each.
     watches: Arc<()>,
-    /// Held once by this, and once by each request.
+    /// Counts the requests: one reference here, and one for each.
     requests: Arc<()>,
 }
 
-/// A watch's or a request's place in a connection, until it is dropped.
+/// A reserved stream of a connection, until it is dropped.
 #[derive(Default)]
 pub(super) struct Place {
     _stream: Arc<()>,
@@ -50,12 +51,12 @@ impl<C: Clone> Connections<C> {
         Self { first, open: Mutex::new(open), in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
     }
 
-    /// For one watch and one request that wait for no other.
+    /// A place for one watch and one request, which never wait for others.
     pub(super) fn place_ahead(&self) -> (C, Place) {
         (self.first.clone(), Place::default())
     }
 
-    /// The first connection that has a place, or a new one. A request waits where too many are under way already.
+    /// The first connection with a free place, or a new one. A request waits while too many are in flight.
     pub(super) async fn place<E>(
         &self,
         purpose: Purpose,

@@ -1,6 +1,6 @@
-//! One connection's stack: TCP, TLS and HTTP/2, under the credentials as they are now.
+//! The stack of one connection: TCP, TLS and HTTP/2, with the current credentials.
 //!
-//! Left out: which requests go over which connection (`connections`), and credentials that change (`credentials`).
+//! Left out: the choice of a connection (`connections`), and renewed credentials (`credentials`).
 
 use std::time::Duration;
 
@@ -18,20 +18,20 @@ use super::credentials::{Connection, Interrupted};
 /// client-go's: how long an idle HTTP/2 connection waits before it pings, and how long the answer may take.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// A watch is read as it comes, so small windows suffice and bound what one connection can hold in memory.
+/// Watches are read as they come, so small windows suffice. They bound the memory of one connection.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
-/// A connection with the credentials as they are now.
+/// Build a connection with the current credentials.
 pub(super) fn connection(config: &kube::Config) -> Result<Connection, kube::Error> {
-    // Which crypto provider rustls uses is a process-wide choice; an earlier one by this same process stands.
+    // The crypto provider of rustls is process-wide. An error means that this process has already set it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(config.connect_timeout);
     let mut tls_config = config.rustls_client_config()?;
-    // Connections are few and last for days: room for the sessions of 256 servers is for nothing.
+    // Connections are few and last for days, so a cache of sessions is of no use.
     tls_config.resumption = Resumption::disabled();
     let mut tls = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls_config).https_or_http();
     if let Some(name) = &config.tls_server_name {
@@ -57,7 +57,7 @@ pub(super) fn connection(config: &kube::Config) -> Result<Connection, kube::Erro
     Ok(connection_of(service))
 }
 
-/// Sends requests to this service.
+/// Wrap a service as a connection.
 pub(crate) fn connection_of<S, B>(service: S) -> Connection
 where
     S: Service<Request<Body>, Response = Response<B>, Future: Send, Error: Into<BoxError>>

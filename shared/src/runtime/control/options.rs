@@ -1,13 +1,13 @@
-//! Preconditions of writes, and the options of deletions: dependents and grace period.
+//! Preconditions of writes, and options of deletions: dependents and grace period.
 //!
-//! Left out: dry runs, and deletes that ignore what the server cannot read.
+//! Left out: dry runs, and `ignoreStoreReadErrorWithClusterBreakingPotential`.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::object::{ResourceVersion, Uid};
 
-/// The fate of the dependents of a deleted object. Upstream: `DeletionPropagation`,
+/// What happens to the dependents of a deleted object. Upstream: `DeletionPropagation`,
 /// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Propagation {
@@ -19,8 +19,8 @@ pub enum Propagation {
     Orphan,
 }
 
-/// The uid and version that the server requires for a write; otherwise it answers 409. A controller that knows a kind
-/// only by discovery has both as the server wrote them: `Preconditions<&str, &str>`.
+/// The uid and version that an object must have, or the server answers 409. A controller that knows a kind only by
+/// discovery has both as the server wrote them: `Preconditions<&str, &str>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preconditions<U = Uid, V = ResourceVersion> {
@@ -51,7 +51,7 @@ impl<'a> Preconditions<&'a str, &'a str> {
     }
 }
 
-/// How something is deleted. Upstream: `DeleteOptions`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+/// Options of a deletion. Upstream: `DeleteOptions`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteOptions<U = Uid, V = ResourceVersion> {
@@ -66,7 +66,7 @@ pub struct DeleteOptions<U = Uid, V = ResourceVersion> {
 }
 
 impl<U, V> DeleteOptions<U, V> {
-    /// Deletes the object of the name, with the default for dependents of its resource.
+    /// Delete whatever object has the name, with its resource's default for dependents.
     pub fn any() -> Self {
         Self {
             api_version: "v1",
@@ -77,18 +77,18 @@ impl<U, V> DeleteOptions<U, V> {
         }
     }
 
-    /// Deletes exactly this object, with the default for dependents of its resource.
+    /// Delete exactly this object, with its resource's default for dependents.
     pub fn of(preconditions: impl Into<Preconditions<U, V>>) -> Self {
         Self { preconditions: Some(preconditions.into()), ..Self::any() }
     }
 
-    /// Sets the fate of dependents.
+    /// Set what happens to dependents.
     #[must_use]
     pub fn with_dependents(self, propagation: Propagation) -> Self {
         Self { propagation_policy: Some(propagation), ..self }
     }
 
-    /// Sets the grace period in seconds; 0 is at once.
+    /// Set the grace period in seconds; 0 deletes at once.
     #[must_use]
     pub fn within(self, seconds: u32) -> Self {
         Self { grace_period_seconds: Some(seconds), ..self }

@@ -1,6 +1,6 @@
-//! Explanations of a queue: the wait of one key, and the state of all.
+//! The state of a queue for explanations: of one key, and of the whole queue.
 //!
-//! Left out: the metrics, which the queue's observer gets as things happen.
+//! Left out: metrics, which the queue's observer gets as they happen.
 
 use std::time::Duration;
 
@@ -10,36 +10,36 @@ use super::Queue;
 use super::entry::{Due, Entry};
 use crate::api::object::Key;
 
-/// The waits of a key, as times from now.
+/// State of one key; times are relative to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// So long it has been waiting to be taken.
+    /// How long it has waited to be taken.
     pub queued: Option<Duration>,
-    /// So long it has been worked on, or held.
+    /// How long it has been synced or held.
     pub processing: Option<Duration>,
     /// Failures in a row.
     pub failures: u32,
-    /// When it is tried again after a failure.
+    /// Time until the retry after a failure.
     pub next_try: Option<Duration>,
-    /// When it is looked at again although nothing happens, and what for.
+    /// Time until the next planned sync, and its purpose.
     pub timer: Option<(Duration, &'static str)>,
 }
 
-/// A queue as a whole.
+/// State of a whole queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// The number of keys that wait to be taken.
+    /// Keys that wait to be taken.
     pub waiting: usize,
-    /// So long the one has been waiting that waits longest.
+    /// Wait of the oldest of them.
     pub oldest: Option<Duration>,
-    /// The number of keys that are synced or held.
+    /// Keys that are synced or held.
     pub processing: usize,
-    /// The number of keys that failed last time.
+    /// Keys whose last sync failed.
     pub failing: usize,
 }
 
 impl Queue {
-    /// The waits of a key.
+    /// The state of one key.
     pub(crate) fn standing(&self, key: &Key) -> Standing {
         let (state, now) = (self.state(), Instant::now());
         let Some(entry) = state.keys.get(key) else { return Standing::default() };
@@ -56,7 +56,7 @@ impl Queue {
         }
     }
 
-    /// How the queue fares as a whole.
+    /// The state of the whole queue.
     pub(crate) fn summary(&self) -> Summary {
         let (state, now) = (self.state(), Instant::now());
         let since = state.keys.values().filter_map(|entry| entry.queued.as_ref()).map(|queued| queued.since);
