@@ -123,7 +123,7 @@ async fn prepare<O: Operator>(flags: &Flags<O::Flags>, access: &Access) -> anyho
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
-    setup.term = elector.as_ref().map(|elector| elector.term());
+    setup.term = elector.as_ref().map(Elector::term);
     setup.set_up::<O>(own);
     let identity = elector.as_ref().map(|elector| elector.identity().to_owned()).unwrap_or_default();
     let server = serve::<O>(shared, &mut setup, identity, &telemetry).await?;
@@ -217,7 +217,7 @@ fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
 async fn work(setup: Setup, elector: Option<Elector>) -> anyhow::Result<()> {
     let Setup { flags, client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let shutdown_limit = flags.controller_shutdown_timeout.0;
-    let tried = elector.as_ref().map(|elector| elector.tried());
+    let tried = elector.as_ref().map(Elector::tried);
     let mut following: JoinSet<_> =
         informers.into_iter().map(|informer| after_first_try(tried.clone(), informer)).collect();
     following.spawn(client.clone().probe().map(Ok));
