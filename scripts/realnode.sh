@@ -67,8 +67,7 @@ for operator in "${operators[@]}"; do
   before=$(holder "$operator")
   since=$(date +%s%N)
   kill -9 "$(process_of "${before%%_*}")"
-  # The Lease of a leader with nothing to do lasts 45 s.
-  within 60 held_by_another "$operator" "$before"
+  within 30 held_by_another "$operator" "$before"
   step "$operator: the leader was killed, another led after $((($(date +%s%N) - since) / 1000000)) ms"
 done
 kubectl scale deployment/web --replicas 5 >/dev/null

@@ -73,12 +73,6 @@ pub fn upstream_controller(operator: &str) -> String {
     format!("{}-controller", operator.strip_suffix("-operator").unwrap_or(operator))
 }
 
-/// The environment that an operator's image gives it.
-pub(crate) fn image_env() -> impl Iterator<Item = (String, String)> {
-    let lines = include_str!("../../Dockerfile").lines();
-    lines.filter_map(|line| line.strip_prefix("ENV ")?.split_once('=')).map(|(name, value)| (name.into(), value.into()))
-}
-
 /// Whom an operator's manifests let it be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
@@ -179,8 +173,7 @@ impl Cluster {
                 format!("--secure-port={port}"),
             ])
             .args(facts::of(&spec.operator).into_iter().flat_map(|facts| needed_flags(facts, pki)))
-            .args(&spec.flags)
-            .env(image_env());
+            .args(&spec.flags);
         let process = Process::start(self.guard()?, &program)?;
         Ok(Operator::started(&spec.name, port, Arc::clone(self.guard()?), program, process))
     }
@@ -308,12 +301,6 @@ fn installed(service_account: &Value) -> Result<Installed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_environment_is_that_of_the_image() {
-        let names: Vec<String> = image_env().map(|(name, _)| name).collect();
-        assert_eq!(names, ["GLIBC_TUNABLES"]);
-    }
 
     #[test]
     fn operators_are_named_after_controllers() {

@@ -23,26 +23,18 @@ const POLL: Duration = Duration::from_millis(10);
 pub struct Program {
     pub path: PathBuf,
     pub args: Vec<OsString>,
-    /// Beside that of this process.
-    pub env: Vec<(String, String)>,
     /// Appended to by each start.
     pub log: PathBuf,
 }
 
 impl Program {
     pub fn new(path: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), args: Vec::new(), env: Vec::new(), log: log.into() }
+        Self { path: path.into(), args: Vec::new(), log: log.into() }
     }
 
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
-        self
-    }
-
-    #[must_use]
-    pub fn env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Self {
-        self.env.extend(env);
         self
     }
 
@@ -75,7 +67,6 @@ impl Process {
         let child = guard
             .command(&program.path)?
             .args(&program.args)
-            .envs(program.env.iter().map(|(name, value)| (name, value)))
             .stdout(log.try_clone().context("share the log file")?)
             .stderr(log)
             .spawn()

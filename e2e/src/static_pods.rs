@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::apply::{documents, text};
 use crate::cluster::{Cluster, free_port};
 use crate::kubectl::run_script;
-use crate::operator::{Operator, image_env};
+use crate::operator::Operator;
 use crate::process::{Process, Program};
 
 /// The script that lays them down.
@@ -78,7 +78,7 @@ impl Cluster {
                 Some(_) => format!("{PORT}{port}"),
                 None => arg.replace(MOUNTED, files),
             });
-            let program = Program::new(program, self.log_file(name)?).args(args).env(image_env());
+            let program = Program::new(program, self.log_file(name)?).args(args);
             let process = Process::start(self.guard()?, &program)?;
             operators.push(Operator::started(name, port, Arc::clone(self.guard()?), program, process));
         }

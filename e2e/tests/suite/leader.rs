@@ -2,8 +2,6 @@
 //! Left out: two leaders at once, and leaders that go in the middle of work, which the tables of the shared crate and the
 //! suite's `faults` are about.
 
-mod minutes;
-
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};

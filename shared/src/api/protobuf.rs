@@ -1,8 +1,7 @@
-//! Lists and events as protobuf: a serde `Deserializer` that reads the views as they are, by tables of field numbers. And
-//! the little that is sent so.
+//! Lists and events as protobuf: a serde `Deserializer` that reads the views as they are, by tables of field numbers.
 //!
-//! Nothing recurses deeper than the tables go, and every length is checked before it is used. Left out: fields
-//! that no view reads: a view that asks for one is refused, for it would take it for absent.
+//! Nothing recurses deeper than the tables go, and every length is checked before it is used. Left out: writing, and
+//! fields that no view reads: a view that asks for one is refused, because it would take the field for absent.
 //!
 //! Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
 
@@ -11,7 +10,6 @@ mod fields;
 mod parts;
 mod read;
 pub(crate) mod tables;
-pub(crate) mod write;
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};

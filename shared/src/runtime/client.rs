@@ -1,5 +1,5 @@
 //! The HTTP client of a process: typed requests over one HTTP/2 connection, and more of them for many requests at once
-//! and many watches, as client-go's; a watch with many events has a connection of its own, of HTTP/1.1.
+//! and many watches, as client-go's.
 //!
 //! kube's configuration, authentication and TLS under our own stack, for four reasons: kube's connector speaks
 //! HTTP/1.1 only (a burst of 500 creates would open 500 TLS connections), its default retries POST on 504 (which
@@ -46,9 +46,8 @@ use crate::runtime::shadow;
 use bounded::{ANSWER_BYTES_MAX, REFUSAL_BYTES_MAX, Unread, collect};
 use ca::ca_file;
 pub use ca::load_ca;
-use call::{Call, JSON, PROTOBUF};
-pub(crate) use connections::Purpose;
-use connections::{Connections, Place};
+use call::{Call, JSON};
+use connections::{Connections, Place, Purpose};
 pub(crate) use credentials::Connection;
 use credentials::{AnswerBody, Refusals, Renewing};
 pub use forms::{Accept, PatchType};
@@ -57,10 +56,9 @@ use limiter::Limiter;
 use list::Paged;
 use reach::Reach;
 pub use reach::{RETURN_SPREAD, soon_after};
-pub(crate) use transport::Transport;
+use transport::connection;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use transport::connection_of;
-use transport::transport;
 
 /// How long a request may take, its answer included; a watch may go on for longer once it has started. Waiting for a
 /// token or for a place in a connection does not count: nothing was sent, and so no answer is lost.
@@ -144,34 +142,27 @@ pub struct Access {
 /// otherwise; `master` overrides the address of either.
 ///
 /// Upstream: `BuildConfigFromFlags`, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go.
-pub fn load_config(
-    kubeconfig: Option<&Path>,
-    master: Option<&str>,
-) -> impl Future<Output = Result<Access, ConfigError>> {
-    // Not in the future: the reader of YAML goes deep into the stack, and would begin below a large frame.
-    let read = kubeconfig.map(|path| Ok((path, kubeconfig::read(path)?))).transpose();
-    async move {
-        let read = read?;
-        let ca_file = ca_file(read.as_ref().map(|(_, read)| read), master);
-        let mut config = match (read, master) {
-            (Some((path, read)), _) => {
-                if kubeconfig::current_cluster(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
-                    return Err(unusable(path, "proxy-url is not supported"));
-                }
-                if let Some(provider) = kubeconfig::current_user(&read).and_then(|user| user.auth_provider.as_ref()) {
-                    return Err(unusable(path, &format!("no Auth Provider found for name {:?}", provider.name)));
-                }
-                let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-                config.map_err(|cause| unusable(path, &chain(&cause)))?
+pub async fn load_config(kubeconfig: Option<&Path>, master: Option<&str>) -> Result<Access, ConfigError> {
+    let read = kubeconfig.map(|path| Ok((path, kubeconfig::read(path)?))).transpose()?;
+    let ca_file = ca_file(read.as_ref().map(|(_, read)| read), master);
+    let mut config = match (read, master) {
+        (Some((path, read)), _) => {
+            if kubeconfig::current_cluster(&read).is_some_and(|cluster| cluster.proxy_url.is_some()) {
+                return Err(unusable(path, "proxy-url is not supported"));
             }
-            (None, Some(url)) => kube::Config::new(parse_master(url)?),
-            (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
-        };
-        if let Some(url) = master {
-            config.cluster_url = parse_master(url)?;
+            if let Some(provider) = kubeconfig::current_user(&read).and_then(|user| user.auth_provider.as_ref()) {
+                return Err(unusable(path, &format!("no Auth Provider found for name {:?}", provider.name)));
+            }
+            let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+            config.map_err(|cause| unusable(path, &chain(&cause)))?
         }
-        Ok(Access { config, ca_file })
+        (None, Some(url)) => kube::Config::new(parse_master(url)?),
+        (None, None) => kube::Config::incluster().map_err(|cause| ConfigError::NotInCluster(chain(&cause)))?,
+    };
+    if let Some(url) = master {
+        config.cluster_url = parse_master(url)?;
     }
+    Ok(Access { config, ca_file })
 }
 
 fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
@@ -185,7 +176,7 @@ fn parse_master(url: &str) -> Result<http::Uri, ConfigError> {
 }
 
 /// Makes one connection more.
-type Connect = dyn Fn() -> Result<Transport, kube::Error> + Send + Sync;
+type Connect = dyn Fn() -> Result<Connection, kube::Error> + Send + Sync;
 
 /// Sends requests; cheap to clone, all clones have the same connections.
 #[derive(Clone)]
@@ -217,9 +208,9 @@ impl Client {
         };
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|cause| error(&cause))?;
         let ca_file = options.ca_file;
-        let Transport { shared, alone } = connect(config, ca_file.as_deref()).map_err(|cause| error(&cause))?;
+        let first = connect(config, ca_file.as_deref()).map_err(|cause| error(&cause))?;
         Ok(Self {
-            connections: Arc::new(Connections::new(shared, alone)),
+            connections: Arc::new(Connections::new(first)),
             connect: Arc::new({
                 let config = config.clone();
                 move || connect(&config, ca_file.as_deref())
@@ -249,10 +240,10 @@ impl Client {
     /// # Errors
     /// When the connection cannot be set up any more, such as when the file of a certificate is gone.
     pub fn beside(&self, limit: Option<Limit>) -> Result<Self, ConfigError> {
-        let Transport { shared, alone } = (self.connect)()
+        let first = (self.connect)()
             .map_err(|cause| ConfigError::Connection { url: self.host.to_string(), cause: chain(&cause) })?;
         Ok(Self {
-            connections: Arc::new(Connections::new(shared, alone)),
+            connections: Arc::new(Connections::new(first)),
             limiter: limit.map(|limit| Arc::new(Limiter::new(limit.qps, limit.burst))),
             ..self.clone()
         })
@@ -321,10 +312,9 @@ impl Client {
 
     /// Sends requests to a service in this process instead of an apiserver.
     #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn of_service(connect: impl Fn() -> Transport + Send + Sync + 'static) -> Self {
-        let Transport { shared, alone } = connect();
+    pub(crate) fn of_service(connect: impl Fn() -> Connection + Send + Sync + 'static) -> Self {
         Self {
-            connections: Arc::new(Connections::new(shared, alone)),
+            connections: Arc::new(Connections::new(connect())),
             connect: Arc::new(move || Ok(connect())),
             host: "in-process".into(),
             user_agent: HeaderValue::from_static("test"),
@@ -357,7 +347,7 @@ impl Client {
     /// GET with a choice of the answer's form, as it came.
     pub async fn get_bytes(&self, path: &str, accept: Accept) -> Result<Bytes, ApiError> {
         let call = Call::get(path, accept);
-        Box::pin(self.whole(&call)).await
+        self.whole(&call).await
     }
 
     /// GET of one page of a list of such objects, which [`page::Page::read`] takes apart.
@@ -392,11 +382,10 @@ impl Client {
         self.typed(Call { method: Method::PATCH, path, content_type, accept, body }).await
     }
 
-    /// DELETE with `DeleteOptions` as JSON or protobuf (or empty), the answer decoded: the object or the objects as they
-    /// were, or a `Status`, which comes whole whatever was asked for.
+    /// DELETE with `DeleteOptions` as JSON (or empty), the answer decoded: the object or the objects as they were, or a
+    /// `Status`, which comes whole whatever was asked for.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str, accept: Accept, options: Bytes) -> Result<T, ApiError> {
-        let form = if protobuf::is_protobuf(&options) { PROTOBUF } else { JSON };
-        let content_type = (!options.is_empty()).then_some(form);
+        let content_type = (!options.is_empty()).then_some(JSON);
         self.typed(Call { method: Method::DELETE, path, content_type, accept, body: options }).await
     }
 
@@ -409,18 +398,17 @@ impl Client {
         self.streamed(path, accept, Purpose::Watch).await
     }
 
-    /// A watch of such objects, in the form in which an event costs least; `purpose` says whether it has many.
+    /// A watch of such objects, in the form in which an event costs least.
     pub(crate) async fn watch(
         &self,
         path: &str,
         accept: Accept,
         resource: &Resource,
-        purpose: Purpose,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let form = accept.of_watch(resource);
-        let answer = self.streamed(path, form, purpose).await;
+        let answer = self.stream(path, form).await;
         match instead_of(form, &answer) {
-            Some(json) => self.streamed(path, json, purpose).await,
+            Some(json) => self.stream(path, json).await,
             None => answer,
         }
     }
@@ -442,7 +430,7 @@ impl Client {
         purpose: Purpose,
     ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + Send + Unpin + use<>, ApiError> {
         let call = Call::get(path, accept);
-        let Answer { response, place, .. } = Box::pin(self.answer(&call, purpose)).await?;
+        let Answer { response, place, .. } = self.answer(&call, purpose).await?;
         let (method, path, reach) = (call.method.to_string(), path.to_owned(), Arc::clone(&self.reach));
         Ok(response.into_body().into_data_stream().map_err(move |cause| {
             // It keeps its place for as long as there is this closure.
@@ -456,16 +444,14 @@ impl Client {
     /// One answer, decoded.
     async fn typed<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
         let mut call = Call { accept: call.accept.of_object(), ..call };
-        let mut answer = Box::pin(self.whole(&call)).await;
+        let mut answer = self.whole(&call).await;
         // The server chooses a form before it does anything.
         if let Some(json) = instead_of(call.accept, &answer) {
             call.accept = json;
-            answer = Box::pin(self.whole(&call)).await;
+            answer = self.whole(&call).await;
         }
         protobuf::read_object(&answer?).map_err(ApiError::unread(&call.method, call.path))
     }
-
-    // Callers box these two: a task that asks now and then would otherwise hold the room of a request all the time.
 
     /// One answer of success with all its body.
     async fn whole(&self, call: &Call<'_>) -> Result<Bytes, ApiError> {
@@ -482,7 +468,7 @@ impl Client {
         let (mut left, mut waits) = (REQUEST_TIMEOUT, 0);
         loop {
             // As in client-go: a watch that had to wait behind writes would be late with what they do.
-            if let Some(limiter) = self.limiter.as_ref().filter(|_| purpose == Purpose::Request) {
+            if let Some(limiter) = self.limiter.as_ref().filter(|_| matches!(purpose, Purpose::Request)) {
                 limiter.acquire().await;
             }
             let (connection, place) = self.place(purpose).await.map_err(|cause| call.broken(&cause))?;
@@ -519,7 +505,7 @@ impl Client {
         if self.goes_ahead {
             return Ok(self.connections.place_ahead());
         }
-        self.connections.place(purpose, || Ok((self.connect)()?.shared)).await
+        self.connections.place(purpose, &*self.connect).await
     }
 
     /// Refuses a write that another replica may be doing, too. To be asked after every wait.
@@ -590,9 +576,8 @@ fn retry_after(answer: &Response<AnswerBody>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn connect(config: &kube::Config, ca_file: Option<&Path>) -> Result<Transport, kube::Error> {
-    let renewing = Renewing::new(config, ca_file, transport)?;
-    Ok(Transport { shared: Connection::new(renewing.clone()), alone: Connection::new(renewing.alone()) })
+fn connect(config: &kube::Config, ca_file: Option<&Path>) -> Result<Connection, kube::Error> {
+    Ok(Connection::new(Renewing::new(config, ca_file, connection)?))
 }
 
 #[cfg(test)]

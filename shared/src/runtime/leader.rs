@@ -1,19 +1,17 @@
-//! Leader election on a Lease, as client-go's: of all replicas one works, the others keep their caches warm.
+//! Leader election on a Lease, as in client-go: one replica works, the others keep their caches warm.
 //!
-//! A candidate judges by its own monotonic clock whether the holder is alive, from the moment it saw the Lease change,
-//! so clocks may differ and jump. Every update carries the resourceVersion it was decided on. Six things differ from
-//! upstream:
-//! - A candidate watches the Lease, so it takes a released one at once and not at its next poll.
-//! - A leader that sees another holder, or a gap in its own holding, stops at its next renewal and not after the renew
+//! A candidate counts a holder's silence on its own monotonic clock, from the last change it saw, so clocks may differ
+//! and jump. Every update carries the resourceVersion it was decided on. Differences from upstream:
+//! - A candidate watches the Lease and takes a released one at once, not at its next poll.
+//! - A leader that sees another holder, or a gap in its own holding, stops at its next renewal, not after the renew
 //!   deadline.
-//! - A leader that slept through its Lease sends no write before it has renewed it ([`Term`]).
+//! - A leader that slept through its Lease sends no write before it has renewed the Lease ([`Term`]).
 //! - A falling version of the Lease shows that etcd was restored ([`Elector::restores`]).
-//! - The same error is logged once.
-//! - The leader renews every 5 s and not every retry period, when the wall clock shows full 5 s; while it has nothing to
-//!   do its Lease lasts longer, and it renews every 20 s: see docs/decisions/0010-lease-renewals.md.
+//! - An error that repeats is logged once.
+//! - The leader renews every 5 s, when the wall clock shows full 5 s: see docs/decisions/0010-lease-renewals.md.
 //!
-//! Left out: coordinated leader election (alpha), other locks than Leases, and fencing by the apiserver: two leaders
-//! are possible for as long as a process is stopped between looking at its watch and writing.
+//! Left out: coordinated leader election (alpha), locks other than Leases, and fencing by the apiserver: two leaders
+//! are possible while a process is stopped between checking its term and writing.
 //!
 //! Upstream: staging/src/k8s.io/client-go/tools/leaderelection.
 
@@ -22,7 +20,7 @@ mod times;
 mod watch;
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch::{Receiver, Sender};
@@ -36,13 +34,10 @@ use crate::runtime::clock::{Clock, jitter};
 use crate::runtime::events::{EventType, Recorder};
 use crate::runtime::flags::{JITTER_FACTOR, LeaderFlags};
 use crate::runtime::metrics::LeaderMetrics;
-use crate::runtime::queue::Queue;
 use lease::{Decision, Holding, Lease, Observed, Record, create_body, decide, held, is_restored, released};
-use times::{Times, is_at_rest, work_comes};
 use watch::Watched;
 
-/// How much longer than its Lease lasts a leader may fail to renew it before it counts as stuck: kube-controller-
-/// manager's.
+/// How long after its Lease expired a leader counts as stuck: kube-controller-manager's.
 const WATCHDOG_GRACE: Duration = Duration::from_secs(20);
 
 const REASON: &str = "LeaderElection";
@@ -52,7 +47,7 @@ const REASON: &str = "LeaderElection";
 pub struct Election {
     /// Namespace and name of the Lease.
     pub lease: Key,
-    /// A name that no other process has.
+    /// The unique name of this process.
     pub identity: String,
     /// How long a Lease lasts without a renewal, in whole seconds.
     pub lease_duration: Duration,
@@ -63,10 +58,10 @@ pub struct Election {
 }
 
 impl Election {
-    /// As the flags say, under an identity of its own: the host's name and a random UUID.
+    /// The election of the flags, with a new identity: host name and random UUID.
     ///
     /// # Errors
-    /// When the kernel tells neither.
+    /// When the kernel provides neither.
     pub fn new(flags: &LeaderFlags) -> io::Result<Self> {
         let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned());
         let (host, uuid) = (read("/proc/sys/kernel/hostname")?, read("/proc/sys/kernel/random/uuid")?);
@@ -80,10 +75,10 @@ impl Election {
     }
 }
 
-/// Why this process leads no longer.
+/// The reason why this process lost the lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// Somebody else holds the Lease.
+    /// Another process holds the Lease.
     #[error("lease {lease} is held by {holder}")]
     Taken {
         /// Its namespace and name.
@@ -91,7 +86,7 @@ pub enum Lost {
         /// The new holder.
         holder: String,
     },
-    /// The Lease was released, deleted or held by another process for a while, which may have written.
+    /// The Lease was released, deleted, or held for a while by another process, which may have written.
     #[error("lease {lease} was not held all the time")]
     Interrupted {
         /// Its namespace and name.
@@ -107,84 +102,57 @@ pub enum Lost {
     },
 }
 
-/// Fails once a leader has neither renewed its Lease nor ended for far too long: the process is stuck, and the kubelet
-/// should end it. A candidate is always healthy.
+/// Health check that fails once a leader has long neither renewed its Lease nor exited. The process is stuck then, and
+/// the kubelet should restart it. A candidate is always healthy.
 ///
 /// Upstream: `HealthzAdaptor`, staging/src/k8s.io/client-go/tools/leaderelection/healthzadaptor.go.
 #[derive(Clone)]
 pub struct Watchdog {
     lease: Key,
-    held: Arc<Mutex<Option<Held>>>,
-}
-
-/// The leader's hold of its Lease.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    /// When the last renewal was begun.
-    renewed: Instant,
-    /// Those of the record that it wrote.
-    times: Times,
-    /// When the Lease may be another's.
-    until: Instant,
-}
-
-impl Held {
-    /// By a record that is written from now on.
-    fn since(renewed: Instant, times: Times) -> Self {
-        // Other candidates count the seconds in the Lease, which are whole.
-        Self { renewed, times, until: renewed + Duration::from_secs(times.seconds()) }
-    }
+    limit: Duration,
+    /// When the last renewal began, while this process leads.
+    renewed: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Watchdog {
-    /// Whether the leader is not stuck, for `/healthz`.
+    /// The result for `/healthz`.
     pub fn check(&self) -> Result<(), String> {
-        match *self.held() {
-            Some(held) if held.until.elapsed() > WATCHDOG_GRACE => {
+        match self.renewed() {
+            Some(at) if at.elapsed() > self.limit => {
                 Err(format!("failed election to renew leadership on lease {}", self.lease.name()))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn renewed(&self) -> Option<Instant> {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, held: Option<Held>) {
-        *self.held() = held;
-    }
-
-    /// A record with these times is written next. If it lasts less than what is held, it counts from now on, for it may be
-    /// stored although its answer is lost.
-    fn allow_for(&self, times: Times) {
-        let next = Held::since(Instant::now(), times);
-        if let Some(held) = self.held().as_mut().filter(|held| next.until < held.until) {
-            *held = next;
-        }
+    fn set(&self, renewed: Option<Instant>) {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
     }
 }
 
-/// How long the leader may write: until its Lease has expired by its own clock. A process that was stopped for longer
-/// learns this when it wants to write, not only when it wants to renew.
+/// The time in which the leader may write: until its Lease has expired by its own clock. A process that was stopped for
+/// longer finds out at its next write, before its next renewal.
 #[derive(Clone)]
 pub struct Term {
-    held: Arc<Mutex<Option<Held>>>,
+    lease_duration: Duration,
+    renewed: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Term {
-    /// Whether this process does not lead, or may not any more.
+    /// Whether this process must not write: it does not lead, or its Lease has expired.
     pub fn is_over(&self) -> bool {
-        let held = *self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.is_none_or(|held| held.until <= Instant::now())
+        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.is_none_or(|at| at.elapsed() >= self.lease_duration)
     }
 }
 
 /// One candidate, or the leader.
 pub struct Elector {
     election: Election,
-    /// Those of the next record that is written.
-    times: Times,
     client: Client,
     clock: Clock,
     recorder: Recorder,
@@ -195,12 +163,12 @@ pub struct Elector {
     observed: Option<Observed>,
     /// The term, while this process holds the Lease.
     holding: Option<Holding>,
-    /// The newest version of the Lease, also after a deletion.
+    /// The newest version of the Lease, kept after a deletion.
     newest_version: ResourceVersion,
     restores: Sender<u64>,
     /// Whether the first try to acquire has ended, with or without success.
     tried: Sender<bool>,
-    /// The last error that was logged and still stands.
+    /// The last logged error, while it persists.
     problem: Option<String>,
 }
 
@@ -213,12 +181,15 @@ enum Attempt {
 }
 
 impl Elector {
-    /// A candidate that has sent no request yet. Its client should wait for no other request: see [`Client::ahead`].
+    /// A candidate that has sent no request yet. Give it a client that waits for no other request: see [`Client::ahead`].
     pub fn new(election: Election, client: Client, clock: Clock, recorder: Recorder, metrics: LeaderMetrics) -> Self {
-        let watchdog = Watchdog { lease: election.lease.clone(), held: Arc::default() };
+        let watchdog = Watchdog {
+            lease: election.lease.clone(),
+            limit: election.lease_duration + WATCHDOG_GRACE,
+            renewed: Arc::default(),
+        };
         metrics.leads(false);
         Self {
-            times: Times::at_work(&election),
             election,
             client,
             clock,
@@ -235,7 +206,7 @@ impl Elector {
         }
     }
 
-    /// Changes each time the Lease shows that etcd was restored from a backup: the caches hold another history.
+    /// Count of restores of etcd that the Lease has shown: the caches hold another history then.
     pub fn restores(&self) -> Receiver<u64> {
         self.restores.subscribe()
     }
@@ -247,20 +218,22 @@ impl Elector {
 
     /// For clients that write while this process leads.
     pub fn term(&self) -> Term {
-        Term { held: Arc::clone(&self.watchdog.held) }
+        // Other candidates count the whole seconds in the Lease.
+        let lease_duration = Duration::from_secs(self.election.lease_duration.as_secs());
+        Term { lease_duration, renewed: Arc::clone(&self.watchdog.renewed) }
     }
 
-    /// This candidate's name in the Lease.
+    /// The identity of this candidate in the Lease.
     pub fn identity(&self) -> &str {
         &self.election.identity
     }
 
-    /// Turns true once the first try to acquire has ended.
+    /// Whether the first try to acquire has ended.
     pub fn tried(&self) -> Receiver<bool> {
         self.tried.subscribe()
     }
 
-    /// Waits until this process leads, and gives the moment since when; may be dropped at any time.
+    /// Wait until this process leads, and return since when. Safe to drop at any time.
     pub async fn acquire(&mut self) -> Instant {
         tracing::info!(lock = %self.election.lease, "attempting to acquire leader lease");
         let acquired = loop {
@@ -283,25 +256,17 @@ impl Elector {
         acquired
     }
 
-    /// Renews the Lease for as long as this process leads, and says why it ended; may be dropped at any time, and then
-    /// [`Self::release`] is due. These queues say whether there is work.
-    pub async fn renew(&mut self, queues: &[Queue]) -> Lost {
-        let mut gaps = self.client.gaps();
+    /// Renew the Lease while this process leads, and return why it lost the lead. Safe to drop at any time; call
+    /// [`Self::release`] then.
+    pub async fn renew(&mut self) -> Lost {
         let lost = loop {
-            let (now, at_work) = (Instant::now(), Times::at_work(&self.election));
-            let held = self.watchdog.held().unwrap_or_else(|| Held::since(now, at_work));
-            let rests = held.times != at_work;
-            gaps.mark_unchanged();
-            tokio::select! {
-                () = sleep_until(held.times.next_renewal(held.renewed, now, self.clock.now())) => {}
-                () = work_comes(queues), if rests => {}
-                // Etcd may have been restored meanwhile, and the Lease would tell.
-                Ok(()) = gaps.changed(), if rests => {}
-            }
-            let end = self.begin_renewal(held, is_at_rest(queues));
+            let now = Instant::now();
+            let since = self.watchdog.renewed().unwrap_or(now);
+            sleep_until(self.election.next_renewal(since, now, self.clock.now())).await;
+            let end = (since + self.election.renew_period()).max(Instant::now()) + self.election.renew_limit();
             let renewed = tokio::select! {
                 biased;
-                // It is looked at first: a try that began now would renew the Lease of a leader that has given up.
+                // Polled first: a try that began now would renew the Lease of a leader that has given up.
                 () = sleep_until(end) => Err(()),
                 renewed = self.renew_once() => Ok(renewed),
             };
@@ -310,39 +275,27 @@ impl Elector {
                 Ok(None) => {}
                 Ok(Some(holder)) if holder.is_empty() => break Lost::Interrupted { lease },
                 Ok(Some(holder)) => break Lost::Taken { lease, holder },
-                Err(()) => {
-                    break Lost::Expired { lease, limit: held.times.renew_deadline.min(self.times.renew_deadline) };
-                }
+                Err(()) => break Lost::Expired { lease, limit: self.election.renew_deadline },
             }
         };
         self.stop_leading();
         lost
     }
 
-    /// Chooses the times of the record that is written next; gives when it must have succeeded.
-    fn begin_renewal(&mut self, held: Held, is_at_rest: bool) -> Instant {
-        let (now, before) = (Instant::now(), held.times);
-        let next = if is_at_rest { Times::at_rest(&self.election) } else { Times::at_work(&self.election) };
-        self.times = next;
-        self.watchdog.allow_for(next);
-        let end = (held.renewed + before.renew_period).max(now) + before.renew_limit();
-        end.min(now + next.renew_period + next.renew_limit())
-    }
-
-    /// Tries until the Lease is renewed, or somebody else holds it: see [`Attempt::HeldBy`].
+    /// Try until the Lease is renewed, or another process holds it: see [`Attempt::HeldBy`].
     async fn renew_once(&mut self) -> Option<String> {
         loop {
             let next = Instant::now() + self.election.retry_period;
             match self.attempt().await {
                 Attempt::Leads => return None,
                 Attempt::HeldBy(holder) => return Some(holder),
-                // A try that got no answer has waited already.
+                // A try without an answer has already waited.
                 Attempt::Failed => sleep_until(next).await,
             }
         }
     }
 
-    /// Gives the Lease up if it is held, so that another takes it at once. All work must have ended before.
+    /// Release the Lease if it is held, so that another candidate takes it at once. End all work before.
     pub async fn release(mut self) {
         if !self.leads() {
             return;
@@ -360,7 +313,7 @@ impl Elector {
 
     async fn try_release(&mut self) -> Result<(), ApiError> {
         match self.release_once().await {
-            // A renewal that was under way may have been stored in between.
+            // A renewal in flight may have been stored in between.
             Err(error) if error.is_conflict() => self.release_once().await,
             outcome => outcome,
         }
@@ -397,7 +350,7 @@ impl Elector {
 
     /// One try to acquire or renew.
     async fn attempt(&mut self) -> Attempt {
-        let limit = Times::at_work(&self.election).answer_limit();
+        let limit = self.election.answer_limit();
         // Other candidates count from when they see the renewal, which is later.
         let begun = Instant::now();
         let outcome = match timeout(limit, self.try_acquire_or_renew()).await {
@@ -407,7 +360,7 @@ impl Elector {
         match outcome {
             Ok(None) => {
                 self.note(None);
-                self.watchdog.set(Some(Held::since(begun, self.times)));
+                self.watchdog.set(Some(begun));
                 Attempt::Leads
             }
             Ok(Some(holder)) => {
@@ -421,21 +374,21 @@ impl Elector {
         }
     }
 
-    /// Logs a problem when it is new, and its end.
+    /// Log a problem when it is new, and when it ends.
     fn note(&mut self, problem: Option<String>) {
         if problem != self.problem {
             let lock = &self.election.lease;
             if let Some(error) = &problem {
-                tracing::error!(%lock, error, "cannot read or write the lease");
+                tracing::error!(%lock, error, "cannot read or write lease");
             } else {
-                tracing::info!(%lock, "the lease can be read and written again");
+                tracing::info!(%lock, "lease is accessible again");
                 self.client.note_return();
             }
             self.problem = problem;
         }
     }
 
-    /// Gives the holder, if it is not this process: see [`Attempt::HeldBy`]. Upstream: `tryAcquireOrRenew`.
+    /// Return the holder if it is another process: see [`Attempt::HeldBy`]. Upstream: `tryAcquireOrRenew`.
     async fn try_acquire_or_renew(&mut self) -> Result<Option<String>, ApiError> {
         let now = Instant::now().into_std();
         let is_valid = self.observed.as_ref().is_some_and(|observed| observed.valid_until() > now);
@@ -444,7 +397,7 @@ impl Elector {
             match self.update(&lease, record).await {
                 Ok(()) => return Ok(None),
                 Err(error) => {
-                    tracing::debug!(lock = %self.election.lease, %error, "reads the lease before renewing it");
+                    tracing::debug!(lock = %self.election.lease, %error, "cannot renew lease without reading it; reading it first");
                 }
             }
         }
@@ -473,7 +426,7 @@ impl Elector {
     }
 
     fn held(&self, known: Option<&Record>) -> Record {
-        held(known, &self.election.identity, self.times.seconds(), self.clock.now())
+        held(known, &self.election.identity, self.election.lease_duration.as_secs(), self.clock.now())
     }
 
     async fn create(&mut self) -> Result<(), ApiError> {
@@ -491,13 +444,13 @@ impl Elector {
         Ok(())
     }
 
-    /// Takes note of the Lease as the server has it now.
+    /// Note the Lease as the server has it now.
     fn observe(&mut self, lease: Lease) {
         let now = Instant::now().into_std();
         let version = lease.meta().resource_version;
         if is_restored(self.newest_version, version) {
             let (lock, newest) = (&self.election.lease, self.newest_version);
-            tracing::warn!(%lock, %version, %newest, "the lease's version has fallen: etcd was restored from a backup");
+            tracing::warn!(%lock, %version, %newest, "lease version fell: etcd was restored from a backup");
             self.restores.send_modify(|restores| *restores += 1);
         }
         self.newest_version = version;
@@ -513,8 +466,8 @@ impl Elector {
         self.lease = Some(lease);
     }
 
-    /// Waits until the Lease may be ours: it was released or deleted, or it has expired. Where it cannot be watched,
-    /// and after a failed try, this is a random time of one to about two retry periods.
+    /// Wait until the Lease is free: released, deleted or expired. If it cannot be watched, and after a failed try, wait
+    /// for a random time of one to about two retry periods.
     async fn wait_for_a_chance(&mut self) {
         let next_poll = Instant::now() + jitter(self.election.retry_period, JITTER_FACTOR);
         let Decision::Wait(until) = self.decision() else { return sleep_until(next_poll).await };
@@ -523,7 +476,7 @@ impl Elector {
         let mut events = match timeout_at(until.into(), opening).await {
             Ok(Ok(events)) => events,
             Ok(Err(error)) => {
-                tracing::debug!(lock = %self.election.lease, %error, "cannot watch the lease: polls it");
+                tracing::debug!(lock = %self.election.lease, %error, "cannot watch lease; polling it");
                 return sleep_until(next_poll).await;
             }
             Err(_) => return,
@@ -535,7 +488,7 @@ impl Elector {
                     (self.lease, self.observed) = (None, None);
                 }
                 Ok(None) => return sleep_until(next_poll).await,
-                // Expired: the next try reads the Lease, because the watch may be dead without an error.
+                // Expired. The next try reads the Lease, because the watch may be silently dead.
                 Err(_) => return,
             }
         }

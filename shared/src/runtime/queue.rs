@@ -1,13 +1,12 @@
-//! The work queue: it holds each key once, and no key is processed twice at the same time.
+//! The work queue: holds each key once, and never hands out a key twice at the same time.
 //!
-//! It works as client-go's (`util/workqueue`: dirty and processing sets, delays, per-key back-off), with three
-//! differences:
+//! As client-go's (`util/workqueue`: dirty and processing sets, delays, per-key back-off), with three differences:
 //! - An event of a failed key leads to a sync, at most once a second. If that sync fails too, the failure does not
-//!   count and the next try stays where it is. An edit of the object's spec ends the back-off.
+//!   count and the next retry keeps its time. An edit of the object's spec ends the back-off.
 //! - Edits overtake other events, which still get every fifth turn.
 //! - There is no rate limit over all keys, so one failing key never slows another.
 //!
-//! A queue sleeps until work starts. The queue of a standby takes no key, because no worker would take it out again.
+//! A queue sleeps until work starts: a standby's queue accepts no keys, because no worker would take them.
 //! Left out: how a key is synced (see [`crate::runtime::worker`]).
 
 mod entry;
@@ -26,16 +25,16 @@ use crate::runtime::decisions::Trigger;
 use entry::{Due, Entry, Pause, Processing, Queued, Wish};
 pub(crate) use look::{Standing, Summary};
 
-/// Why a key is added, which decides whether it may overtake others or end a back-off.
+/// Why a key is added. An edit overtakes events and ends a back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// Something around the object changed, or the object was listed, or a timer fired.
+    /// A related object changed, the object was listed, or a timer fired.
     Event,
-    /// Somebody changed what the object asks for: ends a back-off and goes first.
+    /// The object's spec changed.
     Edit,
 }
 
-/// How long a key waits after its n-th failure in a row: `first`, doubled each time, up to `max`.
+/// Exponential back-off of a key: `first`, doubled after each failure in a row, up to `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// After the first failure.
@@ -52,7 +51,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// How long to wait after so many failures in a row.
+    /// The wait after this many failures in a row.
     pub fn after(self, failures: u32) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         self.first.saturating_mul(doubled).min(self.max)
@@ -69,7 +68,7 @@ pub trait Observer: Send + Sync {
     fn dequeued(&self, waited: Duration);
     /// A key was worked on for this long.
     fn worked(&self, took: Duration);
-    /// A key is tried again after a failure.
+    /// A key is retried after a failure.
     fn retried(&self);
 }
 
@@ -82,9 +81,9 @@ pub enum Finish {
     After(Duration, &'static str),
     /// It succeeded. Events within this time lead to one sync at its end; an edit does not wait.
     Rest(Duration),
-    /// It did a part. The key is tried again after its back-off; an event waits for this time only.
+    /// It did a part. The key is retried after its back-off; an event waits for this time only.
     Partly(Duration),
-    /// It failed. The key is tried again after its back-off; syncs for events are at least a second apart.
+    /// It failed. The key is retried after its back-off; syncs for events are at least a second apart.
     Retry,
     /// It did not run. The key is taken again at once.
     Again,
@@ -102,8 +101,6 @@ struct Shared {
     observer: Option<Box<dyn Observer>>,
     state: Mutex<State>,
     wake: Notify,
-    /// Told when a key is added, but not when one is returned: see [`Queue::stirs`].
-    stirs: Notify,
 }
 
 /// Whether a queue takes keys.
@@ -121,20 +118,18 @@ enum Stage {
 #[derive(Default)]
 struct State {
     stage: Stage,
-    /// Boxed, because a map has twice the room that it needs, and most of an entry is empty.
+    /// Boxed: the map allocates for twice its keys, and most of an entry is empty.
     keys: HashMap<Key, Box<Entry>>,
     edits: VecDeque<Key>,
     events: VecDeque<Key>,
     edits_in_a_row: u32,
     timers: BTreeSet<(Instant, Key)>,
-    /// When a key was last added to a lane or returned, or the queue was opened.
-    worked: Option<Instant>,
 }
 
-/// After so many edits in a row one other key goes first.
+/// After this many edits in a row another key goes first.
 const EDITS_IN_A_ROW: u32 = 4;
 
-/// The room for so many keys is kept, however few there are.
+/// Capacity for this many keys is always kept.
 const ROOM_MIN: usize = 64;
 
 /// The least time between two syncs of a failed key for events.
@@ -143,11 +138,11 @@ const EVENTS_APART: Duration = Duration::from_secs(1);
 impl Queue {
     /// An empty queue; `name` is upstream's, as in the metrics.
     pub fn new(name: &'static str, backoff: Backoff, observer: Option<Box<dyn Observer>>) -> Self {
-        let (state, wake, stirs) = (Mutex::default(), Notify::new(), Notify::new());
-        Self { shared: Arc::new(Shared { name, backoff, observer, state, wake, stirs }) }
+        let (state, wake) = (Mutex::default(), Notify::new());
+        Self { shared: Arc::new(Shared { name, backoff, observer, state, wake }) }
     }
 
-    /// Wakes queues; `fill` adds the keys of all existing objects.
+    /// Wake queues; `fill` adds the keys of all existing objects.
     pub fn start(queues: &[Self], fill: impl FnOnce()) {
         for queue in queues {
             queue.advance(Stage::Asleep, Stage::Filling);
@@ -162,7 +157,6 @@ impl Queue {
         let mut state = self.state();
         if state.stage == from {
             state.stage = to;
-            state.worked = Some(Instant::now());
         }
     }
 
@@ -181,12 +175,12 @@ impl Queue {
         }
     }
 
-    /// Adds a key. A key that rests, or that failed within the last second, waits unless `cause` is an edit.
+    /// Add a key. A key that rests, or that failed within the last second, waits unless `cause` is an edit.
     pub fn add(&self, key: &Key, cause: Cause) {
         self.add_wish(key, Wish { cause, trigger: None });
     }
 
-    /// As [`Self::add`], and notes the change that led to it.
+    /// As [`Self::add`], and note the change that caused it.
     pub(crate) fn add_for(&self, key: &Key, cause: Cause, trigger: Trigger) {
         self.add_wish(key, Wish { cause, trigger: Some(trigger) });
     }
@@ -200,22 +194,17 @@ impl Queue {
         let wakes = added || state.first_timer() != next;
         drop(state);
         if wakes {
-            self.wake();
+            self.shared.wake.notify_one();
         }
     }
 
-    fn wake(&self) {
-        self.shared.wake.notify_one();
-        self.shared.stirs.notify_waiters();
-    }
-
-    /// Adds a key once `delay` has passed, for this purpose: `"the deadline of its start"`. Of several delays the
+    /// Add a key once `delay` has passed, for a purpose such as `"the deadline of its start"`. Of several delays the
     /// earliest counts; [`Self::add`] does not cancel one.
     pub fn add_after(&self, key: &Key, delay: Duration, purpose: &'static str) {
         self.add_wish_after(key, delay, purpose, None);
     }
 
-    /// As [`Self::add_after`], and notes the change that led to it.
+    /// As [`Self::add_after`], and note the change that caused it.
     pub(crate) fn add_after_for(&self, key: &Key, delay: Duration, purpose: &'static str, trigger: Trigger) {
         self.add_wish_after(key, delay, purpose, Some(trigger));
     }
@@ -225,10 +214,10 @@ impl Queue {
             return self.add_wish(key, Wish { cause: Cause::Event, trigger });
         }
         self.state().set_timer(key, Due { at: after(Instant::now(), delay), purpose }, trigger);
-        self.wake();
+        self.shared.wake.notify_one();
     }
 
-    /// Takes the next key, waiting for one; none after [`Self::shut_down`]. The caller owes a [`Self::finish`].
+    /// Wait for the next key and take it; none after [`Self::shut_down`]. The caller must call [`Self::finish`].
     pub async fn next(&self) -> Option<Key> {
         loop {
             let due = {
@@ -263,7 +252,7 @@ impl Queue {
         }
     }
 
-    /// Returns a key that [`Self::next`] gave, with the end of its sync.
+    /// Return a key from [`Self::next`], with the result of its sync.
     pub fn finish(&self, key: &Key, how: Finish) {
         let mut state = self.state();
         let finished = state.finish(key, how, self.shared.backoff, Instant::now());
@@ -278,16 +267,16 @@ impl Queue {
         self.shared.wake.notify_one();
     }
 
-    /// Tries all failed keys again, each at its own moment within `window`, because the cause may be gone.
+    /// Retry all failed keys, spread over `window`: the cause may be gone.
     pub fn retry_all_spread(&self, window: Duration) {
         self.state().hasten(Instant::now(), || part_of(window), |entry| entry.failures > 0);
-        self.wake();
+        self.shared.wake.notify_one();
     }
 
-    /// As [`Self::retry_all_spread`], for delayed keys too: the event that they wait for may never come.
+    /// As [`Self::retry_all_spread`], for delayed keys too: the event they wait for may never come.
     pub fn add_all_spread(&self, window: Duration) {
         self.state().hasten(Instant::now(), || part_of(window), |_| true);
-        self.wake();
+        self.shared.wake.notify_one();
     }
 
     /// How often the key has failed in a row.
@@ -334,7 +323,7 @@ impl Queue {
         })
     }
 
-    /// Ends the queue: every caller of [`Self::next`] gets `None`.
+    /// Close the queue: every caller of [`Self::next`] gets `None`.
     pub fn shut_down(&self) {
         self.state().stage = Stage::ShutDown;
         self.shared.wake.notify_waiters();
@@ -364,7 +353,7 @@ impl State {
         self.edits.len() + self.events.len()
     }
 
-    /// Gives back most of the memory that was needed while many keys waited.
+    /// Free most of the memory from when many keys waited.
     fn give_back(&mut self) {
         if self.keys.capacity() > ROOM_MIN && self.keys.len() < self.keys.capacity() / 8 {
             let room = self.keys.len() * 2;
@@ -411,11 +400,10 @@ impl State {
             Cause::Edit => self.edits.push_back(key.clone()),
             Cause::Event => self.events.push_back(key.clone()),
         }
-        self.worked = Some(now);
         is_new
     }
 
-    /// Shortens the wait of each of these keys to at most its `delay`.
+    /// Shorten the wait of each of these keys to at most its `delay`.
     fn hasten(&mut self, now: Instant, delay: impl Fn() -> Duration, is_meant: impl Fn(&Entry) -> bool) {
         let mut due = Vec::new();
         for (key, entry) in self.keys.iter_mut().filter(|(_, entry)| is_meant(entry)) {
@@ -493,7 +481,6 @@ impl State {
         let Some(Processing { since, is_extra, trigger }) = entry.processing.take() else {
             return Finished::default();
         };
-        self.worked = Some(now);
         let dirty = entry.dirty.take();
         if how == Finish::Again {
             let first = Wish { cause: Cause::Event, trigger };
@@ -524,7 +511,7 @@ impl State {
     }
 }
 
-/// The end of a delay. One that comes from an object's field may be longer than any clock counts.
+/// The end of a delay, which may come from an object's field and overflow the clock.
 fn after(now: Instant, delay: Duration) -> Instant {
     const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     now.checked_add(delay.min(FOREVER)).unwrap_or(now)

@@ -8,13 +8,14 @@ mod alone;
 mod restore;
 mod setup;
 
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use futures::future::{BoxFuture, LocalBoxFuture, join_all};
-use futures::{FutureExt, TryFutureExt};
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
@@ -25,7 +26,7 @@ use crate::api::explain::{SHADOW_PATH, STATUS_PATH};
 pub use crate::api::facts::Names;
 use crate::api::json;
 use crate::runtime::cache::Progress;
-use crate::runtime::client::{self, Access, Client, ClientOptions, ConfigError, RETURN_SPREAD};
+use crate::runtime::client::{self, Access, Client, ClientOptions, RETURN_SPREAD};
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::explain::Explainer;
@@ -70,8 +71,7 @@ pub fn main<O: Operator>() -> ExitCode {
     }
 }
 
-/// Reads the configuration, prepares and works, one after the other: a page of the stack that was used once stays resident,
-/// and none of these needs the frames of the others below its own.
+/// Read the configuration, prepare, and work.
 fn in_runtime<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
     // One thread: see docs/decisions/0001-one-thread.md.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -79,30 +79,16 @@ fn in_runtime<O: Operator>(flags: &Flags<O::Flags>) -> anyhow::Result<()> {
         .max_io_events_per_tick(IO_EVENTS_AT_ONCE)
         .build()
         .context("cannot start the runtime")?;
-    let access = runtime.block_on(loading(&flags.shared))?;
-    let process = runtime.block_on(preparing::<O>(flags, access))?;
-    runtime.block_on(process.running())
-}
-
-// Futures and what they end with are on the heap, for whoever passes one on has a copy of it in its frame.
-
-#[inline(never)]
-fn loading(flags: &SharedFlags) -> LocalBoxFuture<'_, Result<Box<Access>, ConfigError>> {
-    client::load_config(flags.kubeconfig(), flags.master()).map_ok(Box::new).boxed_local()
-}
-
-#[inline(never)]
-fn preparing<'a, O: Operator + 'a>(
-    flags: &'a Flags<O::Flags>,
-    access: Box<Access>,
-) -> LocalBoxFuture<'a, anyhow::Result<Box<Process>>> {
-    async move { prepare::<O>(flags, &access).await.map(Box::new) }.boxed_local()
+    runtime.block_on(async {
+        let access = client::load_config(flags.shared.kubeconfig(), flags.shared.master()).await?;
+        prepare::<O>(flags, &access).await?.run().await
+    })
 }
 
 /// Everything that a process has before it follows and leads.
 struct Process {
     setup: Setup,
-    elector: Option<Box<Elector>>,
+    elector: Option<Elector>,
     server: Option<Server>,
     events: Events,
     telemetry: Telemetry,
@@ -127,7 +113,7 @@ async fn prepare<O: Operator>(flags: &Flags<O::Flags>, access: &Access) -> anyho
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "credentials", move || client.check_credentials());
     setup.metrics.watch_panics(O::NAMES.operator, Arc::clone(&setup.panics));
     let elector = elector(O::NAMES, shared, &setup)?;
-    setup.term = elector.as_ref().map(|elector| elector.term());
+    setup.term = elector.as_ref().map(Elector::term);
     setup.set_up::<O>(own);
     let identity = elector.as_ref().map(|elector| elector.identity().to_owned()).unwrap_or_default();
     let server = serve::<O>(shared, &mut setup, identity, &telemetry).await?;
@@ -135,24 +121,13 @@ async fn prepare<O: Operator>(flags: &Flags<O::Flags>, access: &Access) -> anyho
 }
 
 impl Process {
-    /// Works until its end, and sends what is left to be told.
-    #[inline(never)]
-    fn running(self: Box<Self>) -> LocalBoxFuture<'static, anyhow::Result<()>> {
-        async {
-            let (working, _server, events, telemetry) = self.begin();
-            let outcome = working.await;
-            events.stop(FLUSH_MAX).await;
-            telemetry.flush(FLUSH_MAX).await;
-            outcome
-        }
-        .boxed_local()
-    }
-
-    /// Not async: a future holds the room of what it has passed on, in itself and on the stack.
-    #[inline(never)]
-    fn begin(self: Box<Self>) -> (LocalBoxFuture<'static, anyhow::Result<()>>, Option<Server>, Events, Telemetry) {
-        let Self { setup, elector, server, events, telemetry } = *self;
-        (work(setup, elector), server, events, telemetry)
+    /// Works until its end, and sends the events and traces that are left.
+    async fn run(self) -> anyhow::Result<()> {
+        let Self { setup, elector, server: _server, events, telemetry } = self;
+        let outcome = work(setup, elector).await;
+        events.stop(FLUSH_MAX).await;
+        telemetry.flush(FLUSH_MAX).await;
+        outcome
     }
 }
 
@@ -180,7 +155,7 @@ fn platform() -> String {
 }
 
 /// `None` with `--leader-elect=false`, and for a shadow, which never works.
-fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Box<Elector>>> {
+fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<Option<Elector>> {
     if !shared.leader.leader_elect || setup.shadow.is_some() {
         return Ok(None);
     }
@@ -190,7 +165,7 @@ fn elector(names: Names, shared: &SharedFlags, setup: &Setup) -> anyhow::Result<
     let elector = Elector::new(election, client, setup.clock(), recorder, metrics);
     let watchdog = elector.watchdog();
     setup.checks.add(&[Probe::Livez, Probe::Healthz], "leaderElection", move || watchdog.check());
-    Ok(Some(Box::new(elector)))
+    Ok(Some(elector))
 }
 
 async fn serve<O: Operator>(
@@ -228,12 +203,11 @@ fn explainer<O: Operator>(setup: &mut Setup, identity: String) -> Explainer {
     }
 }
 
-/// Begins to follow, and gives what leads until a signal comes, another process leads, or a resource cannot be followed
-/// any more.
-fn work(setup: Setup, elector: Option<Box<Elector>>) -> LocalBoxFuture<'static, anyhow::Result<()>> {
+/// Follows and leads until a signal comes, another process leads, or a resource cannot be followed any more.
+async fn work(setup: Setup, elector: Option<Elector>) -> anyhow::Result<()> {
     let Setup { flags, client, informers, progress, followed, on_restore, queues, starters, workers, .. } = setup;
     let shutdown_limit = flags.controller_shutdown_timeout.0;
-    let tried = elector.as_ref().map(|elector| elector.tried());
+    let tried = elector.as_ref().map(Elector::tried);
     let mut following: JoinSet<_> =
         informers.into_iter().map(|informer| after_first_try(tried.clone(), informer)).collect();
     following.spawn(client.clone().probe().map(Ok));
@@ -244,14 +218,10 @@ fn work(setup: Setup, elector: Option<Box<Elector>>) -> LocalBoxFuture<'static, 
         None => following.spawn(start_over.without_lease(client.clone()).map(Ok)),
     };
     let caches = Caches { client, progress, followed };
-    let mut leading = Box::pin(lead(caches, Work { queues, starters, workers }, elector, shutdown_limit));
-    async move {
-        tokio::select! {
-            outcome = &mut leading => outcome,
-            error = broken(&mut following) => Err(error),
-        }
+    tokio::select! {
+        outcome = lead(caches, Work { queues, starters, workers }, elector, shutdown_limit) => outcome,
+        error = broken(&mut following) => Err(error),
     }
-    .boxed_local()
 }
 
 /// Starts the informers once the first try to acquire has ended. Lists that begin after an acquisition include all
@@ -314,10 +284,10 @@ struct Work {
 async fn lead(
     caches: Caches,
     Work { queues, starters, workers }: Work,
-    mut elector: Option<Box<Elector>>,
+    mut elector: Option<Elector>,
     shutdown_limit: Duration,
 ) -> anyhow::Result<()> {
-    let mut stopped = Box::pin(stop_signal()?);
+    let mut stopped = pin!(stop_signal()?);
     let mut acquired = None;
     if let Some(elector) = &mut elector {
         tokio::select! {
@@ -328,14 +298,14 @@ async fn lead(
     tokio::select! {
         () = caches.ready(acquired) => tracing::info!("caches are synced; starting workers"),
         () = &mut stopped => return end(elector).await,
-        lost = keep_leading(elector.as_deref_mut(), &queues) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
     Queue::start(&queues, || starters.into_iter().for_each(|starter| starter()));
     let working = AbortOnDropHandle::new(tokio::spawn(join_all(workers)));
     tokio::select! {
         () = &mut stopped => {}
         // Another replica may work already: running syncs are dropped, not finished.
-        lost = keep_leading(elector.as_deref_mut(), &queues) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
     tracing::info!("stopping");
     for queue in &queues {
@@ -344,7 +314,7 @@ async fn lead(
     // The Lease is renewed until the last sync has ended.
     tokio::select! {
         () = ended(working, shutdown_limit) => {}
-        lost = keep_leading(elector.as_deref_mut(), &queues) => return Err(leadership_lost(lost)),
+        lost = keep_leading(elector.as_mut()) => return Err(leadership_lost(lost)),
     }
     end(elector).await
 }
@@ -366,9 +336,9 @@ async fn all_synced(caches: Vec<Receiver<Progress>>) {
     }
 }
 
-async fn end(elector: Option<Box<Elector>>) -> anyhow::Result<()> {
+async fn end(elector: Option<Elector>) -> anyhow::Result<()> {
     if let Some(elector) = elector {
-        Box::pin(elector.release()).await;
+        elector.release().await;
     }
     Ok(())
 }
@@ -377,9 +347,9 @@ fn leadership_lost(lost: Lost) -> anyhow::Error {
     anyhow!(lost).context("leaderelection lost")
 }
 
-async fn keep_leading(elector: Option<&mut Elector>, queues: &[Queue]) -> Lost {
+async fn keep_leading(elector: Option<&mut Elector>) -> Lost {
     match elector {
-        Some(elector) => elector.renew(queues).await,
+        Some(elector) => elector.renew().await,
         None => std::future::pending().await,
     }
 }

@@ -8,7 +8,7 @@
 //! profiling.
 
 mod auth;
-pub(super) mod certificate;
+mod certificate;
 mod health;
 #[cfg(test)]
 pub(crate) mod loopback;

@@ -130,9 +130,8 @@ impl<C: Controller> Work<C> {
         let Self { controller, queue, consistency: _, on_held: _, decisions, clock, panics } = self;
         let attempt = queue.failures(key) + 1;
         decisions.begin(clock.now(), key, queue.trigger(key));
-        // On the heap for as long as it takes: every worker that waits would hold the room of a sync otherwise.
-        let syncing = Box::pin(controller.sync(key));
-        let outcome = in_sync(queue.name(), key, attempt, AssertUnwindSafe(syncing).catch_unwind()).await;
+        let syncing = AssertUnwindSafe(controller.sync(key)).catch_unwind();
+        let outcome = in_sync(queue.name(), key, attempt, syncing).await;
         let finish = match outcome {
             Ok(Ok(requeue)) => {
                 decisions.finish(key, Ok(()));

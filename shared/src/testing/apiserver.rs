@@ -36,12 +36,11 @@ pub use self::script::Rule;
 use self::store::{Id, Refusal, Store, text};
 use self::watch::Watches;
 use super::{NOW, ObjectBuilder, protobuf};
-use crate::api::protobuf::write;
 use crate::api::resource::{
     CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES,
     NODES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, SECRETS,
 };
-use crate::runtime::client::{Client, Transport, connection_of};
+use crate::runtime::client::{Client, connection_of};
 use crate::runtime::clock::Clock;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -200,7 +199,7 @@ impl Server {
                 let (server, connection) = (server.clone(), connection.clone());
                 async move { server.answer(&connection, request).await }
             });
-            Transport::of(connection_of(service))
+            connection_of(service)
         })
     }
 
@@ -662,7 +661,7 @@ impl State {
 /// The object in the form that was asked for: protobuf, where there are tables for it.
 fn show(call: &Call, object: &Value) -> Response<Body> {
     let code = if call.verb == "create" { 201 } else { 200 };
-    let shown = || if call.verb == "list" { protobuf::list(object) } else { write::object(object) };
+    let shown = || if call.verb == "list" { protobuf::list(object) } else { protobuf::object(object) };
     match shown().filter(|_| call.is_for_protobuf) {
         Some(body) => answer_bytes(code, body),
         None => answer(code, object),

@@ -1,4 +1,4 @@
-//! Which number each field has that a view reads, or that is sent.
+//! Numbers of the fields that views read.
 //!
 //! Left out: fields that no view reads; they are skipped.
 //! Upstream: generated.proto for the numbers, types.go for the rest, both in staging/src/k8s.io/apimachinery/pkg/apis/meta/v1
@@ -78,7 +78,6 @@ pub(crate) fn object_of(api_version: &str, kind: &str) -> Option<&'static Table>
     match (api_version, kind) {
         ("v1", "Pod") => Some(&POD),
         ("v1", "Status") => Some(&STATUS),
-        ("v1", "DeleteOptions") => Some(&DELETE_OPTIONS),
         ("meta.k8s.io/v1", "PartialObjectMetadata") => Some(&PARTIAL_OBJECT_METADATA),
         _ => None,
     }
@@ -93,17 +92,6 @@ pub(crate) static TYPE_META: Table = table("TypeMeta", &[field(1, "apiVersion", 
 
 pub(crate) static LIST_META: Table =
     table("ListMeta", &[omitted(2, "resourceVersion", Text), omitted(3, "continue", Text)]);
-
-static DELETE_OPTIONS: Table = table(
-    "DeleteOptions",
-    &[
-        field(1, "gracePeriodSeconds", Int),
-        field(2, "preconditions", Message(&PRECONDITIONS)),
-        field(4, "propagationPolicy", Text),
-    ],
-);
-
-static PRECONDITIONS: Table = table("Preconditions", &[field(1, "uid", Text), field(2, "resourceVersion", Text)]);
 
 pub(crate) static STATUS: Table = table(
     "Status",

@@ -6,11 +6,10 @@ use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
 use super::tables::{ABSENT, Kind, PARTIAL_OBJECT_METADATA, POD, Row, STATUS, Table};
-use super::write::message;
 use super::*;
 use crate::api::object::Meta;
 use crate::api::time::Time;
-use crate::testing::protobuf;
+use crate::testing::protobuf::{self, message};
 
 /// The values that JSON may have in such a field, without those that JSON leaves out.
 fn any_of(kind: &'static Kind) -> BoxedStrategy<Json> {

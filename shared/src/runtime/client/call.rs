@@ -9,7 +9,6 @@ use super::{Accept, REQUEST_TIMEOUT};
 use crate::runtime::api_error::{ApiError, chain};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-pub(super) const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
 
 pub(super) struct Call<'a> {
     pub(super) method: Method,

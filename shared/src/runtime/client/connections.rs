@@ -1,38 +1,37 @@
-//! Which connection a request or a watch goes over: an apiserver lets a client have so many streams on one connection,
-//! and what is beyond waits for one of them to end. A watch does so after minutes, and a write may wait for a slow
-//! webhook; until then nothing else would be answered. A watch with many events has a connection of its own.
+//! The choice of a connection for each request and watch.
 //!
-//! Left out: the server's own limit, which the client library does not tell.
+//! An apiserver limits the streams of one connection, and a stream above the limit waits until another one ends. A watch
+//! ends after minutes, and a write may wait for a slow webhook; until then no other request would be answered.
+//!
+//! Left out: the server's own limit, which the client library does not expose.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Together two less than what an apiserver allows unless it is told otherwise (`--http2-max-streams-per-connection`):
-/// these are for what goes ahead of everything.
+/// Together two less than an apiserver's default limit (`--http2-max-streams-per-connection`): two streams are reserved
+/// for the Lease.
 const WATCHES_MAX: usize = 48;
 const REQUESTS_MAX: usize = 50;
-/// How many requests may be under way on all connections: client-go's burst of the busiest controllers.
+/// The most requests in flight on all connections: client-go's burst of the busiest controllers.
 const IN_FLIGHT_MAX: usize = 500;
 
 /// Connections, each of which carries watches and requests.
 pub(super) struct Connections<C> {
     first: C,
     open: Mutex<Vec<Connection<C>>>,
-    /// Makes a connection for each watch with many events.
-    alone: C,
     in_flight: Arc<Semaphore>,
 }
 
 struct Connection<C> {
     client: C,
-    /// Held once by this, and once by each watch.
+    /// Counts the watches: one reference here, and one for each.
     watches: Arc<()>,
-    /// Held once by this, and once by each request.
+    /// Counts the requests: one reference here, and one for each.
     requests: Arc<()>,
 }
 
-/// A watch's or a request's place in a connection, until it is dropped.
+/// A reserved stream of a connection, until it is dropped.
 #[derive(Default)]
 pub(super) struct Place {
     _stream: Arc<()>,
@@ -40,57 +39,45 @@ pub(super) struct Place {
 }
 
 /// The use of a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// A watch beside others.
+#[derive(Clone, Copy)]
+pub(super) enum Purpose {
     Watch,
-    /// A watch with so many events that it has a connection of its own.
-    BusyWatch,
-    /// Anything that ends soon.
     Request,
 }
 
-/// The streams of a connection, counted apart.
-#[derive(Clone, Copy)]
-enum Streams {
-    Watches,
-    Requests,
-}
-
 impl<C: Clone> Connections<C> {
-    pub(super) fn new(first: C, alone: C) -> Self {
+    pub(super) fn new(first: C) -> Self {
         let open = vec![Connection { client: first.clone(), watches: Arc::default(), requests: Arc::default() }];
-        Self { first, open: Mutex::new(open), alone, in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
+        Self { first, open: Mutex::new(open), in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
     }
 
-    /// For one watch and one request that wait for no other.
+    /// A place for one watch and one request, which never wait for others.
     pub(super) fn place_ahead(&self) -> (C, Place) {
         (self.first.clone(), Place::default())
     }
 
-    /// The first connection that has a place, or a new one. A request waits where too many are under way already.
+    /// The first connection with a free place, or a new one. A request waits while too many are in flight.
     pub(super) async fn place<E>(
         &self,
         purpose: Purpose,
         connect: impl FnOnce() -> Result<C, E>,
     ) -> Result<(C, Place), E> {
-        let (kind, permit) = match purpose {
-            Purpose::BusyWatch => return Ok((self.alone.clone(), Place::default())),
-            Purpose::Watch => (Streams::Watches, None),
+        let permit = match purpose {
+            Purpose::Watch => None,
             // It is never closed.
-            Purpose::Request => (Streams::Requests, Arc::clone(&self.in_flight).acquire_owned().await.ok()),
+            Purpose::Request => Arc::clone(&self.in_flight).acquire_owned().await.ok(),
         };
-        let (client, stream) = self.stream(kind, connect)?;
+        let (client, stream) = self.stream(purpose, connect)?;
         Ok((client, Place { _stream: stream, _permit: permit }))
     }
 
-    fn stream<E>(&self, kind: Streams, connect: impl FnOnce() -> Result<C, E>) -> Result<(C, Arc<()>), E> {
+    fn stream<E>(&self, purpose: Purpose, connect: impl FnOnce() -> Result<C, E>) -> Result<(C, Arc<()>), E> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = open.iter().find_map(|connection| connection.place(kind)) {
+        if let Some(place) = open.iter().find_map(|connection| connection.place(purpose)) {
             return Ok(place);
         }
         let connection = Connection { client: connect()?, watches: Arc::default(), requests: Arc::default() };
-        let streams = connection.streams(kind).0;
+        let streams = connection.streams(purpose).0;
         let place = (connection.client.clone(), Arc::clone(streams));
         open.push(connection);
         Ok(place)
@@ -98,15 +85,15 @@ impl<C: Clone> Connections<C> {
 }
 
 impl<C: Clone> Connection<C> {
-    fn streams(&self, kind: Streams) -> (&Arc<()>, usize) {
-        match kind {
-            Streams::Watches => (&self.watches, WATCHES_MAX),
-            Streams::Requests => (&self.requests, REQUESTS_MAX),
+    fn streams(&self, purpose: Purpose) -> (&Arc<()>, usize) {
+        match purpose {
+            Purpose::Watch => (&self.watches, WATCHES_MAX),
+            Purpose::Request => (&self.requests, REQUESTS_MAX),
         }
     }
 
-    fn place(&self, kind: Streams) -> Option<(C, Arc<()>)> {
-        let (streams, max) = self.streams(kind);
+    fn place(&self, purpose: Purpose) -> Option<(C, Arc<()>)> {
+        let (streams, max) = self.streams(purpose);
         (Arc::strong_count(streams) <= max).then(|| (self.client.clone(), Arc::clone(streams)))
     }
 }
@@ -119,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_connection_has_so_many_watches_and_the_next_one_has_the_rest() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let watch = |connected: Option<u32>| {
             let connect = || connected.ok_or("no connection is needed");
             connections.place(Purpose::Watch, connect).now_or_never().unwrap().unwrap()
@@ -136,7 +123,7 @@ mod tests {
 
     #[test]
     fn requests_have_places_beside_the_watches_and_wait_where_too_many_are_under_way() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let watch = || connections.place(Purpose::Watch, || Err("down")).now_or_never().unwrap();
         let _watches: Vec<_> = (0..WATCHES_MAX).map(|_| watch().unwrap()).collect();
         let mut made = 0;
@@ -157,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_goes_ahead_has_a_place_in_the_first_connection_however_many_are_taken() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let place = |purpose| connections.place(purpose, || Ok::<_, &str>(1)).now_or_never().map(Result::unwrap);
         let _watches: Vec<_> = (0..WATCHES_MAX).map(|_| place(Purpose::Watch).unwrap()).collect();
         let _requests: Vec<_> = (0..IN_FLIGHT_MAX).map(|_| place(Purpose::Request).unwrap()).collect();
@@ -167,19 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_with_many_events_takes_no_place_beside_others() {
-        let connections = Connections::new(0, 7);
-        let watch = |purpose| {
-            let connect = || Err("there is one");
-            connections.place(purpose, connect).now_or_never().unwrap().unwrap()
-        };
-        let _busy: Vec<_> = (0..WATCHES_MAX).map(|_| watch(Purpose::BusyWatch)).collect();
-        assert_eq!([Purpose::BusyWatch, Purpose::Watch].map(|purpose| watch(purpose).0), [7, 0]);
-    }
-
-    #[test]
     fn a_connection_that_cannot_be_made_takes_no_place() {
-        let connections = Connections::new(0, 7);
+        let connections = Connections::new(0);
         let watch = |connected| connections.place(Purpose::Watch, || connected).now_or_never().unwrap();
         let _places: Vec<_> = (0..WATCHES_MAX).map(|_| watch(Err("down")).unwrap()).collect();
         assert_eq!(watch(Err("down")).err(), Some("down"));

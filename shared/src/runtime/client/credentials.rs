@@ -24,7 +24,6 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
-use super::transport::Transport;
 use crate::runtime::api_error::chain;
 
 /// client-go's: how often files are looked at while all goes well.
@@ -43,8 +42,8 @@ pub(crate) struct Interrupted(pub(super) BoxError);
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Interrupted>;
 /// Sends requests; cheap to clone.
 pub(crate) type Connection = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, Interrupted>;
-/// Makes connections with credentials that do not change, anew at each call.
-type Connect = fn(&kube::Config) -> Result<Transport, kube::Error>;
+/// Makes a connection with credentials that do not change, anew at each call.
+type Connect = fn(&kube::Config) -> Result<Connection, kube::Error>;
 
 /// Sends requests with the credentials of the moment.
 #[derive(Clone)]
@@ -56,12 +55,10 @@ pub(super) struct Renewing {
     state: Arc<AsyncMutex<State>>,
     /// Whether the last request was answered, so that the next one finds a connection that is set up.
     is_answered: Arc<AtomicBool>,
-    /// Whether each request has a connection of its own.
-    is_alone: bool,
 }
 
 struct State {
-    transport: Transport,
+    connection: Connection,
     connected: Instant,
     /// The contents of the certificate's files when the connection was made.
     certificate: Vec<Option<Vec<u8>>>,
@@ -93,20 +90,14 @@ impl Renewing {
         let state = State {
             certificate: read_certificate(&config),
             ca: config.root_cert.clone(),
-            transport: connect(&config)?,
+            connection: connect(&config)?,
             connected: Instant::now(),
             token: token.map_err(kube::Error::Service)?,
             looked: Instant::now(),
             is_refused: false,
         };
         let (config, state) = (Arc::new(config), Arc::new(AsyncMutex::new(state)));
-        let (ca_file, is_answered) = (ca_file.map(Arc::from), Arc::default());
-        Ok(Self { config, token_file, ca_file, connect, state, is_answered, is_alone: false })
-    }
-
-    /// The same credentials, for requests that have a connection each.
-    pub(super) fn alone(&self) -> Self {
-        Self { is_answered: Arc::default(), is_alone: true, ..self.clone() }
+        Ok(Self { config, token_file, ca_file: ca_file.map(Arc::from), connect, state, is_answered: Arc::default() })
     }
 
     async fn current(&self) -> (Connection, Option<HeaderValue>) {
@@ -118,8 +109,7 @@ impl Renewing {
             let _ = tokio::spawn(async move { this.look().await }).await;
             state = self.state.lock().await;
         }
-        let Transport { shared, alone } = &state.transport;
-        (if self.is_alone { alone } else { shared }.clone(), state.token.clone())
+        (state.connection.clone(), state.token.clone())
     }
 
     /// Files that cannot be read, or that do not fit together because they are just being written, leave all as it is.
@@ -148,11 +138,11 @@ impl Renewing {
         let (mut config, connect) = ((*self.config).clone(), self.connect);
         config.root_cert.clone_from(&ca);
         // A plugin is a process that is waited for.
-        let transport = tokio::task::spawn_blocking(move || connect(&config)).await;
-        match transport.map_err(BoxError::from).and_then(|made| made.map_err(BoxError::from)) {
-            Ok(transport) => {
+        let connection = tokio::task::spawn_blocking(move || connect(&config)).await;
+        match connection.map_err(BoxError::from).and_then(|made| made.map_err(BoxError::from)) {
+            Ok(connection) => {
                 tracing::info!("credentials reloaded; opening a new connection");
-                (state.transport, state.certificate, state.ca) = (transport, certificate, ca);
+                (state.connection, state.certificate, state.ca) = (connection, certificate, ca);
             }
             Err(error) => tracing::warn!(error = chain(&*error), "new credentials are invalid; keeping the old ones"),
         }
@@ -176,7 +166,7 @@ impl Service<Request<Body>> for Renewing {
                 request.headers_mut().insert(AUTHORIZATION, token);
             }
             let answering = connection.oneshot(request);
-            let is_set_up = this.is_answered.load(Ordering::Relaxed) && !this.is_alone;
+            let is_set_up = this.is_answered.load(Ordering::Relaxed);
             let answer = if is_set_up { answering.await } else { apart(answering).await };
             this.is_answered.store(answer.is_ok(), Ordering::Relaxed);
             let answer = answer?;

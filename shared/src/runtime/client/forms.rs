@@ -66,20 +66,9 @@ impl Accept {
         if self == Self::Metadata { Self::ProtobufMetadataList } else { self.of_watch(resource) }
     }
 
-    /// How a watch of such objects is asked for, likewise. The apiserver copies and encodes an event once for each form
-    /// that is asked for, and pods whole as protobuf it has to anyway: the scheduler and kubelets follow them so.
+    /// How a watch of such objects is asked for, likewise.
     pub(crate) fn of_watch(self, resource: &Resource) -> Self {
-        match self {
-            Self::Object | Self::Metadata if protobuf::has_table_of(resource) => Self::Protobuf,
-            Self::Metadata => Self::ProtobufMetadata,
-            Self::Object
-            | Self::Json
-            | Self::MetadataList
-            | Self::Protobuf
-            | Self::ProtobufMetadata
-            | Self::ProtobufMetadataList
-            | Self::Discovery => self,
-        }
+        if self == Self::Object && protobuf::has_table_of(resource) { Self::Protobuf } else { self.of_object() }
     }
 
     /// The same form as JSON; none if it is that already.
@@ -138,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_does_too_and_has_the_metadata_of_pods_with_all_the_rest() {
+    fn a_watch_does_too() {
         assert_eq!(Accept::Object.of_watch(&PODS), Accept::Protobuf);
-        assert_eq!(Accept::Metadata.of_watch(&PODS), Accept::Protobuf);
+        assert_eq!(Accept::Metadata.of_watch(&PODS), Accept::ProtobufMetadata);
         assert_eq!(Accept::Object.of_watch(&NODES), Accept::Object);
         assert_eq!(Accept::Metadata.of_watch(&NODES), Accept::ProtobufMetadata);
         assert_eq!(Accept::Json.of_watch(&PODS), Accept::Json);

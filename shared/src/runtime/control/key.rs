@@ -71,7 +71,7 @@ impl KeyControl<'_> {
         options: &DeleteOptions<U, V>,
     ) -> Result<(), ApiError> {
         let path = resource.object_path(key.namespace(), key.name(), "");
-        let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, options.body_for(resource)).await?;
+        let deleted: Deleted = self.control.client.delete(&path, Accept::Metadata, json(options)).await?;
         let version = deleted.metadata.resource_version;
         if version != ResourceVersion::default() {
             self.record(resource, Write { object: key, version, created_with: None });
@@ -251,18 +251,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::protobuf::{read_object, write};
+    use crate::api::protobuf::read_object;
     use crate::runtime::client::{Client, ClientOptions};
     use crate::runtime::consistency::{Consistency, Watched};
     use crate::runtime::decisions::Decisions;
     use crate::runtime::serving::loopback;
+    use crate::testing;
 
     #[test]
     fn what_a_deletion_answers_is_read_in_every_form() {
         let version = |body: &[u8]| read_object::<Deleted>(body).unwrap().metadata.resource_version.0;
         let check = |answer: &Value, expected| {
             assert_eq!(version(answer.to_string().as_bytes()), expected, "{answer}");
-            assert_eq!(version(&write::object(answer).unwrap()), expected, "{answer}");
+            assert_eq!(version(&testing::protobuf::object(answer).unwrap()), expected, "{answer}");
         };
         let metadata = json!({ "name": "a", "resourceVersion": "7" });
         check(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata }), 7);

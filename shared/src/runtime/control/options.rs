@@ -1,16 +1,13 @@
-//! Preconditions of writes, and the options of deletions: dependents and grace period.
+//! Preconditions of writes, and options of deletions: dependents and grace period.
 //!
-//! Left out: dry runs, and deletes that ignore what the server cannot read.
+//! Left out: dry runs, and `ignoreStoreReadErrorWithClusterBreakingPotential`.
 
-use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::object::{ResourceVersion, Uid};
-use crate::api::resource::{PODS, Resource};
-use crate::api::{json, protobuf};
 
-/// The fate of the dependents of a deleted object. Upstream: `DeletionPropagation`,
+/// What happens to the dependents of a deleted object. Upstream: `DeletionPropagation`,
 /// staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Propagation {
@@ -22,8 +19,8 @@ pub enum Propagation {
     Orphan,
 }
 
-/// The uid and version that the server requires for a write; otherwise it answers 409. A controller that knows a kind
-/// only by discovery has both as the server wrote them: `Preconditions<&str, &str>`.
+/// The uid and version that an object must have, or the server answers 409. A controller that knows a kind only by
+/// discovery has both as the server wrote them: `Preconditions<&str, &str>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preconditions<U = Uid, V = ResourceVersion> {
@@ -54,7 +51,7 @@ impl<'a> Preconditions<&'a str, &'a str> {
     }
 }
 
-/// How something is deleted. Upstream: `DeleteOptions`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
+/// Options of a deletion. Upstream: `DeleteOptions`, staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteOptions<U = Uid, V = ResourceVersion> {
@@ -69,7 +66,7 @@ pub struct DeleteOptions<U = Uid, V = ResourceVersion> {
 }
 
 impl<U, V> DeleteOptions<U, V> {
-    /// Deletes the object of the name, with the default for dependents of its resource.
+    /// Delete whatever object has the name, with its resource's default for dependents.
     pub fn any() -> Self {
         Self {
             api_version: "v1",
@@ -80,67 +77,32 @@ impl<U, V> DeleteOptions<U, V> {
         }
     }
 
-    /// Deletes exactly this object, with the default for dependents of its resource.
+    /// Delete exactly this object, with its resource's default for dependents.
     pub fn of(preconditions: impl Into<Preconditions<U, V>>) -> Self {
         Self { preconditions: Some(preconditions.into()), ..Self::any() }
     }
 
-    /// Sets the fate of dependents.
+    /// Set what happens to dependents.
     #[must_use]
     pub fn with_dependents(self, propagation: Propagation) -> Self {
         Self { propagation_policy: Some(propagation), ..self }
     }
 
-    /// Sets the grace period in seconds; 0 is at once.
+    /// Set the grace period in seconds; 0 deletes at once.
     #[must_use]
     pub fn within(self, seconds: u32) -> Self {
         Self { grace_period_seconds: Some(seconds), ..self }
     }
 }
 
-impl<U: Serialize, V: Serialize> DeleteOptions<U, V> {
-    /// The body of a deletion of such an object. Pods go by the thousand, and of protobuf the apiserver reads the options in
-    /// a tenth of the time; whoever serves other kinds may know JSON alone.
-    pub(super) fn body_for(&self, resource: &Resource) -> Bytes {
-        let as_protobuf = || protobuf::write::object(&serde_json::to_value(self).ok()?);
-        let body = if *resource == PODS { as_protobuf() } else { None };
-        body.unwrap_or_else(|| json(self))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::api::json;
-    use crate::api::resource::CONFIG_MAPS;
 
     #[track_caller]
     fn check(options: &DeleteOptions<&str, &str>, expected: &str) {
         let all = format!(r#"{{"apiVersion":"v1","kind":"DeleteOptions"{expected}}}"#);
         assert_eq!(serde_json::to_string(options).unwrap(), all);
-    }
-
-    #[test]
-    fn of_pods_they_are_sent_as_protobuf_and_of_other_kinds_as_json() {
-        let options = DeleteOptions::of(Preconditions { uid: "u", resource_version: Some("7") })
-            .with_dependents(Propagation::Orphan)
-            .within(0);
-        let body = options.body_for(&PODS);
-        // As Go's gogoproto writes them, in the order of the fields' numbers.
-        let expected =
-            b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12\x12\x08\0\x12\x06\x0a\x01u\x12\x017\x22\x06Orphan";
-        assert_eq!(body, expected.as_slice());
-        let read: Value = protobuf::read_object(&body).unwrap();
-        let preconditions = json!({ "uid": "u", "resourceVersion": "7" });
-        assert_eq!(
-            read,
-            json!({ "gracePeriodSeconds": 0, "preconditions": preconditions, "propagationPolicy": "Orphan" })
-        );
-        assert_eq!(options.body_for(&CONFIG_MAPS), json(&options));
-        let any: DeleteOptions<&str, &str> = DeleteOptions::any();
-        assert_eq!(any.body_for(&PODS), b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12\0".as_slice());
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! The loop behind an informer: list, watch, resume, and list again when the server has forgotten where we were.
+//! The loop behind an informer: list, watch, resume, and list again once the version has expired.
 //!
 //! Upstream: `ListAndWatch`, staging/src/k8s.io/client-go/tools/cache/reflector.go.
 //! Left out: lists from the server's watch cache (`resourceVersion=0`): a first list that is older than what an earlier
 //! process acted on is how duplicate pods are made.
 
-mod burst;
 mod list;
 mod wire;
 
@@ -19,7 +18,6 @@ use memchr::memchr;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use self::burst::Burst;
 use self::wire::{Bookmark, Event, Identity};
 use super::{Health, Source, Store};
 use crate::api::object::{Key, ResourceVersion, Versioned};
@@ -27,7 +25,7 @@ use crate::api::protobuf::{self, Frame};
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::list::{LIST_MAX, LIST_PATIENCE};
 use crate::runtime::client::page::Item;
-use crate::runtime::client::{Client, Purpose, soon_after};
+use crate::runtime::client::{Client, soon_after};
 use crate::runtime::clock::jitter;
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
@@ -37,27 +35,20 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: u64 = 300;
 /// How much later than asked for a watch may end before it counts as dead.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
-/// An apiserver takes no object of more than 3 MB; an aggregated one may have larger ones.
+/// An apiserver refuses objects above 3 MB; an aggregated one may serve larger ones.
 const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// client-go's: a watch that ends sooner, and without a word, has failed.
+/// client-go's: a watch that ends sooner and without an event has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// So long after its last event a watch gives up the connection that it has for its many events. Nothing else would find
-/// out that such a connection is dead, while those that are shared are pinged.
-const QUIET: Duration = Duration::from_secs(30);
-/// How long it may take until such a connection is there and a watch has begun on it.
-const BUSY_WAIT: Duration = Duration::from_secs(10);
-/// So long no other is tried after one that did not work, such as where a proxy lets only HTTP/2 through.
-const SHARED_TIME: Duration = Duration::from_mins(10);
 
 /// Why a list or a watch ended.
 enum Stop {
-    /// The server ended the watch, as it does after the time asked for; or somebody asked to reconnect.
+    /// The server ended the watch, as it does after the requested time, or a reconnect was requested.
     Ended,
-    /// The version we know is too old: list again.
+    /// The known version has expired: list again.
     Expired,
     /// The server does not stream lists.
     NoStreamingList,
-    /// The server does not send this list as one answer of protobuf, or not to its end.
+    /// The server does not send this list as one complete protobuf answer.
     NoListInOne,
     /// Anything else.
     Failed(String),
@@ -74,7 +65,7 @@ pub(super) async fn run<T: Versioned>(source: Source, store: impl Store<T>, clie
     let mut came_back = reflector.client.came_back();
     let mut backoff = BACKOFF_FIRST;
     loop {
-        // A watch that begins now fulfils every wish so far.
+        // A watch that begins now satisfies every earlier request to reconnect.
         let _ = reflector.source.health.reconnect.notified().now_or_never();
         if reflector.list < reflector.source.health.wanted_list() {
             reflector.version = None;
@@ -88,7 +79,7 @@ pub(super) async fn run<T: Versioned>(source: Source, store: impl Store<T>, clie
     }
 }
 
-/// Waits for the next try after a failure; gives the back-off after the next one.
+/// Wait for the next try after a failure. Return the following back-off.
 async fn wait_out(backoff: Duration, health: &Health, came_back: &mut watch::Receiver<u64>) -> Duration {
     tokio::select! {
         () = sleep(jitter(backoff, 1.0)) => (backoff * 2).min(BACKOFF_MAX),
@@ -105,20 +96,16 @@ struct Reflector<T, S> {
     store: S,
     objects: PhantomData<fn() -> T>,
     client: Client,
-    /// Whether the server streams lists, as far as we know.
+    /// Whether the server streams lists, as far as known.
     streaming: bool,
-    /// Where to resume; none before the first list.
+    /// The version to resume from; none before the first list.
     version: Option<ResourceVersion>,
-    /// The number of the last list that was begun.
+    /// Number of the last list that was begun.
     list: u64,
-    /// When that list was asked for.
+    /// When that list was requested.
     list_begun: Instant,
-    /// The version was too old, and no event has come since.
+    /// The version expired, and no event has come since.
     expired: bool,
-    /// The last watch had so many events that the next one is to have a connection of its own.
-    is_busy: bool,
-    /// Until when none has, because one did not work.
-    shared_until: Instant,
 }
 
 impl<T: Versioned, S: Store<T>> Reflector<T, S> {
@@ -126,31 +113,18 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         let objects = PhantomData;
         let list_begun = Instant::now();
         let streaming = source.streams_list;
-        Self {
-            source,
-            store,
-            objects,
-            client,
-            streaming,
-            version: None,
-            list: 0,
-            list_begun,
-            expired: false,
-            is_busy: false,
-            shared_until: list_begun,
-        }
+        Self { source, store, objects, client, streaming, version: None, list: 0, list_begun, expired: false }
     }
 
-    /// Takes note of why a list or a watch ended; gives what failed, where the next try has to wait.
+    /// Note why a list or a watch ended. Return the error if the next try has to back off.
     fn failure(&mut self, stop: Stop) -> Option<String> {
         match stop {
-            // That a list does not come as one answer, the client knows by now.
             Stop::Ended | Stop::NoListInOne => None,
             Stop::Expired => {
                 self.version = None;
-                // Once, a new list helps. A server that forgets at once would be asked for one list after the other.
+                // Back off the second time: a server whose versions expire at once would get one list after another.
                 let again = std::mem::replace(&mut self.expired, true);
-                again.then(|| "the version of the last list is too old already".to_owned())
+                again.then(|| "the new list's version has already expired".to_owned())
             }
             Stop::NoStreamingList => {
                 self.streaming = false;
@@ -162,8 +136,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
 
     async fn step(&mut self, backoff: &mut Duration) -> Stop {
         if self.version.is_none() && !self.streaming {
-            // Boxed for as long as it takes: the task would otherwise hold the room of a list all the time.
-            return match Box::pin(self.list()).await {
+            return match self.list().await {
                 Ok(()) => Stop::Ended,
                 Err(stop) => stop,
             };
@@ -176,7 +149,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         (self.list, self.list_begun) = (self.source.health.begins_list(), Instant::now());
     }
 
-    /// One watch, from where we are; before the first list it starts with a streamed one.
+    /// One watch from the known version. Before the first list it starts with a streamed list.
     async fn watch(&mut self, backoff: &mut Duration) -> Result<std::convert::Infallible, Stop> {
         let seconds = jitter(Duration::from_secs(WATCH_SECONDS), 1.0).as_secs();
         let initial = self.version.is_none();
@@ -189,81 +162,61 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             query.push(("resourceVersion", &version));
         }
         let path = if initial { self.source.path(&query) } else { self.source.watch_path(&query) };
-        let is_busy = std::mem::take(&mut self.is_busy) && !initial;
-        let purpose = if is_busy { Purpose::BusyWatch } else { Purpose::Watch };
         self.source.health.begins_watch();
         let stream = tokio::select! {
-            stream = self.client.watch(&path, self.source.accept, &self.source.resource, purpose) => stream,
-            // Nothing may come for long where the server has not reached our version.
+            stream = self.client.watch(&path, self.source.accept, &self.source.resource) => stream,
+            // A server that has not reached our version may stay silent for long.
             () = self.source.health.reconnect.notified(), if !initial => return Err(Stop::Ended),
-            () = sleep(BUSY_WAIT), if is_busy => return Err(self.share("no answer")),
         };
         let stream = stream.map_err(|error| match error {
-            error if is_busy && !error.is_gone() => self.share(&error.without_query()),
             error if initial && (error.is_invalid() || error.code() == Some(400)) => Stop::NoStreamingList,
             error => error.into(),
         })?;
-        let (events, limit) = (Events { stream, buffer: BytesMut::new() }, Duration::from_secs(seconds));
-        self.events(events, initial, limit, purpose, backoff).await
+        self.events(Events { stream, buffer: BytesMut::new() }, initial, Duration::from_secs(seconds), backoff).await
     }
 
-    /// Goes back to the shared connection, after one that did not work: if the server has gone, the next try finds out.
-    fn share(&mut self, error: &str) -> Stop {
-        tracing::debug!(resource = %self.source.resource, error, "cannot watch over a connection of its own");
-        self.shared_until = Instant::now() + SHARED_TIME;
-        Stop::Ended
-    }
-
-    /// Takes what a watch tells until it ends, at the latest after `limit`, or until it is to go on over another
-    /// connection.
+    /// Handle the events of a watch until it ends, at the latest after `limit`.
     async fn events<L: Stream<Item = Result<Bytes, ApiError>> + Unpin>(
         &mut self,
         mut events: Events<L>,
         initial: bool,
         limit: Duration,
-        purpose: Purpose,
         backoff: &mut Duration,
     ) -> Result<std::convert::Infallible, Stop> {
         let mut listing = initial.then(Listed::new);
         let health = Arc::clone(&self.source.health);
         let (started, mut was_told) = (Instant::now(), false);
         let (mut grown, mut listed) = (started, 0);
-        let (is_busy, mut burst) = (purpose == Purpose::BusyWatch, Burst::new(started));
         loop {
             let deadline = match &listing {
                 Some(_) => (grown + LIST_PATIENCE).min(started + LIST_MAX),
-                None if is_busy => Instant::now() + QUIET,
                 None => Instant::now() + limit + WATCH_GRACE,
             };
             let event = tokio::select! {
                 event = timeout_at(deadline, events.next()) => event,
-                // Not in the middle of a list: repeated requests would never let one end.
+                // Not during a list: repeated requests would never let one end.
                 () = health.reconnect.notified(), if listing.is_none() => return Err(Stop::Ended),
             };
             let event = event.map_err(|_| match &listing {
-                // The connection lives, or its pings would have ended it: this server does not mark the end of a list.
+                // The pings keep the connection checked, so this server does not mark the end of a list.
                 Some(_) => Stop::NoStreamingList,
-                None if is_busy && was_told => Stop::Ended,
-                None if is_busy => self.share("no event"),
-                None => Stop::Failed("the watch is silent".to_owned()),
+                None => Stop::Failed("the watch sent nothing in time".to_owned()),
             })??;
             let Some(event) = event else {
                 if started.elapsed() + SHORT_WATCH < limit {
                     self.client.note_early_end();
                 }
-                // Had it fallen silent it would be shared again by now.
-                self.is_busy = is_busy && was_told;
                 return Err(match &listing {
-                    Some(_) => Stop::Failed("the list ended too early".to_owned()),
+                    Some(_) => Stop::Failed("the streamed list ended early".to_owned()),
                     None if !was_told && started.elapsed() < SHORT_WATCH => {
-                        Stop::Failed("the watch ended as soon as it began".to_owned())
+                        Stop::Failed("the watch ended at once without an event".to_owned())
                     }
                     None => Stop::Ended,
                 });
             };
-            let (is_listed, version) = (listing.is_none(), self.version);
+            let is_listed = listing.is_none();
             self.event(&event, &mut listing)?;
-            // Bookmarks, and events of what is listed already, bring no list closer to its end.
+            // Bookmarks and events of listed objects bring the list no closer to its end.
             if let Some(live) = listing.as_ref().filter(|live| live.len() > listed) {
                 (grown, listed) = (Instant::now(), live.len());
             }
@@ -271,23 +224,17 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
             was_told = true;
             self.expired &= !is_listed;
             if listing.is_none() && health.works() {
-                tracing::info!(resource = %self.source.resource, "lists and watches again");
-            }
-            // What brings the version no further would be sent again.
-            let is_shared = is_listed && !is_busy && self.version > version;
-            if is_shared && burst.grows(Instant::now()) && Instant::now() >= self.shared_until {
-                self.is_busy = true;
-                return Err(Stop::Ended);
+                tracing::info!(resource = %self.source.resource, "list and watch recovered");
             }
         }
     }
 
-    /// Takes one event of a watch. While the initial events come they are collected in `listing`.
+    /// Handle one event of a watch. Initial events are collected in `listing`.
     fn event(&mut self, bytes: &[u8], listing: &mut Option<Listed<T>>) -> Result<(), Stop> {
         self.source.health.hears();
         let event = match Event::<T>::read(bytes) {
             Ok(event) => event,
-            Err(error) => return Err(Stop::Failed(format!("the watch sent what is no event: {error}"))),
+            Err(error) => return Err(Stop::Failed(format!("cannot decode a watch event: {error}"))),
         };
         match event {
             Event::Object { kind, object } => {
@@ -320,7 +267,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
     fn changed(&mut self, kind: &str, object: Arc<T>, listing: &mut Option<Listed<T>>) {
         let version = object.resource_version();
         match (listing, kind) {
-            // A change while the list is sent comes before the list's end, too.
+            // Changes during the list come before its end, too.
             (Some(live), "DELETED") => drop(live.remove(object.key())),
             (Some(live), _) => drop(live.insert(object.key().clone(), object)),
             (None, "DELETED") => {
@@ -352,7 +299,7 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         self.source.health.is_listed_from(self.list_begun);
         self.store.listed(version, self.list);
         if self.source.health.works() {
-            tracing::info!(resource = %self.source.resource, "lists again");
+            tracing::info!(resource = %self.source.resource, "list recovered");
         }
     }
 
@@ -368,16 +315,16 @@ impl<T: Versioned, S: Store<T>> Reflector<T, S> {
         Arc::new(object)
     }
 
-    /// The object, or the key of one that this build cannot read.
+    /// The decoded object, or the key of an unreadable one.
     fn decode(&mut self, item: Item<'_>) -> Result<Arc<T>, Key> {
         let health: &Health = &self.source.health;
         match item.read::<T>() {
             Ok(object) => Ok(self.read(object)),
             Err(error) => {
-                // The name tells a person where to look; the version lets the watch resume behind this object.
+                // The version lets the watch resume behind this object.
                 let Identity { metadata } = item.read().unwrap_or_default();
                 let key = Key::new(&metadata.namespace, &metadata.name);
-                tracing::warn!(resource = health.resource, %key, %error, "cannot read an object; its last state stays");
+                tracing::warn!(resource = health.resource, %key, %error, "cannot read an object; keeping its last state");
                 health.cannot_read(key.clone(), error.to_string());
                 if self.version.is_some() {
                     self.seen(metadata.resource_version);
@@ -412,7 +359,7 @@ impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Events<S> {
             if let Some(end) = end {
                 let event = self.buffer.split_to(end);
                 if self.buffer.is_empty() {
-                    // Gives the memory of a large burst back.
+                    // Free the memory of a large burst.
                     self.buffer = BytesMut::new();
                 }
                 return Ok(Some(event));

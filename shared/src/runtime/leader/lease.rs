@@ -1,5 +1,4 @@
-//! The Lease as election sees it, and what to do about it. Pure: the candidate, what it has observed, and the time are
-//! arguments.
+//! The Lease of an election, and decisions about it. Pure: the candidate, its observation and the time are arguments.
 //!
 //! Left out: `strategy` and `preferredHolder` of coordinated leader election, which is alpha.
 //!
@@ -16,11 +15,11 @@ use crate::api::json;
 use crate::api::object::{Key, Meta, ResourceVersion, Uid, null_as_default};
 use crate::api::resource::LEASES;
 
-/// `LeaseSpec`, as election uses it. Any difference between two of them means that their holder is alive.
+/// `LeaseSpec` as election uses it. Any change of it means that the holder is alive.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Record {
-    /// `""`, or none, once released.
+    /// Empty once released.
     #[serde(deserialize_with = "null_as_default")]
     pub(super) holder_identity: String,
     #[serde(deserialize_with = "null_as_default")]
@@ -45,7 +44,7 @@ fn micro_time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<
 /// A Lease as the server stored it.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Lease {
-    /// Sent back as it came: its resourceVersion makes an update fail where somebody else was faster.
+    /// Sent back unchanged: its resourceVersion makes an update fail if another process was faster.
     metadata: Box<RawValue>,
     #[serde(default)]
     pub(super) spec: Record,
@@ -85,42 +84,42 @@ fn body<M: Serialize + ?Sized>(metadata: &M, spec: &Record) -> Bytes {
     json(&Body { api_version: LEASES.api_version(), kind: &LEASES.kind, metadata, spec })
 }
 
-/// A record, and when this process first saw it. Only this process's own clock counts: what a record says of time was
-/// written by another's.
+/// A record, and when this process first saw it. Only this process's clock counts: the times in a record come from
+/// another clock.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
     pub(super) record: Record,
     pub(super) at: Instant,
 }
 
-/// The decision about the Lease.
+/// The next step of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It is not there.
+    /// There is no Lease.
     Create,
-    /// Nobody holds it, or its holder has not renewed it in time.
+    /// The Lease is free, or its holder has not renewed it in time.
     Acquire,
-    /// It is ours.
+    /// This process holds it.
     Renew,
-    /// Somebody else holds it, until this moment unless it is renewed.
+    /// Another process holds it, until this moment unless it is renewed.
     Wait(Instant),
 }
 
 impl Observed {
-    /// Takes note of a record as read now. The moment changes only where the record did.
+    /// Note a record as read now. The time changes only if the record did.
     pub(super) fn update(&mut self, record: &Record, now: Instant) {
         if self.record != *record {
             *self = Self { record: record.clone(), at: now };
         }
     }
 
-    /// Until when the holder may act.
+    /// The time until which the holder may act.
     pub(super) fn valid_until(&self) -> Instant {
         self.at + Duration::from_secs(self.record.lease_duration_seconds)
     }
 }
 
-/// Decides for `identity` about the observed Lease; `None` if there is no Lease.
+/// Decide for `identity` about the observed Lease; `None` if there is no Lease.
 pub(super) fn decide(observed: Option<&Observed>, identity: &str, now: Instant) -> Decision {
     let Some(observed) = observed else { return Decision::Create };
     match observed.record.holder_identity.as_str() {
@@ -131,7 +130,7 @@ pub(super) fn decide(observed: Option<&Observed>, identity: &str, now: Instant) 
     }
 }
 
-/// One time of holding the Lease without a break.
+/// An uninterrupted hold of the Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holding {
     uid: Uid,
@@ -139,19 +138,19 @@ pub(super) struct Holding {
 }
 
 impl Holding {
-    /// The term of a Lease that was just acquired.
+    /// The hold of a Lease that was just acquired.
     pub(super) fn of(lease: &Lease) -> Self {
         Self { uid: lease.meta().uid, transitions: lease.spec.lease_transitions }
     }
 
-    /// Whether `identity` has held the Lease ever since: had it been released, deleted or taken in between, another
-    /// might have been at work.
+    /// Whether `identity` has held the Lease ever since. If it was released, deleted or taken in between, another process
+    /// may have written.
     pub(super) fn goes_on(self, lease: &Lease, identity: &str) -> bool {
         lease.spec.holder_identity == identity && Self::of(lease) == self
     }
 }
 
-/// Whether what the apiserver stores was replaced by something older: versions only ever rise.
+/// Whether etcd was restored from a backup: otherwise versions only rise.
 pub(super) fn is_restored(newest: ResourceVersion, found: ResourceVersion) -> bool {
     found < newest && found != ResourceVersion::default()
 }
@@ -172,7 +171,7 @@ pub(super) fn held(known: Option<&Record>, identity: &str, seconds: u64, now: Ti
     }
 }
 
-/// The record by which nobody holds the Lease any more. Upstream: `release`.
+/// The record of a released Lease. Upstream: `release`.
 pub(super) fn released(known: &Record, now: Timestamp) -> Record {
     Record {
         holder_identity: String::new(),

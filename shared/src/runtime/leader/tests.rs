@@ -9,12 +9,11 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::*;
 use crate::api::object::Key;
-use crate::runtime::client::{Limit, Transport, connection_of};
+use crate::runtime::client::{Limit, connection_of};
 use crate::runtime::consistency::{Consistency, Watched};
 use crate::runtime::control::Control;
 use crate::runtime::decisions::Decisions;
 use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::{Backoff, Cause};
 use crate::runtime::serving::loopback::{self, Body};
 
 /// One Lease with the apiserver's rules for it: an update of another version conflicts, and watches see each change.
@@ -26,8 +25,6 @@ struct Store {
     requests: Vec<String>,
     asked: Vec<Instant>,
     written: Vec<Instant>,
-    /// For how many seconds each of these holds the Lease.
-    seconds: Vec<Option<u64>>,
     fault: Option<Fault>,
 }
 
@@ -50,7 +47,6 @@ impl Store {
     fn write(&mut self, lease: Option<Value>) -> Response<Body> {
         self.version += 1;
         self.written.push(Instant::now());
-        self.seconds.push(lease.as_ref().and_then(|lease| lease["spec"]["leaseDurationSeconds"].as_u64()));
         let event = lease.as_ref().map_or("DELETED", |_| "MODIFIED");
         let mut stored = lease.clone().unwrap_or_default();
         stored["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -138,7 +134,7 @@ impl Room {
                     answer
                 }
             });
-            Transport::of(connection_of(service))
+            connection_of(service)
         });
         Self { store, asked, client, metrics: Metrics::new("test-operator"), started: Instant::now() }
     }
@@ -235,7 +231,7 @@ async fn a_release_reaches_the_next_candidate_at_once_by_its_watch() {
     timeout(LIMIT, tried.wait_for(|tried| *tried)).await.expect("a standby follows").unwrap();
     // Renewals go on until the other watches; they are what it must tell from a release.
     tokio::select! {
-        lost = leader.renew(&[]) => panic!("{lost}"),
+        lost = leader.renew() => panic!("{lost}"),
         () = room.until(Store::watches) => {}
     }
     assert!(!acquired.is_finished());
@@ -271,7 +267,7 @@ async fn a_watch_that_is_silently_dead_makes_no_second_leader() {
     leader.acquire().await;
     let mut standby = room.elector_for(SECOND, "b", FAST);
     tokio::select! {
-        lost = leader.renew(&[]) => panic!("{lost}"),
+        lost = leader.renew() => panic!("{lost}"),
         _ = standby.acquire() => panic!("a second leader"),
         // Each watch is preceded by a read, which shows the renewals that the watch before did not.
         () = room.until(|store| store.requests.iter().filter(|verb| *verb == "WATCH").count() == 3) => {}
@@ -300,7 +296,7 @@ async fn a_leader_that_sees_another_holder_stops_at_once() {
     let mut taken = room.store().lease.clone().unwrap();
     taken["spec"]["holderIdentity"] = json!("b");
     room.store().write(Some(taken));
-    let lost = timeout(LIMIT, leader.renew(&[])).await.unwrap();
+    let lost = timeout(LIMIT, leader.renew()).await.unwrap();
     assert_eq!(lost.to_string(), "lease kube-system/test-operator is held by b");
     assert!(!room.is_leader());
     leader.release().await;
@@ -314,7 +310,7 @@ async fn lost_after(meddle: impl FnOnce(&mut Store, Value)) -> String {
     leader.acquire().await;
     let lease = room.store().lease.clone().unwrap();
     meddle(&mut room.store(), lease);
-    let lost = timeout(LIMIT, leader.renew(&[])).await.unwrap();
+    let lost = timeout(LIMIT, leader.renew()).await.unwrap();
     assert!(!room.is_leader());
     lost.to_string()
 }
@@ -354,7 +350,7 @@ async fn a_lease_whose_version_falls_tells_the_leader_and_the_standby_of_a_resto
         store.write(backup);
     }
     tokio::select! {
-        lost = leader.renew(&[]) => panic!("{lost}"),
+        lost = leader.renew() => panic!("{lost}"),
         () = async {
             of_leader.changed().await.unwrap();
             timeout(LIMIT, of_standby.changed()).await.unwrap().unwrap();
@@ -419,7 +415,7 @@ async fn lead_from(acquired: u64, fault: Fault, from: u64, to: u64) -> (Requests
         // The end is polled first: otherwise chance would decide whether a renewal that is due with it is still sent.
         () = sleep_until(at(60_000)) => None,
         () = trouble => None,
-        lost = leader.renew(&[]) => Some((room.millis(Instant::now()), lost.to_string())),
+        lost = leader.renew() => Some((room.millis(Instant::now()), lost.to_string())),
     };
     let store = room.store();
     let since = |times: &[Instant]| times.iter().map(|time| room.millis(*time)).collect();
@@ -470,114 +466,6 @@ async fn a_leader_gives_up_twelve_seconds_after_its_last_renewal_and_three_befor
     }
 }
 
-/// Runs a leader with this queue until something has happened. Gives the second of each write and for how many seconds
-/// it holds the Lease, and why the leader lost it.
-async fn lead_beside(
-    room: &Room,
-    queue: &Queue,
-    happens: impl Future<Output = ()>,
-) -> (Vec<(u128, u64)>, Option<String>) {
-    let mut leader = room.elector_of(upstreams_times());
-    leader.acquire().await;
-    let lost = tokio::select! {
-        biased;
-        () = happens => None,
-        lost = leader.renew(std::slice::from_ref(queue)) => Some(lost.to_string()),
-    };
-    let store = room.store();
-    let seconds = store.seconds.iter().map(|seconds| seconds.unwrap_or_default());
-    (store.written.iter().map(|at| room.millis(*at) / 1000).zip(seconds).collect(), lost)
-}
-
-/// A queue that takes keys, and nobody takes them out of it.
-fn open_queue() -> Queue {
-    let queue = Queue::new("test", Backoff::default(), None);
-    Queue::start(std::slice::from_ref(&queue), || {});
-    queue
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_with_nothing_to_do_renews_less_often_until_a_key_comes() {
-    let (room, queue) = (Room::new(), open_queue());
-    let happens = async {
-        sleep_until(room.started + SECOND * 107).await;
-        queue.add(&Key::new("ns", "web"), Cause::Event);
-        sleep_until(room.started + SECOND * 122).await;
-    };
-    let (written, lost) = lead_beside(&room, &queue, happens).await;
-    let at_first = (0..3).map(|at| (at * 5, 15));
-    let then =
-        [(15, 45), (20, 45), (40, 45), (60, 45), (80, 45), (100, 45), (107, 15), (110, 15), (115, 15), (120, 15)];
-    assert_eq!((written, lost), (at_first.chain(then).collect(), None));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_renews_as_usual_from_a_minute_before_what_is_due() {
-    let (room, queue) = (Room::new(), open_queue());
-    let happens = async {
-        queue.add_after(&Key::new("ns", "nightly"), SECOND * 150, "its next time");
-        sleep_until(room.started + SECOND * 112).await;
-    };
-    let (written, lost) = lead_beside(&room, &queue, happens).await;
-    let then = [(10, 15), (15, 45), (20, 45), (40, 45), (60, 45), (80, 45), (100, 15), (105, 15), (110, 15)];
-    assert_eq!((&written[2..], lost), (&then[..], None));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_whose_work_has_not_begun_is_not_at_rest() {
-    let (room, queue) = (Room::new(), Queue::new("test", Backoff::default(), None));
-    let (written, lost) = lead_beside(&room, &queue, sleep_until(room.started + SECOND * 100)).await;
-    assert!(lost.is_none() && written.len() == 20 && written.iter().all(|(_, seconds)| *seconds == 15), "{written:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_at_rest_looks_after_its_lease_when_the_server_answers_again() {
-    let (room, queue) = (Room::new(), open_queue());
-    let happens = async {
-        sleep_until(room.started + SECOND * 61).await;
-        room.store().fault = Some(Fault::Away);
-        assert!(room.client.get_bytes("/", Accept::Object).await.is_err());
-        sleep_until(room.started + SECOND * 64).await;
-        room.store().fault = None;
-        assert!(room.client.get_bytes("/", Accept::Object).await.is_ok());
-        sleep_until(room.started + SECOND * 85).await;
-    };
-    let (written, lost) = lead_beside(&room, &queue, happens).await;
-    assert_eq!((&written[6..], lost), (&[(60, 45), (64, 45), (80, 45)][..], None));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_at_rest_whose_work_comes_while_the_server_is_away_gives_up_as_one_at_work() {
-    let (room, queue) = (Room::new(), open_queue());
-    let happens = async {
-        sleep_until(room.started + SECOND * 61).await;
-        room.store().fault = Some(Fault::Away);
-        // Nobody else may have the Lease for 45 s after its renewal, and at rest all of them serve for more tries.
-        sleep_until(room.started + SECOND * 90).await;
-        queue.add(&Key::new("ns", "web"), Cause::Event);
-        std::future::pending::<()>().await;
-    };
-    let (written, lost) = lead_beside(&room, &queue, happens).await;
-    assert_eq!(written.last(), Some(&(60, 45)));
-    assert_eq!(lost.as_deref(), Some("lease kube-system/test-operator could not be renewed within 40s"));
-    assert_eq!(room.millis(Instant::now()), 102_000, "a retry period and a renew deadline after its last renewal");
-
-    let (room, queue) = (Room::new(), open_queue());
-    let mut leader = room.elector_of(upstreams_times());
-    leader.acquire().await;
-    let term = leader.term();
-    tokio::select! {
-        lost = leader.renew(std::slice::from_ref(&queue)) => panic!("{lost}"),
-        () = sleep_until(room.started + SECOND * 62) => {}
-    }
-    room.store().fault = Some(Fault::Away);
-    queue.add(&Key::new("ns", "web"), Cause::Event);
-    let lost = leader.renew(std::slice::from_ref(&queue)).await;
-    assert_eq!(lost.to_string(), "lease kube-system/test-operator could not be renewed within 10s");
-    assert_eq!(room.millis(Instant::now()), 74_000);
-    assert!(term.is_over());
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_slept_past_its_deadline_goes_on_where_nobody_has_taken_its_lease() {
     let room = Room::new();
@@ -587,7 +475,7 @@ async fn a_leader_that_slept_past_its_deadline_goes_on_where_nobody_has_taken_it
     tokio::time::advance(SECOND * 20).await;
     assert!(term.is_over());
     tokio::select! {
-        lost = leader.renew(&[]) => panic!("{lost}"),
+        lost = leader.renew() => panic!("{lost}"),
         () = room.until(|store| store.written.len() == 2) => {}
     }
     assert!(!term.is_over());
@@ -603,7 +491,7 @@ async fn a_leader_goes_on_over_a_foreign_change_of_its_lease() {
     room.store().write(Some(labelled));
     let version = room.store().version;
     tokio::select! {
-        lost = leader.renew(&[]) => panic!("{lost}"),
+        lost = leader.renew() => panic!("{lost}"),
         () = room.until(|store| store.version > version) => {}
     }
     assert_eq!(room.store().lease.as_ref().unwrap()["metadata"]["labels"]["x"], "y");
@@ -617,7 +505,7 @@ async fn a_leader_that_cannot_renew_in_time_is_lost() {
         let mut leader = room.elector_for(SECOND, "a", FAST);
         leader.acquire().await;
         room.store().fault = Some(fault);
-        let lost = timeout(LIMIT, leader.renew(&[])).await.unwrap();
+        let lost = timeout(LIMIT, leader.renew()).await.unwrap();
         assert_eq!(lost.to_string(), "lease kube-system/test-operator could not be renewed within 700ms");
         assert!(!room.is_leader());
     }
@@ -651,7 +539,7 @@ async fn of_many_candidates_one_leads() {
     let mut elector = timeout(LIMIT, led.recv()).await.unwrap().unwrap();
     let version = room.store().version;
     tokio::select! {
-        lost = elector.renew(&[]) => panic!("{lost}"),
+        lost = elector.renew() => panic!("{lost}"),
         () = room.until(|store| store.version > version + 2) => {}
     }
     assert!(led.try_recv().is_err(), "a second leader");
@@ -659,18 +547,17 @@ async fn of_many_candidates_one_leads() {
     timeout(LIMIT, led.recv()).await.unwrap().unwrap();
 }
 
-/// A hold for 15 s from now on.
-fn held_now() -> Held {
-    Held::since(Instant::now(), Times::at_work(&upstreams_times()))
-}
-
 // Upstream: `TestHealthzAdaptor...`, healthzadaptor_test.go.
 #[tokio::test(start_paused = true)]
 async fn the_watchdog_barks_at_a_leader_that_is_stuck_only() {
-    let watchdog = Watchdog { lease: Key::new("kube-system", "test-operator"), held: Arc::default() };
+    let watchdog = Watchdog {
+        lease: Key::new("kube-system", "test-operator"),
+        limit: SECOND * 15 + WATCHDOG_GRACE,
+        renewed: Arc::default(),
+    };
     tokio::time::advance(Duration::from_secs(3600)).await;
     assert_eq!(watchdog.check(), Ok(()));
-    watchdog.set(Some(held_now()));
+    watchdog.set(Some(Instant::now()));
     tokio::time::advance(Duration::from_secs(35)).await;
     assert_eq!(watchdog.check(), Ok(()));
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -681,15 +568,15 @@ async fn the_watchdog_barks_at_a_leader_that_is_stuck_only() {
 
 #[tokio::test(start_paused = true)]
 async fn a_term_is_over_when_the_lease_has_expired_and_goes_on_with_the_next_renewal() {
-    let held = Arc::new(Mutex::new(None));
-    let term = Term { held: Arc::clone(&held) };
+    let renewed = Arc::new(Mutex::new(None));
+    let term = Term { lease_duration: SECOND * 15, renewed: Arc::clone(&renewed) };
     assert!(term.is_over(), "a candidate has none");
-    *held.lock().unwrap() = Some(held_now());
+    *renewed.lock().unwrap() = Some(Instant::now());
     tokio::time::advance(Duration::from_secs(14)).await;
     assert!(!term.is_over());
     tokio::time::advance(Duration::from_secs(1)).await;
     assert!(term.is_over());
-    *held.lock().unwrap() = Some(held_now());
+    *renewed.lock().unwrap() = Some(Instant::now());
     assert!(!term.is_over());
 }
 

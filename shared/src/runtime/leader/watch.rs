@@ -1,4 +1,4 @@
-//! A watch of the one Lease, by which a candidate learns of its release at once.
+//! A watch of one Lease, so that a candidate learns of its release at once.
 //!
 //! Left out: resuming. A watch that ends is followed by a read and another watch.
 
@@ -14,9 +14,9 @@ use crate::api::url::with_query;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::client::{Accept, Client};
 
-/// The server ends the watch after this time; client-go's shortest.
+/// The requested duration of a watch: client-go's shortest.
 const WATCH_SECONDS: u64 = 300;
-/// A Lease has less than a thousand bytes; whatever is longer than this is none.
+/// The largest event that is read. A Lease has less than a thousand bytes.
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
 /// A change of the Lease.
@@ -30,7 +30,7 @@ pub(super) struct Events<S> {
     buffer: BytesMut,
 }
 
-/// Watches the Lease from this version on.
+/// Watch the Lease from this version on.
 pub(super) async fn open(
     client: &Client,
     lease: &Key,
@@ -52,7 +52,7 @@ struct WatchEvent<'a> {
 }
 
 impl<S: Stream<Item = Result<Bytes, ApiError>> + Unpin> Events<S> {
-    /// The next change; none once the watch has ended, for whatever reason. May be dropped at any time.
+    /// The next change; none once the watch has ended for any reason. Safe to drop at any time.
     pub(super) async fn next(&mut self) -> Option<Watched> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {

@@ -1,70 +1,45 @@
-//! Explanations of a queue: the wait of one key, the state of all, and whether there is nothing to do.
+//! The state of a queue for explanations: of one key, and of the whole queue.
 //!
-//! Left out: the metrics, which the queue's observer gets as things happen.
+//! Left out: metrics, which the queue's observer gets as they happen.
 
 use std::time::Duration;
 
-use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
+use super::Queue;
 use super::entry::{Due, Entry};
-use super::{Queue, Stage};
 use crate::api::object::Key;
 
-/// The waits of a key, as times from now.
+/// State of one key; times are relative to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// So long it has been waiting to be taken.
+    /// How long it has waited to be taken.
     pub queued: Option<Duration>,
-    /// So long it has been worked on, or held.
+    /// How long it has been synced or held.
     pub processing: Option<Duration>,
     /// Failures in a row.
     pub failures: u32,
-    /// When it is tried again after a failure.
+    /// Time until the retry after a failure.
     pub next_try: Option<Duration>,
-    /// When it is looked at again although nothing happens, and what for.
+    /// Time until the next planned sync, and its purpose.
     pub timer: Option<(Duration, &'static str)>,
 }
 
-/// A queue as a whole.
+/// State of a whole queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// The number of keys that wait to be taken.
+    /// Keys that wait to be taken.
     pub waiting: usize,
-    /// So long the one has been waiting that waits longest.
+    /// Wait of the oldest of them.
     pub oldest: Option<Duration>,
-    /// The number of keys that are synced or held.
+    /// Keys that are synced or held.
     pub processing: usize,
-    /// The number of keys that failed last time.
+    /// Keys whose last sync failed.
     pub failing: usize,
 }
 
-/// The time in which a queue has nothing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quiet {
-    /// When the last key was returned.
-    pub since: Instant,
-    /// When the next one is due, if nothing happens before.
-    pub until: Option<Instant>,
-}
-
 impl Queue {
-    /// The time around now in which no key is to be synced; none before the work has begun, or while a key waits to be
-    /// taken or is synced.
-    pub(crate) fn quiet(&self) -> Option<Quiet> {
-        let state = self.state();
-        let has_begun = matches!(state.stage, Stage::Open | Stage::ShutDown);
-        let is_busy = state.len() > 0 || state.keys.values().any(|entry| entry.processing.is_some());
-        let since = state.worked.filter(|_| has_begun && !is_busy)?;
-        Some(Quiet { since, until: state.first_timer() })
-    }
-
-    /// Ends once a key is added after this call, for now or for later.
-    pub(crate) fn stirs(&self) -> Notified<'_> {
-        self.shared.stirs.notified()
-    }
-
-    /// The waits of a key.
+    /// The state of one key.
     pub(crate) fn standing(&self, key: &Key) -> Standing {
         let (state, now) = (self.state(), Instant::now());
         let Some(entry) = state.keys.get(key) else { return Standing::default() };
@@ -81,7 +56,7 @@ impl Queue {
         }
     }
 
-    /// How the queue fares as a whole.
+    /// The state of the whole queue.
     pub(crate) fn summary(&self) -> Summary {
         let (state, now) = (self.state(), Instant::now());
         let since = state.keys.values().filter_map(|entry| entry.queued.as_ref()).map(|queued| queued.since);

@@ -534,28 +534,3 @@ async fn a_change_that_comes_while_its_key_waits_is_what_led_to_the_next_sync() 
     assert_eq!(poll(&queue).as_deref(), Some("a"));
     assert_eq!(queue.trigger(&key("a")), Some(trigger(9)), "it shortened the wait");
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_queue_is_quiet_while_no_key_waits_or_is_worked_on() {
-    let asleep = Queue::new("test", Backoff::default(), None);
-    assert_eq!(asleep.quiet(), None, "its work has not begun");
-    let queue = queue();
-    let quiet = |queue: &Queue| queue.quiet().map(|quiet| (quiet.since.elapsed().as_secs(), quiet.until.is_some()));
-    pass(7000).await;
-    assert_eq!(quiet(&queue), Some((7, false)));
-    let stirs = queue.stirs();
-    queue.add(&key("a"), Cause::Event);
-    assert!(stirs.now_or_never().is_some() && quiet(&queue).is_none(), "it waits");
-    poll(&queue);
-    assert_eq!(quiet(&queue), None, "it is worked on");
-    let stirs = queue.stirs();
-    queue.finish(&key("a"), Finish::After(Duration::from_secs(3), "a look"));
-    assert!(stirs.now_or_never().is_none(), "who returns a key has worked until now");
-    pass(2000).await;
-    assert_eq!(quiet(&queue), Some((2, true)));
-    let stirs = queue.stirs();
-    queue.add_after(&key("b"), Duration::from_secs(1), "a look");
-    assert!(stirs.now_or_never().is_some(), "something is due sooner");
-    queue.shut_down();
-    assert_eq!(quiet(&queue), Some((2, true)), "nothing is to be done for an end");
-}

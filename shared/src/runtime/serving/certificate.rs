@@ -48,7 +48,7 @@ pub enum CertificateError {
 }
 
 /// TLS as it is served: HTTP/1.1, no resumption (it would cost memory for each visitor).
-pub(crate) fn server_config(files: Option<(&Path, &Path)>) -> Result<Arc<ServerConfig>, CertificateError> {
+pub(super) fn server_config(files: Option<(&Path, &Path)>) -> Result<Arc<ServerConfig>, CertificateError> {
     let provider = Arc::new(ring::default_provider());
     let resolver: Arc<dyn ResolvesServerCert> = match files {
         Some((certificate, key)) => Arc::new(Files::new(certificate, key, Arc::clone(&provider))?),

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::store::{Refusal, text};
 use crate::api::labels::Labels;
-use crate::api::protobuf::read_object;
 use crate::api::resource::Resource;
 use crate::api::selector::query;
 
@@ -93,7 +92,7 @@ impl Call {
             metadata_only: header(ACCEPT).contains("as=PartialObjectMetadata"),
             is_for_protobuf: header(ACCEPT).starts_with("application/vnd.kubernetes.protobuf"),
             content_type: header(CONTENT_TYPE).to_owned(),
-            body: read_object(body).unwrap_or_default(),
+            body: serde_json::from_slice(body).unwrap_or_default(),
         })
     }
 

@@ -1,6 +1,5 @@
 use super::*;
 use crate::api::object::{Kind, Object};
-use crate::api::protobuf::read_object;
 use crate::controllers::replicas::fixtures::{Set, selecting};
 use crate::controllers::replicas::observe::Observed;
 use crate::controllers::replicas::plan::plan;
@@ -30,7 +29,7 @@ impl Room {
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
         let log = Arc::clone(&requests);
         let address = loopback::serve(move |request: Request<Bytes>| {
-            let body: Value = read_object(request.body()).unwrap_or_default();
+            let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
             let last = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
             let line = format!("{} {last}", request.method());
             let mut log = log.lock().unwrap();

@@ -124,9 +124,9 @@ async fn what_a_plugin_answers_is_used_though_the_request_that_ran_it_gave_up() 
 /// Counts the connections that are made.
 static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
 
-fn counted(config: &kube::Config) -> Result<Transport, kube::Error> {
+fn counted(config: &kube::Config) -> Result<Connection, kube::Error> {
     CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    crate::runtime::client::transport::transport(config)
+    crate::runtime::client::connection(config)
 }
 
 fn identity() -> (String, String) {
@@ -169,9 +169,9 @@ async fn a_new_certificate_gets_a_new_connection_once_it_is_whole() {
 /// The CA of the last connection.
 static TRUSTED: Mutex<Option<Vec<Vec<u8>>>> = Mutex::new(None);
 
-fn trusting(config: &kube::Config) -> Result<Transport, kube::Error> {
+fn trusting(config: &kube::Config) -> Result<Connection, kube::Error> {
     TRUSTED.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&config.root_cert);
-    crate::runtime::client::transport::transport(config)
+    crate::runtime::client::connection(config)
 }
 
 #[tokio::test(start_paused = true)]

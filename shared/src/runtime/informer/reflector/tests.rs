@@ -13,7 +13,7 @@ use super::*;
 use crate::api::object::{Meta, NoAnnotations, Object};
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Change, Progress};
-use crate::runtime::client::{ClientOptions, RETURN_SPREAD, Transport, connection_of};
+use crate::runtime::client::{ClientOptions, RETURN_SPREAD};
 use crate::runtime::informer::{InformerBuilder, PartStore};
 use crate::runtime::serving::loopback;
 use crate::testing::protobuf;
@@ -52,10 +52,7 @@ impl Scene {
 
     fn of(host: &str) -> Self {
         let config = kube::Config::new(format!("http://{host}").parse().unwrap());
-        Self::with(Client::new(&config, ClientOptions::default()).unwrap())
-    }
-
-    fn with(client: Client) -> Self {
+        let client = Client::new(&config, ClientOptions::default()).unwrap();
         let mut informer = InformerBuilder::<Thing>::of(PODS).build();
         let changes = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&changes);
@@ -219,7 +216,7 @@ async fn a_list_whose_end_is_never_marked_is_asked_for_in_pages() {
         let stream = listed().take(lines).map(Ok).chain(stream::pending());
         let events = Events { stream: Box::pin(stream), buffer: BytesMut::new() };
         let limit = Duration::from_secs(WATCH_SECONDS);
-        let Err(stop) = scene.reflector.events(events, true, limit, Purpose::Watch, &mut BACKOFF_FIRST.clone()).await;
+        let Err(stop) = scene.reflector.events(events, true, limit, &mut BACKOFF_FIRST.clone()).await;
         assert!(matches!(stop, Stop::NoStreamingList));
         assert_eq!(scene.reflector.failure(stop), None);
         assert!(!scene.reflector.streaming);
@@ -246,113 +243,11 @@ async fn a_list_that_never_ends_is_asked_for_in_pages() {
         });
         let events = Events { stream: Box::pin(stream), buffer: BytesMut::new() };
         let (limit, started) = (Duration::from_secs(WATCH_SECONDS), Instant::now());
-        let Err(stop) = scene.reflector.events(events, true, limit, Purpose::Watch, &mut BACKOFF_FIRST.clone()).await;
+        let Err(stop) = scene.reflector.events(events, true, limit, &mut BACKOFF_FIRST.clone()).await;
         assert!(matches!(stop, Stop::NoStreamingList));
         assert!(started.elapsed() <= longest + Duration::from_secs(5), "{:?}", started.elapsed());
         scene.check(&[], 0);
     }
-}
-
-fn change(version: u64) -> Bytes {
-    let object = format!(r#"{{"metadata":{{"name":"a","uid":"a","resourceVersion":"{version}"}},"spec":"x"}}"#);
-    Bytes::from(format!(r#"{{"type":"MODIFIED","object":{object}}}"#) + "\n")
-}
-
-/// A watch of so many changes after this version, and then of nothing more.
-fn changes(from: u64, count: u64) -> impl Stream<Item = Bytes> + Send + 'static {
-    stream::iter(from + 1..=from + count).map(change).chain(stream::pending())
-}
-
-/// Of each watch whether it has a connection of its own, and from which version it is.
-type Asked = Arc<Mutex<Vec<(bool, u64)>>>;
-
-/// A reflector whose watches are answered by this, and what they were.
-fn busy<S>(answer: fn(bool, u64) -> Result<S, ApiError>) -> (Scene, Asked)
-where
-    S: Stream<Item = Bytes> + Send + 'static,
-{
-    let asked = Asked::default();
-    let noted = Arc::clone(&asked);
-    let connection = move |is_alone| {
-        let noted = Arc::clone(&noted);
-        connection_of(tower::service_fn(move |request: Request<kube::client::Body>| {
-            let version = request.uri().query().and_then(|query| query.split_once("&resourceVersion="));
-            let version = version.and_then(|(_, rest)| rest.split('&').next()?.parse().ok()).unwrap_or(0);
-            noted.lock().unwrap().push((is_alone, version));
-            std::future::ready(answer(is_alone, version).map(loopback::stream))
-        }))
-    };
-    let transport = move || Transport { shared: connection(false), alone: connection(true) };
-    let mut scene = Scene::with(Client::of_service(transport));
-    scene.reflector.version = Some(ResourceVersion(1));
-    (scene, asked)
-}
-
-impl Scene {
-    /// The next watch ends and is followed by another one; gives how long it took.
-    async fn goes_on(&mut self) -> Duration {
-        let begun = Instant::now();
-        let stop = tokio::time::timeout(QUIET * 2, self.reflector.step(&mut BACKOFF_FIRST.clone())).await;
-        assert!(matches!(stop, Ok(Stop::Ended)));
-        begun.elapsed()
-    }
-
-    /// The next watch does not end although nothing comes any more.
-    async fn stays(&mut self) {
-        let stop = tokio::time::timeout(QUIET * 2, self.reflector.step(&mut BACKOFF_FIRST.clone())).await;
-        assert!(stop.is_err(), "it goes on");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_watch_with_many_events_goes_on_over_a_connection_of_its_own_until_they_cease() {
-    let (mut scene, asked) = busy(|_, version| Ok(changes(version, if version == 1 { 1000 } else { 3 })));
-    assert_eq!(scene.goes_on().await, Duration::ZERO);
-    assert_eq!(scene.goes_on().await, QUIET);
-    scene.stays().await;
-    assert_eq!(*asked.lock().unwrap(), [(false, 1), (true, 201), (false, 204)]);
-    assert_eq!(scene.reflector.version, Some(ResourceVersion(207)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_busy_watch_that_the_server_ends_keeps_its_connection_and_one_that_does_not_work_is_not_tried_again_soon() {
-    let (mut scene, asked) = busy(|is_alone, version| match (is_alone, version) {
-        (true, 201) => Ok(changes(version, 5).take(5).boxed()),
-        (true, _) => Err(ApiError::NotLeading),
-        (false, _) => Ok(changes(version, 1000).boxed()),
-    });
-    assert_eq!([scene.goes_on().await, scene.goes_on().await, scene.goes_on().await], [Duration::ZERO; 3]);
-    scene.stays().await;
-    assert_eq!(*asked.lock().unwrap(), [(false, 1), (true, 201), (true, 206), (false, 206)]);
-    assert_eq!(scene.reflector.source.health.failing(), None);
-    tokio::time::advance(SHARED_TIME).await;
-    scene.goes_on().await;
-    assert!(scene.reflector.is_busy, "later it is tried again");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_connection_of_its_own_that_tells_nothing_does_not_work() {
-    let (mut scene, asked) = busy(|is_alone, version| Ok(changes(version, if is_alone { 0 } else { 1000 })));
-    assert_eq!([scene.goes_on().await, scene.goes_on().await], [Duration::ZERO, QUIET]);
-    scene.stays().await;
-    assert_eq!(*asked.lock().unwrap(), [(false, 1), (true, 201), (false, 201)]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_anew_is_not_asked_for_over_a_connection_of_its_own() {
-    let (mut scene, asked) = busy(|_, version| Ok(changes(version, 1000)));
-    scene.goes_on().await;
-    assert_eq!(scene.reflector.failure(Stop::Expired), None);
-    let stop = tokio::time::timeout(Duration::from_secs(1), scene.reflector.step(&mut BACKOFF_FIRST.clone())).await;
-    assert!(stop.is_err(), "it waits for the end of the list");
-    assert_eq!(*asked.lock().unwrap(), [(false, 1), (false, 0)]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_brings_the_version_no_further_is_no_reason_for_another_connection() {
-    let (mut scene, asked) = busy(|_, version| Ok(stream::repeat(change(version)).take(1000).chain(stream::pending())));
-    scene.stays().await;
-    assert_eq!(*asked.lock().unwrap(), [(false, 1)]);
 }
 
 #[tokio::test]
