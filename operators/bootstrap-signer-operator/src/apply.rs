@@ -1,15 +1,15 @@
 //! Executes a plan: at most one patch of the ConfigMap's signatures.
-//!
-//! Left out: events, of which upstream has none.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::json;
 use shared::api::object::Key;
 use shared::api::resource::CONFIG_MAPS;
-use shared::runtime::control::{Control, Patch, Preconditions};
+use shared::runtime::api_error::ResultExt;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{Patch, Preconditions};
+use shared::runtime::worker::Requeue;
 
 use crate::objects::SIGNATURE_PREFIX;
 use crate::observe::Observed;
@@ -17,32 +17,20 @@ use crate::plan::Plan;
 
 /// Writes signatures.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-}
-
-/// The result of executing a plan.
-#[derive(Debug)]
-pub struct Outcome {
-    /// When to look again; none if only a change can make a difference.
-    pub next: Option<Duration>,
-    /// The error of the patch, if it failed.
-    pub error: Option<anyhow::Error>,
+    pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
     /// Executes the plan.
-    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
-        let Observed { cluster_info, tokens: _ } = observed;
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<Requeue> {
         let Plan { signatures, preconditions, next, reason: _ } = plan;
-        let done = if signatures.is_empty() {
-            Ok(())
-        } else {
-            self.write(&cluster_info.metadata.key, preconditions, &signatures).await
-        };
-        Outcome { next, error: done.err() }
+        if !signatures.is_empty() {
+            self.write(&observed.cluster_info.metadata.key, preconditions, &signatures).await?;
+        }
+        Ok(Requeue::earliest([next.map(|delay| (delay, "the expiration of a token"))]))
     }
 
-    /// A merge patch, so everything else in the ConfigMap stays.
+    /// A merge patch keeps everything else in the ConfigMap.
     async fn write(
         &self,
         key: &Key,
@@ -53,15 +41,11 @@ impl Writer {
         let data: BTreeMap<String, &Option<String>> =
             signatures.iter().map(|(id, signature)| (key_of(id), signature)).collect();
         let patch = Patch::merge(&json!({ "data": data }));
-        match self.control.for_key(key, preconditions.uid).patch(&CONFIG_MAPS, key, preconditions, patch).await {
-            Ok(_) => {
-                let signed = signatures.values().flatten().count();
-                tracing::info!(%key, signed, removed = signatures.len() - signed, "signed the cluster's information");
-                Ok(())
-            }
-            // It is gone. One that is made anew is signed once it is seen.
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error).context("write the signatures"),
+        let patched = self.ctx.for_key(key, preconditions.uid).patch(&CONFIG_MAPS, key, preconditions, patch).await;
+        if patched.unless_gone().context("cannot write the signatures")?.is_some() {
+            let signed = signatures.values().flatten().count();
+            tracing::info!(%key, signed, removed = signatures.len() - signed, "updated signatures");
         }
+        Ok(())
     }
 }

@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change leads to a sync, which is in `changes`.
 
 mod changes;
 
@@ -10,18 +8,18 @@ use shared::api::bootstrap_token::NAMESPACE;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::{CONFIG_MAPS, SECRETS};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::{cluster_info_key, id_of};
-use crate::observe::{Caches, Informers};
-use crate::plan::plan;
+use crate::observe::{Caches, Informers, Observed};
+use crate::plan::{Plan, plan};
 
 /// Upstream's.
 const WORKERS: usize = 1;
@@ -35,51 +33,46 @@ impl Operator for BootstrapSignerOperator {
 
     fn set_up(_: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut config_maps, mut secrets }) = Caches::new();
-        let caches = Arc::new(caches);
         let effects = setup.effects(&queue);
-        config_maps.on_change(effects.of(&caches, Caches::config_map_changed));
-        secrets.on_change(effects.of(&caches, Caches::secret_changed));
-        // No secret is in memory where there is nothing to sign.
+        config_maps.on_change(effects.with(changes::config_map_changed));
+        secrets.on_change(effects.with(changes::secret_changed));
+        // Without a text to sign, no secret is in memory.
         let to_sign = config_maps.need(|cluster_info| cluster_info.kubeconfig.is_some());
         setup.watch(config_maps);
         setup.watch_while(secrets, &to_sign);
-        let controller = BootstrapSignerController {
-            caches,
-            writer: Writer { control },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller = BootstrapSignerController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
 }
 
-/// Syncs the cluster's information: its queue has one key.
+/// Syncs the ConfigMap: its queue has one key.
 struct BootstrapSignerController {
-    caches: Arc<Caches>,
+    caches: Caches,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl BootstrapSignerController {
-    /// Whether a Secret is a token, or is called as one.
+    /// Whether a Secret is a token, or has the name of one.
     fn is_token(&self, key: &Key) -> bool {
         key.namespace() == NAMESPACE && (self.caches.secrets.get(key).is_some() || id_of(key.name()).is_some())
+    }
+
+    /// The decision of a sync, which a preview shows; none if the ConfigMap is gone.
+    fn decide(&self, key: &Key) -> Option<(Observed, Plan)> {
+        let observed = self.caches.observe(key)?;
+        let plan = plan(&observed, self.ctx.now());
+        Some((observed, plan))
     }
 }
 
 impl Controller for BootstrapSignerController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let plan = plan(&observed, self.clock.now());
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { next, error } = self.writer.apply(&observed, plan).await;
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Requeue::earliest([next.map(|delay| (delay, "the expiration of a token"))])),
-        }
+        let Some((observed, plan)) = self.decide(key) else { return Ok(Requeue::Done) };
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -88,7 +81,6 @@ impl Controller for BootstrapSignerController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe(key);
-        observed.iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
+        self.decide(key).iter().map(|(_, plan)| stage(plan)).collect()
     }
 }

@@ -1,7 +1,6 @@
-//! The views: the cluster's information with its signatures, and of a bootstrap token the parts that a signature needs.
+//! The views: the signed ConfigMap, and the parts of a bootstrap token that a signature needs.
 //!
-//! Of a token that signs nothing only the reason is kept: its secret is wiped as soon as it is read. Left out: all
-//! other data of the ConfigMap, which a patch leaves as it is.
+//! The secret of a token that does not sign is wiped as soon as it is read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,13 +14,13 @@ use shared::api::resource::{CONFIG_MAPS, SECRETS};
 pub const PUBLIC: &str = "kube-public";
 /// Its name. Upstream: `ConfigMapClusterInfo`.
 pub const CLUSTER_INFO: &str = "cluster-info";
-/// The key of the text that is signed. Upstream: `KubeConfigKey`.
+/// The key of the signed text. Upstream: `KubeConfigKey`.
 pub const KUBECONFIG: &str = "kubeconfig";
-/// The beginning of a signature's key, before the token's id. Upstream: `JWSSignatureKeyPrefix`.
+/// The prefix of a signature's key, before the token's id. Upstream: `JWSSignatureKeyPrefix`.
 pub const SIGNATURE_PREFIX: &str = "jws-kubeconfig-";
-/// The beginning of a token's name, before its id. Upstream: `BootstrapTokenSecretPrefix`.
+/// The prefix of a token's name, before its id. Upstream: `BootstrapTokenSecretPrefix`.
 const TOKEN_PREFIX: &str = "bootstrap-token-";
-/// How many characters an id has.
+/// The length of an id.
 const ID_LENGTH: usize = 6;
 
 /// The key of the signed ConfigMap.
@@ -35,9 +34,9 @@ pub fn cluster_info_key() -> Key {
 pub struct ClusterInfo {
     /// Its metadata.
     pub metadata: Meta,
-    /// The text that is signed; none if there is nothing to sign.
+    /// The signed text; none if there is nothing to sign.
     pub kubeconfig: Option<String>,
-    /// The signatures that it has, by token id.
+    /// Its signatures, by token id.
     pub signatures: BTreeMap<String, String>,
 }
 
@@ -64,38 +63,38 @@ impl From<RawConfigMap> for ClusterInfo {
 pub struct BootstrapToken {
     /// Its metadata.
     pub metadata: Meta,
-    /// How it signs, or why it does not.
+    /// Its parts for a signature, or why it does not sign.
     pub signing: Result<Signing, Unfit>,
 }
 
 shared::view!(BootstrapToken, SECRETS);
 
-/// A token that signs for as long as it is good.
+/// A token that signs until it expires.
 #[derive(Debug, PartialEq)]
 pub struct Signing {
     /// Its public part.
     pub id: Box<str>,
-    /// Its secret part: the key of the signature.
+    /// Its secret part, the key of the signature.
     pub secret: Data,
-    /// Until when it is good.
+    /// When it expires.
     pub expiration: Expiration,
 }
 
-/// Why a token signs nothing.
+/// Why a token does not sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unfit {
-    /// Its name is not that of a token.
+    /// Its name is not a token's.
     Name,
     /// It has no id.
     NoId,
-    /// Its id is not the one in its name.
+    /// Its id differs from the one in its name.
     OtherId,
     /// It has no secret part.
     NoSecret,
-    /// It is for something else.
+    /// It is not for signing.
     NotForSigning,
-    /// Its time is over.
+    /// It has expired.
     Expired,
 }
 
@@ -126,7 +125,7 @@ impl From<RawSecret> for BootstrapToken {
     }
 }
 
-/// Upstream: `validateSecretForSigning`, `pkg/controller/bootstrap/util.go`. Here the time is left to the plan.
+/// Upstream: `validateSecretForSigning`, `pkg/controller/bootstrap/util.go`. The plan compares the time.
 fn signing(name: &str, data: RawData) -> Result<Signing, Unfit> {
     let RawData { token_id, token_secret, expiration, usage_bootstrap_signing } = data;
     let id = id_of(name).ok_or(Unfit::Name)?;
@@ -143,7 +142,7 @@ fn signing(name: &str, data: RawData) -> Result<Signing, Unfit> {
     }
 }
 
-/// The id in the name of a token.
+/// The id in a token's name.
 ///
 /// Upstream: `ParseName`, staging/src/k8s.io/cluster-bootstrap/util/secrets/secrets.go.
 pub fn id_of(name: &str) -> Option<&str> {
@@ -154,9 +153,9 @@ pub fn id_of(name: &str) -> Option<&str> {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Name => "its name is no token's",
+            Self::Name => "its name is not a token's",
             Self::NoId => "no token-id",
-            Self::OtherId => "its token-id is not the one in its name",
+            Self::OtherId => "its token-id differs from its name",
             Self::NoSecret => "no token-secret",
             Self::NotForSigning => "usage-bootstrap-signing is not true",
             Self::Expired => "expired",

@@ -1,6 +1,4 @@
-//! Reads the cluster's information, and the bootstrap tokens.
-//!
-//! Left out: live reads. A patch names the state that it was decided on.
+//! Reads the ConfigMap and the bootstrap tokens.
 
 use std::sync::Arc;
 
@@ -11,18 +9,18 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{BootstrapToken, ClusterInfo, PUBLIC};
 
-/// The observation of the cluster's information.
+/// The observation of the ConfigMap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// The ConfigMap.
     pub cluster_info: Arc<ClusterInfo>,
-    /// All tokens, those too that sign nothing.
+    /// All tokens, including those that do not sign.
     pub tokens: Vec<Arc<BootstrapToken>>,
 }
 
 /// The caches of this operator.
 pub struct Caches {
-    /// The one ConfigMap.
+    /// The ConfigMap.
     pub config_maps: Arc<Cache<ClusterInfo>>,
     /// The bootstrap tokens, while there is something to sign.
     pub secrets: Arc<Cache<BootstrapToken>>,
@@ -43,7 +41,7 @@ impl Caches {
         (caches, Informers { config_maps, secrets })
     }
 
-    /// Reads the ConfigMap of this key, and what may sign it; none if it is gone.
+    /// Reads the ConfigMap of this key and the tokens; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let cluster_info = self.config_maps.get(key)?;
         Some(Observed { cluster_info, tokens: self.secrets.all() })

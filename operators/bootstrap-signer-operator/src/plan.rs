@@ -1,6 +1,4 @@
-//! Which signatures the cluster's information gets and loses: a value made from it and the tokens, and nothing else.
-//!
-//! Left out: checking a signature. One that is not the one of now is replaced, whatever is wrong with it.
+//! Which signatures the ConfigMap gets and loses.
 //!
 //! Upstream: `signConfigMap` and `getTokens`, `pkg/controller/bootstrap/bootstrapsigner.go`.
 
@@ -18,20 +16,20 @@ use shared::runtime::decisions::{self, Reasoned};
 use crate::objects::{BootstrapToken, ClusterInfo, Signing, Unfit};
 use crate::observe::Observed;
 
-/// The decision about the cluster's information, with its reason.
+/// The decision about the ConfigMap, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The signatures to write, by token id, and those to remove, which are none.
+    /// The signatures to write, by token id; none for one to remove.
     pub signatures: BTreeMap<String, Option<String>>,
-    /// This ConfigMap, in this state: the text that was signed, and no later one.
+    /// The state of the ConfigMap whose text was signed.
     pub preconditions: Preconditions,
-    /// After this time a token expires, and its signature has to go.
+    /// The time until a token expires and its signature is removed.
     pub next: Option<Duration>,
     /// Why.
     pub reason: Reason,
 }
 
-/// Why signatures are written or removed, or none are.
+/// Why signatures are written or removed, or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -41,16 +39,16 @@ pub enum Reason {
     Signed {
         /// How many tokens sign.
         tokens: usize,
-        /// The names of those that do not.
+        /// The tokens that do not sign, by name.
         unfit: BTreeMap<String, Unfit>,
     },
-    /// It has other signatures than those of the tokens.
+    /// Its signatures differ from those of the tokens.
     Different {
-        /// How many tokens have no signature, or another one.
+        /// How many tokens have no signature, or a wrong one.
         unsigned: usize,
-        /// How many signatures are of no token that signs.
+        /// How many signatures belong to no signing token.
         stale: usize,
-        /// The names of the tokens that do not sign.
+        /// The tokens that do not sign, by name.
         unfit: BTreeMap<String, Unfit>,
     },
 }
@@ -63,7 +61,7 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides about the cluster's information.
+/// Decides for the ConfigMap.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { cluster_info, tokens } = observed;
     let ClusterInfo { metadata, kubeconfig, signatures: has } = &**cluster_info;
@@ -97,7 +95,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     Plan { signatures, preconditions, next, reason }
 }
 
-/// The token's signing, if it is good for that now.
+/// The parts of a token that signs now.
 fn fit(token: &BootstrapToken, now: Timestamp) -> Result<&Signing, Unfit> {
     match &token.signing {
         Ok(signing) if signing.expiration.is_over(now) => Err(Unfit::Expired),
@@ -125,11 +123,11 @@ impl fmt::Display for Reason {
         let unfit = match self {
             Self::NoKubeconfig => return f.write_str("no kubeconfig to sign"),
             Self::Signed { tokens, unfit } => {
-                write!(f, "it has the signatures of {tokens} tokens")?;
+                write!(f, "signed by {tokens} tokens")?;
                 unfit
             }
             Self::Different { unsigned, stale, unfit } => {
-                write!(f, "{unsigned} signatures are missing or other ones, {stale} are of no token")?;
+                write!(f, "{unsigned} signatures are missing or wrong, {stale} are stale")?;
                 unfit
             }
         };

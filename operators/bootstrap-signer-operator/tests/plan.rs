@@ -1,4 +1,4 @@
-//! Which signatures the cluster's information gets and loses: upstream's cases, and properties of any set of tokens.
+//! Which signatures `cluster-info` gets and loses: upstream's cases, and properties of any set of tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn written(signatures: &[(&str, Option<&str>)]) -> BTreeMap<String, Option<Strin
 /// Upstream: `TestSimpleSign`, `TestUpdateSignature`.
 #[test]
 fn a_token_signs_what_it_has_not_signed() {
-    let missing = "sign for abc123 (1 signatures are missing or other ones, 0 are of no token)";
+    let missing = "sign for abc123 (1 signatures are missing or wrong, 0 are stale)";
     let none: &[(&str, &str)] = &[];
     for has in [none, &[(ID, "old signature")]] {
         let plan = check(&cluster_info(has), &[token(ID, "")], missing);
@@ -75,21 +75,21 @@ fn a_token_signs_what_it_has_not_signed() {
 /// Upstream: `TestNoSignNeeded`.
 #[test]
 fn a_signature_that_is_right_stays() {
-    check(&cluster_info(&[(ID, SIGNATURE)]), &[token(ID, "")], "nothing (it has the signatures of 1 tokens)");
-    check(&cluster_info(&[]), &[], "nothing (it has the signatures of 0 tokens)");
+    check(&cluster_info(&[(ID, SIGNATURE)]), &[token(ID, "")], "nothing (signed by 1 tokens)");
+    check(&cluster_info(&[]), &[], "nothing (signed by 0 tokens)");
 }
 
 /// Upstream: `TestRemoveSignature`.
 #[test]
 fn a_signature_of_no_token_goes() {
-    let stale = "remove abc123 (0 signatures are missing or other ones, 1 are of no token)";
+    let stale = "remove abc123 (0 signatures are missing or wrong, 1 are stale)";
     let plan = check(&cluster_info(&[(ID, "old signature")]), &[], stale);
     assert_eq!(plan.signatures, written(&[(ID, None)]));
     // Whatever comes after the prefix.
     check(
         &cluster_info(&[("", "x"), ("not-an-id", "x")]),
         &[],
-        "remove , remove not-an-id (0 signatures are missing or other ones, 2 are of no token)",
+        "remove , remove not-an-id (0 signatures are missing or wrong, 2 are stale)",
     );
 }
 
@@ -101,7 +101,7 @@ fn without_a_text_nothing_is_signed_and_nothing_removed() {
     }
     // An empty text is one.
     let empty = cluster_info(&[]).set(&["data", "kubeconfig"], "");
-    let missing = "sign for abc123 (1 signatures are missing or other ones, 0 are of no token)";
+    let missing = "sign for abc123 (1 signatures are missing or wrong, 0 are stale)";
     check(&empty, &[token(ID, "")], missing);
 }
 
@@ -178,7 +178,7 @@ fn a_token_that_expires_is_looked_at_again_then_and_loses_its_signature() {
     assert_eq!(plan(&observed(&cluster_info(&[]), &tokens[2..]), NOW).next, None);
 
     let minute_later = plan(&observed(&cluster_info(&[(ID, SIGNATURE)]), &tokens[..1]), NOW + Duration::from_secs(60));
-    let expired = "remove abc123 (0 signatures are missing or other ones, 1 are of no token; bootstrap-token-abc123 \
+    let expired = "remove abc123 (0 signatures are missing or wrong, 1 are stale; bootstrap-token-abc123 \
                    signs nothing: expired)";
     assert_eq!((minute_later.to_string().as_str(), minute_later.next), (expired, None));
 }

@@ -286,7 +286,7 @@ fn why_says_which_tokens_sign_and_why_others_do_not() {
         assert_eq!(key.now[0].reason, json!({ "signed": { "tokens": 1, "unfit": unfit } }));
         assert_eq!(
             key.now[0].text,
-            "nothing (it has the signatures of 1 tokens; bootstrap-token-others signs nothing: \
+            "nothing (signed by 1 tokens; bootstrap-token-others signs nothing: \
              usage-bootstrap-signing is not true)"
         );
         let of = |name: &str| running.why(&format!("/api/v1/namespaces/{name}")).keys.len();

@@ -1,13 +1,10 @@
-//! The view of a CertificateSigningRequest: what it asks for, and who asks, as long as nobody has decided.
-//!
-//! The content of a request is read once, when the request is. Of a decided one only that is kept.
-//! Left out: requests to other signers, which the informer does not follow.
+//! The view of a CertificateSigningRequest: while it is undecided, what it asks for and who asks.
 
 mod content;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
@@ -28,52 +25,83 @@ pub const TO_KUBELET_CLIENT_SIGNER: &str = "spec.signerName=kubernetes.io/kube-a
 pub struct CertificateSigningRequest {
     /// Its metadata.
     pub metadata: Meta,
-    /// How far it has come.
+    /// Its state.
     pub state: State,
 }
 
-/// How far a request has come.
+/// The state of a request.
 #[derive(Debug, PartialEq)]
 pub enum State {
     /// It has its certificate.
     Issued,
-    /// Somebody has approved it.
+    /// It is approved.
     Approved,
-    /// Somebody has denied it.
+    /// It is denied.
     Denied,
-    /// Nobody has decided on it.
+    /// It is neither approved nor denied.
     Undecided(Box<Undecided>),
 }
 
-/// A request on which nobody has decided.
+/// A request that is neither approved nor denied.
 #[derive(Debug, PartialEq)]
 pub struct Undecided {
-    /// The signer that is to sign it.
+    /// Its signer.
     pub signer: Text,
     /// The usages of the certificate.
     pub usages: Box<[Text]>,
-    /// The user who asks.
+    /// The user who created it.
     pub requester: Requester,
-    /// The content of the request proper, or why it cannot be read.
+    /// The content of its `spec.request`, or why that cannot be read.
     pub content: Result<Content, Fault>,
-    /// The conditions that it has, as they were served.
+    /// Its conditions, as served.
     pub conditions: Box<[Value]>,
 }
 
-/// The user who has made a request, as the apiserver has noted it.
+/// The user who created a request, as the apiserver recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Requester {
-    /// The name.
+    /// Its name.
     pub username: Text,
-    /// The uid, which few users have.
+    /// Its uid; `""` for most users.
     pub uid: Text,
-    /// The groups.
+    /// Its groups.
     pub groups: Box<[Text]>,
-    /// All else that the authenticator has said, by its key.
+    /// The extra fields of the authenticator, by key.
     pub extra: Box<[(Text, Box<[Text]>)]>,
 }
 
 shared::view!(CertificateSigningRequest, CERTIFICATE_SIGNING_REQUESTS);
+
+/// The right to create a subresource of CertificateSigningRequests that does not exist. It stands for the right to a
+/// certificate.
+///
+/// Upstream: `recognizers`, `pkg/controller/certificates/approver/sarapprove.go`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Permission {
+    /// To a certificate of the requester's own node.
+    SelfNodeClient,
+    /// To a certificate of any node.
+    NodeClient,
+}
+
+impl Permission {
+    /// The subresource.
+    pub const fn subresource(self) -> &'static str {
+        match self {
+            Self::SelfNodeClient => "selfnodeclient",
+            Self::NodeClient => "nodeclient",
+        }
+    }
+
+    /// The message of an approval. Upstream: `successMessage`.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::SelfNodeClient => "Auto approving self kubelet client certificate after SubjectAccessReview.",
+            Self::NodeClient => "Auto approving kubelet client certificate after SubjectAccessReview.",
+        }
+    }
+}
 
 #[derive(Deserialize)]
 struct RawRequest {

@@ -1,8 +1,7 @@
-//! Reads one request from the cache, and asks the apiserver what its requester may do.
+//! Reads one request from the cache, and reviews the access of its requester.
 //!
-//! An answer is shared by the requests that were there when it was asked for, as those of many nodes that join by one
-//! bootstrap token. Left out: keeping it for requests that come later. A permission may be given or taken at any time,
-//! and nobody is told.
+//! The requests seen before a review share it, such as those of many nodes that join with one bootstrap token. Later
+//! requests get their own, because a permission may change at any time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,19 +15,18 @@ use shared::runtime::cache::Cache;
 use shared::runtime::control::Control;
 use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::objects::{CertificateSigningRequest, Requester, TO_KUBELET_CLIENT_SIGNER};
-use crate::plan::{Permission, Recognized, recognize};
+use crate::objects::{CertificateSigningRequest, Permission, Requester, State, TO_KUBELET_CLIENT_SIGNER};
 
 /// The observation of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Its last known state.
+    /// The request.
     pub request: Arc<CertificateSigningRequest>,
-    /// The permissions that the apiserver was asked for, in this order, up to the first that is there.
+    /// The reviews in their order, up to the first permission that the requester has.
     pub reviews: Vec<Review>,
 }
 
-/// The answer about one permission.
+/// The review of one permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Review {
     /// The permission.
@@ -37,7 +35,7 @@ pub struct Review {
     pub is_allowed: bool,
 }
 
-/// The cache of this operator.
+/// The cache of this operator, and the latest reviews.
 pub struct Caches {
     /// The requests to the signer of kubelets' client certificates.
     pub certificate_signing_requests: Arc<Cache<CertificateSigningRequest>>,
@@ -63,12 +61,16 @@ impl Caches {
         self.certificate_signing_requests.get(key).map(|request| Observed { request, reviews: Vec::new() })
     }
 
-    /// The same request with the apiserver's answers: it is asked for one permission after the other, until the
-    /// requester has one.
-    pub(crate) async fn review(&self, control: &Control, observed: Observed) -> anyhow::Result<Observed> {
+    /// The same observation with reviews of these permissions, one after the other until the requester has one.
+    pub(crate) async fn review(
+        &self,
+        control: &Control,
+        observed: Observed,
+        permissions: Vec<Permission>,
+    ) -> anyhow::Result<Observed> {
         let Observed { request, reviews: _ } = &observed;
         let (version, mut reviews) = (request.metadata.resource_version, Vec::new());
-        let Ok(Recognized { undecided, permissions }) = recognize(request) else { return Ok(observed) };
+        let State::Undecided(undecided) = &request.state else { return Ok(observed) };
         for permission in permissions {
             let question = (undecided.requester.clone(), permission);
             let answer = async {
@@ -77,12 +79,12 @@ impl Caches {
             };
             let seen = self.certificate_signing_requests.progress();
             let is_allowed = self.answers.ask(&question, version, seen, answer).await;
-            let is_allowed = is_allowed.context("review the access of the requester")?;
+            let is_allowed = is_allowed.context("cannot review the access of the requester")?;
             reviews.push(Review { permission, is_allowed });
             if is_allowed {
                 break;
             }
-            // The next try is to find what was given meanwhile.
+            // The next sync reviews it again.
             self.answers.forget(&question);
         }
         Ok(Observed { reviews, ..observed })

@@ -1,7 +1,4 @@
-//! Whether a request is approved: a value made from the request and from the answers about its requester, and nothing
-//! else.
-//!
-//! Left out: a denial. A request that is not approved waits for somebody else's decision, as upstream.
+//! Whether a request is approved. None is denied: people and other controllers decide about the others.
 //!
 //! Upstream: `handle`, `pkg/controller/certificates/approver/sarapprove.go`.
 
@@ -17,9 +14,9 @@ use shared::controllers::certificates::kubelet::Mismatch;
 use shared::runtime::control::Preconditions;
 use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
-use crate::objects::Fault;
+use crate::objects::{Fault, Permission};
 use crate::observe::{Observed, Review};
-pub use recognizers::{Permission, Recognized, recognize};
+use recognizers::{Recognized, recognize};
 
 /// The reason of an approval. Upstream: `appendApprovalCondition`.
 const AUTO_APPROVED: &str = "AutoApproved";
@@ -27,54 +24,54 @@ const AUTO_APPROVED: &str = "AutoApproved";
 /// The decision about a request, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Nothing(Reason),
-    /// Nothing is written, and the apiserver is asked again after a while.
+    /// Write nothing, and review the requester again after a back-off.
     AskAgain {
-        /// The permissions of which the requester has none.
+        /// The permissions that the requester lacks.
         tried: Vec<Permission>,
     },
-    /// It is approved, if it is still in this state.
+    /// Approve it.
     Approve {
-        /// The permission that the requester has.
+        /// The requester's permission.
         permission: Permission,
-        /// All conditions that it has then.
+        /// Its new conditions.
         conditions: Vec<Value>,
-        /// This request, in this state: a decision that somebody makes now stands.
+        /// The observed state: a decision made meanwhile stays.
         preconditions: Preconditions,
     },
 }
 
-/// Why a request is approved, or is not.
+/// Why a request is approved or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// It has its certificate.
     Issued,
-    /// It is approved already.
+    /// It is already approved.
     Approved,
     /// It is denied.
     Denied,
-    /// Another signer is to sign it.
+    /// It is for another signer.
     OtherSigner,
     /// It cannot be read.
     Unreadable {
         /// Why not.
         fault: Fault,
     },
-    /// It asks for something else than a kubelet does.
+    /// It differs from a kubelet's request.
     NotKubelets {
         /// The difference.
         mismatch: Mismatch,
     },
-    /// The requester has none of these permissions.
+    /// The requester lacks these permissions.
     NotAllowed {
-        /// In the order in which they were asked for.
+        /// In the order of the reviews.
         tried: Vec<Permission>,
     },
-    /// The requester has this permission.
+    /// The requester has a permission that suffices.
     Allowed {
-        /// One of those that suffice.
+        /// The permission.
         permission: Permission,
     },
 }
@@ -85,7 +82,7 @@ pub enum Reason {
 pub enum Question {
     /// Whether the requester has one of these permissions.
     HasOneOf {
-        /// In the order in which they are asked for.
+        /// In the order of the reviews.
         permissions: Vec<Permission>,
     },
 }
@@ -105,13 +102,13 @@ impl Reasoned for Plan {
     }
 }
 
-/// Plans to ask the apiserver where the request is one that may be approved.
+/// Plans the reviews of a request that may be approved.
 pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Question>> {
     let Recognized { undecided: _, permissions } = recognize(&observed.request).ok()?;
     Some(LiveRead { step: "review the access of the requester", reason: Question::HasOneOf { permissions } })
 }
 
-/// Decides on one request.
+/// Decides for one request.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { request, reviews } = observed;
     let undecided = match recognize(request) {
@@ -132,7 +129,7 @@ pub fn plan(observed: &Observed) -> Plan {
     }
 }
 
-/// Writes permissions as upstream names them.
+/// Permissions, named as upstream names them.
 struct Listed<'a>(&'a [Permission]);
 
 impl fmt::Display for Listed<'_> {
@@ -157,11 +154,11 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Issued => f.write_str("has its certificate"),
-            Self::Approved => f.write_str("approved already"),
+            Self::Approved => f.write_str("already approved"),
             Self::Denied => f.write_str("denied"),
             Self::OtherSigner => f.write_str("for another signer"),
             Self::Unreadable { fault } => write!(f, "cannot be read: {fault}"),
-            Self::NotKubelets { mismatch } => write!(f, "not as a kubelet's: {mismatch}"),
+            Self::NotKubelets { mismatch } => write!(f, "not a kubelet's request: {mismatch}"),
             Self::NotAllowed { tried } => {
                 write!(f, "recognized as {}, but subject access review was not approved", Listed(tried))
             }

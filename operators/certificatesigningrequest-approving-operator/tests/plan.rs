@@ -5,9 +5,9 @@
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
-use certificatesigningrequest_approving_operator::objects::KUBELET_CLIENT_SIGNER;
+use certificatesigningrequest_approving_operator::objects::{KUBELET_CLIENT_SIGNER, Permission};
 use certificatesigningrequest_approving_operator::observe::{Observed, Review};
-use certificatesigningrequest_approving_operator::plan::{Permission, Plan, plan, plan_live_read};
+use certificatesigningrequest_approving_operator::plan::{Plan, plan, plan_live_read};
 use data_encoding::BASE64;
 use proptest::prelude::*;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
@@ -90,13 +90,13 @@ fn a_kubelets_request_is_recognized_with_and_without_the_usage_of_an_rsa_key() {
         row(|_| {}, both);
         row(|asked| asked.requester = "joe", any);
         row(|asked| asked.common_name = "system:node:bar", any);
-        let no_node = "nothing (not as a kubelet's: subject common name does not begin with system:node:)";
+        let no_node = "nothing (not a kubelet's request: subject common name does not begin with system:node:)";
         row(|asked| asked.common_name = "mike", no_node);
-        let other_organization = "nothing (not as a kubelet's: subject organization is not system:nodes)";
+        let other_organization = "nothing (not a kubelet's request: subject organization is not system:nodes)";
         row(|asked| asked.organization = None, other_organization);
         row(|asked| asked.organization = Some("system:master"), other_organization);
         let other_usages =
-            "nothing (not as a kubelet's: usages did not match [client auth digital signature key encipherment])";
+            "nothing (not a kubelet's request: usages did not match [client auth digital signature key encipherment])";
         row(|asked| asked.usages.push("server auth"), other_usages);
         row(|asked| asked.usages.truncate(1), other_usages);
         row(|asked| asked.signer = "example.com/not-correct", "nothing (for another signer)");
@@ -108,7 +108,7 @@ fn a_kubelets_request_is_recognized_with_and_without_the_usage_of_an_rsa_key() {
 fn a_kubelets_client_certificate_has_no_alternative_names() {
     let row = |alt_name: SanType, expected: &str| {
         let asked = Asked { alt_names: vec![alt_name], ..Asked::by_kubelet(&USAGES) };
-        assert_eq!(first(&asked.request()), format!("nothing (not as a kubelet's: {expected})"));
+        assert_eq!(first(&asked.request()), format!("nothing (not a kubelet's request: {expected})"));
     };
     row(SanType::DnsName("a.example".try_into().unwrap()), "DNS subjectAltNames are not allowed");
     row(SanType::Rfc822Name("a@example.com".try_into().unwrap()), "Email subjectAltNames are not allowed");
@@ -165,7 +165,7 @@ fn a_request_on_which_somebody_has_decided_is_left_alone() {
     row(&[], "", undecided);
     row(&["Failed", "Reviewed"], "", undecided);
     row(&["Denied"], "", "nothing (denied)");
-    row(&["Approved"], "", "nothing (approved already)");
+    row(&["Approved"], "", "nothing (already approved)");
     row(&["Approved", "Denied"], "", "nothing (denied)");
     row(&["Approved"], "c2lnbmVk", "nothing (has its certificate)");
 }

@@ -263,6 +263,6 @@ fn why_says_for_which_right_a_request_waits() {
         server.allow(NODE, SELF);
         running.pass(Duration::from_mins(1)).await;
         let why = running.why("/apis/certificates.k8s.io/v1/certificatesigningrequests/a");
-        assert_eq!(why.keys[0].now[0].text, "nothing (approved already)");
+        assert_eq!(why.keys[0].now[0].text, "nothing (already approved)");
     });
 }

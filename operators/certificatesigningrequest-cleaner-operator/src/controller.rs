@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which request, which is in `changes`.
 
 mod changes;
 
@@ -9,17 +7,17 @@ use std::sync::Arc;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::CERTIFICATE_SIGNING_REQUESTS;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
-use crate::observe::{Caches, Informers};
-use crate::plan::plan;
+use crate::observe::{Caches, Informers, Observed};
+use crate::plan::{Plan, plan};
 
 /// Upstream's.
 const WORKERS: usize = 1;
@@ -33,39 +31,37 @@ impl Operator for CertificateSigningRequestCleanerOperator {
 
     fn set_up(_: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut certificate_signing_requests }) = Caches::new();
-        let caches = Arc::new(caches);
-        certificate_signing_requests.on_change(setup.effects(&queue).of(&caches, Caches::request_changed));
+        certificate_signing_requests.on_change(setup.effects(&queue).with(changes::request_changed));
         setup.watch(certificate_signing_requests);
-        let controller = CertificateSigningRequestCleanerController {
-            caches,
-            writer: Writer { control },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller =
+            CertificateSigningRequestCleanerController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
 }
 
 /// Syncs requests.
 struct CertificateSigningRequestCleanerController {
-    caches: Arc<Caches>,
+    caches: Caches,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
+}
+
+impl CertificateSigningRequestCleanerController {
+    /// The decision of a sync, which a preview shows; none if the request is gone.
+    fn decide(&self, key: &Key) -> Option<(Observed, Plan)> {
+        let observed = self.caches.observe(key)?;
+        let plan = plan(&observed, self.ctx.now());
+        Some((observed, plan))
+    }
 }
 
 impl Controller for CertificateSigningRequestCleanerController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let plan = plan(&observed, self.clock.now());
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { next, error } = self.writer.apply(&observed, plan).await;
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Requeue::earliest([next.map(|left| (left, "the end of its time"))])),
-        }
+        let Some((observed, plan)) = self.decide(key) else { return Ok(Requeue::Done) };
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -73,7 +69,6 @@ impl Controller for CertificateSigningRequestCleanerController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe(key);
-        observed.iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
+        self.decide(key).iter().map(|(_, plan)| stage(plan)).collect()
     }
 }

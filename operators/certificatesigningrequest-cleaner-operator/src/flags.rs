@@ -1,5 +1,5 @@
 //! The flags: those every operator has. Upstream has none for this controller, whose deadlines are fixed there too.
 
-/// Deletes CertificateSigningRequests whose time is over.
+/// Deletes old CertificateSigningRequests.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {}

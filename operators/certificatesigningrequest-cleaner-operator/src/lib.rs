@@ -1,8 +1,7 @@
-//! Deletes CertificateSigningRequests that nobody needs any more: decided ones after an hour, all others after a day.
+//! Deletes old CertificateSigningRequests: finished ones after an hour, all others after a day.
 //!
 //! Reading order: [`objects`] (what is read of a request) → [`controller`] (one sync; its `changes` say what leads to
-//! it) → [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because nothing is written of a request but its
-//! deletion.
+//! it) → [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/certificates/cleaner`.
 

@@ -1,7 +1,4 @@
-//! The view of a CertificateSigningRequest: when each of its conditions was written, and when its certificate ends.
-//!
-//! A certificate is read once, when the request is, and only its end is kept.
-//! Left out: everything that was asked for. A request goes by its age, whoever signs it.
+//! The view of a CertificateSigningRequest: when its conditions were written, and when its certificate expires.
 
 use data_encoding::BASE64;
 use serde::Deserialize;
@@ -18,20 +15,20 @@ use x509_parser::pem::parse_x509_pem;
 pub struct CertificateSigningRequest {
     /// Its metadata.
     pub metadata: Meta,
-    /// The decisions about it. Their status makes no difference.
+    /// Its conditions; as upstream, their status is not read.
     pub conditions: Box<[Condition]>,
-    /// Whether it has its certificate.
+    /// Its certificate.
     pub certificate: Certificate,
 }
 
-/// A decision about a request.
+/// A condition of a request.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// One of [`shared::controllers::certificates`], or another one.
+    /// One of those in [`shared::controllers::certificates`], or another one.
     #[serde(rename = "type")]
     pub type_: Text,
-    /// When it was written, which the apiserver notes unless the writer does.
+    /// When it was written; set by the apiserver if the writer did not.
     #[serde(default)]
     pub last_update_time: Option<Time>,
 }
@@ -39,11 +36,11 @@ pub struct Condition {
 /// The certificate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certificate {
-    /// It has none.
+    /// There is none.
     Missing,
-    /// It is good until then.
+    /// It expires then.
     Until(Time),
-    /// Nobody can tell how long it is good.
+    /// It cannot be read.
     Unreadable,
 }
 
@@ -76,7 +73,7 @@ impl From<RawRequest> for CertificateSigningRequest {
     }
 }
 
-/// When the first certificate of this text ends, which is PEM in base64.
+/// When the first certificate in this base64 of PEM expires.
 ///
 /// Upstream: `isExpired`, `pkg/controller/certificates/cleaner/cleaner.go`.
 fn end_of(certificate: &str) -> Option<Time> {

@@ -1,6 +1,4 @@
 //! Reads one request from the cache.
-//!
-//! Left out: reading it anew before it is deleted. The delete names the state that it was decided on.
 
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use crate::objects::CertificateSigningRequest;
 /// The observation of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Its last known state.
+    /// The request.
     pub request: Arc<CertificateSigningRequest>,
 }
 

@@ -1,7 +1,4 @@
-//! How long a request stays: a value made from the ages of its conditions and the end of its certificate, and nothing
-//! else.
-//!
-//! Left out: the status of a condition, which upstream does not read either.
+//! When a request is deleted.
 //!
 //! Upstream: `handle`, `pkg/controller/certificates/cleaner/cleaner.go`.
 
@@ -19,58 +16,58 @@ use shared::runtime::flags::GoDuration;
 use crate::objects::{Certificate, CertificateSigningRequest, Condition};
 use crate::observe::Observed;
 
-/// How long a request stays after its certificate was approved and issued. Upstream: `approvedExpiration`.
+/// How long a request is kept after the approval if its certificate is issued. Upstream: `approvedExpiration`.
 const ISSUED_SECONDS: i64 = 3600;
-/// How long a request stays that was denied, or that failed. Upstream: `deniedExpiration`.
+/// How long a denied or failed request is kept. Upstream: `deniedExpiration`.
 const DENIED_SECONDS: i64 = 3600;
-/// How long a request waits for a decision, or for its certificate. Upstream: `pendingExpiration`.
+/// How long a request waits for a decision or for its certificate. Upstream: `pendingExpiration`.
 const PENDING_SECONDS: i64 = 24 * 3600;
 
 /// The decision about a request, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Keep(Reason),
-    /// It is looked at again.
+    /// Sync it again at its end.
     Wait {
-        /// After this time.
+        /// The time until then.
         left: Duration,
-        /// When its time is over.
+        /// Its end.
         end: End,
     },
-    /// It is deleted, if it is still in this state.
+    /// Delete it.
     Delete {
-        /// Since when its time is over.
+        /// Its end, which has passed.
         end: End,
-        /// This request, in this state: one that somebody decides on now stays.
+        /// The observed state: a request that has just been decided on stays.
         preconditions: Preconditions,
     },
 }
 
-/// The end of a request's time.
+/// When a request may be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct End {
-    /// When it is.
+    /// The time.
     pub at: Time,
-    /// The state that lasts no longer.
+    /// The state that it ends.
     pub state: State,
 }
 
-/// A state of a request that ends.
+/// A state in which a request is kept for a limited time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// Nobody has decided on it. Upstream: `isPendingPastDeadline`.
+    /// It has no condition. Upstream: `isPendingPastDeadline`.
     Pending,
-    /// It is approved, and has no certificate. Upstream: `isApprovedUnissuedPastDeadline`.
+    /// It is approved and has no certificate. Upstream: `isApprovedUnissuedPastDeadline`.
     Unissued,
-    /// It is approved, and has its certificate. Upstream: `isIssuedPastDeadline`.
+    /// It is approved and has its certificate. Upstream: `isIssuedPastDeadline`.
     Issued,
-    /// It is approved, and its certificate is still good. Upstream: `isIssuedExpired`.
+    /// It is approved and its certificate has not expired. Upstream: `isIssuedExpired`.
     Unexpired,
     /// It is denied. Upstream: `isDeniedPastDeadline`.
     Denied,
-    /// Its signer could not sign it. Upstream: `isFailedPastDeadline`.
+    /// It failed. Upstream: `isFailedPastDeadline`.
     Failed,
 }
 
@@ -78,13 +75,13 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is being deleted already.
+    /// It is already being deleted.
     BeingDeleted,
-    /// Its conditions are of other types, or nobody knows when they were written.
+    /// Its conditions are of other types or have no time.
     NoEnd,
-    /// Its time is not over.
+    /// Its end is in the future.
     NotOver(End),
-    /// Its time is over.
+    /// Its end has passed.
     Over(End),
 }
 
@@ -101,7 +98,7 @@ impl Reasoned for Plan {
 }
 
 impl End {
-    /// The end of what lasts for so long from then on; none if nobody knows from when on.
+    /// The end of a state this long after its beginning; none if that is unknown.
     fn after(since: Option<Time>, seconds: i64, state: State) -> Option<Self> {
         since.map(|since| Self { at: Time::from_second(since.second().saturating_add(seconds)), state })
     }
@@ -122,7 +119,7 @@ fn ends_of(condition: &Condition, certificate: Certificate) -> [Option<End>; 2] 
     }
 }
 
-/// When a request's time is over, which is the first end of all; none if it has no end.
+/// The earliest end of a request; none if it has none.
 pub fn end(request: &CertificateSigningRequest) -> Option<End> {
     let CertificateSigningRequest { metadata, conditions, certificate } = request;
     let pending =
@@ -131,7 +128,7 @@ pub fn end(request: &CertificateSigningRequest) -> Option<End> {
     pending.into_iter().chain(decided).min_by_key(|end| end.at)
 }
 
-/// Decides on one request.
+/// Decides for one request.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { request } = observed;
     if request.metadata.is_being_deleted() {
@@ -164,10 +161,10 @@ impl fmt::Display for Plan {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Pending => "nobody has decided on it",
-            Self::Unissued => "approved, without a certificate",
-            Self::Issued => "approved, with its certificate",
-            Self::Unexpired => "approved, with a certificate that has not expired",
+            Self::Pending => "no decision",
+            Self::Unissued => "approved, no certificate",
+            Self::Issued => "certificate issued",
+            Self::Unexpired => "certificate valid",
             Self::Denied => "denied",
             Self::Failed => "failed",
         })
@@ -178,9 +175,8 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BeingDeleted => f.write_str("being deleted"),
-            Self::NoEnd => f.write_str("no condition that ends"),
-            Self::NotOver(End { at, state }) => write!(f, "{state}, which may last until {at}"),
-            Self::Over(End { at, state }) => write!(f, "{state}, which could last until {at}"),
+            Self::NoEnd => f.write_str("no condition with a deadline"),
+            Self::NotOver(End { at, state }) | Self::Over(End { at, state }) => write!(f, "{state}; kept until {at}"),
         }
     }
 }

@@ -85,21 +85,18 @@ fn a_request_goes_once_its_state_has_lasted_for_too_long() {
 #[test]
 fn the_plan_says_which_state_ends_and_when() {
     let good = until(2026, 1, 1);
-    check(&request("a"), "wait 24h0m0s (nobody has decided on it, which may last until 2026-01-02T12:00:00Z)");
-    check(
-        &decided(&[(APPROVED, MINUTE)]),
-        "wait 23h59m0s (approved, without a certificate, which may last until 2026-01-02T11:59:00Z)",
-    );
+    check(&request("a"), "wait 24h0m0s (no decision; kept until 2026-01-02T12:00:00Z)");
+    check(&decided(&[(APPROVED, MINUTE)]), "wait 23h59m0s (approved, no certificate; kept until 2026-01-02T11:59:00Z)");
     check(
         &issued(decided(&[(APPROVED, MINUTE)]), &until(2027, 1, 1)),
-        "wait 59m0s (approved, with its certificate, which may last until 2026-01-01T12:59:00Z)",
+        "wait 59m0s (certificate issued; kept until 2026-01-01T12:59:00Z)",
     );
     check(
         &issued(decided(&[(APPROVED, MINUTE)]), &good),
-        "delete (approved, with a certificate that has not expired, which could last until 2026-01-01T00:00:00Z)",
+        "delete (certificate valid; kept until 2026-01-01T00:00:00Z)",
     );
-    check(&decided(&[(DENIED, HOUR)]), "delete (denied, which could last until 2026-01-01T12:00:00Z)");
-    check(&decided(&[(FAILED, HOUR - 1)]), "wait 1s (failed, which may last until 2026-01-01T12:00:01Z)");
+    check(&decided(&[(DENIED, HOUR)]), "delete (denied; kept until 2026-01-01T12:00:00Z)");
+    check(&decided(&[(FAILED, HOUR - 1)]), "wait 1s (failed; kept until 2026-01-01T12:00:01Z)");
     check(&request("a").created(ago(25 * HOUR)).terminating(), "keep (being deleted)");
 }
 
@@ -109,15 +106,12 @@ fn only_what_has_a_known_beginning_ends() {
         let condition = json!({ "type": DENIED, "status": "True", "lastUpdateTime": time });
         request("a").created(ago(99 * HOUR)).set(&["status", "conditions"], vec![condition])
     };
-    check(&timeless(Value::Null), "keep (no condition that ends)");
-    check(&decided(&[("Reviewed", 99 * HOUR)]).created(ago(99 * HOUR)), "keep (no condition that ends)");
+    check(&timeless(Value::Null), "keep (no condition with a deadline)");
+    check(&decided(&[("Reviewed", 99 * HOUR)]).created(ago(99 * HOUR)), "keep (no condition with a deadline)");
     // Neither a certificate alone nor one of a request that was not approved ends anything.
     let expired = until(2017, 10, 3);
-    check(&issued(decided(&[("Reviewed", HOUR)]), &expired), "keep (no condition that ends)");
-    check(
-        &issued(request("a"), &expired),
-        "wait 24h0m0s (nobody has decided on it, which may last until 2026-01-02T12:00:00Z)",
-    );
+    check(&issued(decided(&[("Reviewed", HOUR)]), &expired), "keep (no condition with a deadline)");
+    check(&issued(request("a"), &expired), "wait 24h0m0s (no decision; kept until 2026-01-02T12:00:00Z)");
 }
 
 #[test]

@@ -1,7 +1,4 @@
-//! The operator as a process, and rounds over all tokens.
-//!
-//! A round is the same for each cause, so it has one key. Left out: the change that does not wait for the next
-//! round, which is in `changes`.
+//! The operator as a process, and a round over all tokens on one screen.
 
 mod changes;
 
@@ -12,13 +9,13 @@ use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::runtime::api_error::ApiError;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Backoff, Cause};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::objects::{CONFIG_MAPS, SECRETS, Token, tracking_key};
@@ -38,56 +35,54 @@ impl Operator for LegacyServiceAccountTokenCleanerOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut config_maps }) = Caches::new();
-        let caches = Arc::new(caches);
-        config_maps.on_change(setup.effects(&queue).of(&caches, |_, change| tracking_changed(change)));
+        config_maps.on_change(setup.effects(&queue).with(tracking_changed));
         setup.watch(config_maps);
         let rounds = queue.clone();
         setup.at_start(move || rounds.add(&round_key(), Cause::Event));
         let controller = CleanerController {
             caches,
-            writer: Writer { control },
             period: flags.legacy_service_account_token_clean_up_period.0,
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            writer: Writer { ctx: ctx.clone() },
+            ctx,
         };
         setup.work(Arc::new(controller), &queue, 1);
     }
 }
 
-/// Looks at all tokens.
+/// Checks all tokens.
 struct CleanerController {
-    caches: Arc<Caches>,
-    writer: Writer,
+    caches: Caches,
+    /// `--legacy-service-account-token-clean-up-period`.
     period: Duration,
-    clock: Clock,
-    decisions: Decisions,
+    writer: Writer,
+    ctx: ControllerContext,
 }
 
 impl Controller for CleanerController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let round = self.round(now);
-        self.decisions.record(now, key, &round);
-        if let Round::Look(_) = round {
+        self.ctx.decide(key, &round);
+        if let Round::Check(_) = round {
             let mut uses = Uses::default();
-            for token in live_tokens(&self.writer.control).await? {
+            for token in live_tokens(self.ctx.control()).await? {
                 self.clean(key, token, &mut uses, now).await;
             }
         }
         Ok(Requeue::After(INTERVAL, "the next round"))
     }
 
-    /// A round has the apiserver's ConfigMap as its object; under a token's key is the decision about that token.
+    /// A round's object is the tracking ConfigMap. The decision about a token is under that token's key.
     fn key_of(&self, object: &Subject) -> Option<Key> {
         let tracking = object.key_of(&CONFIG_MAPS).filter(|key| *key == tracking_key());
         object.key_of(&SECRETS).or_else(|| tracking.map(|_| round_key()))
     }
 
-    /// Of a token nothing is known between rounds.
+    /// Nothing for a token: it is read live in a round.
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        if *key == round_key() { vec![stage(&self.round(self.clock.now()))] } else { Vec::new() }
+        if *key == round_key() { vec![stage(&self.round(self.ctx.now()))] } else { Vec::new() }
     }
 }
 
@@ -96,18 +91,15 @@ impl CleanerController {
         plan_round(self.caches.tracking().as_deref(), self.period, now)
     }
 
-    /// Looks at one token. One that fails is looked at again in the next round, and keeps no other waiting.
+    /// Checks one token. A failure leaves it to the next round and does not stop this one.
     async fn clean(&self, round: &Key, token: Token, uses: &mut Uses, now: Timestamp) {
         let key = token.metadata.key.clone();
         let done = self.try_clean(round, Observed::of(token), uses, now).await;
-        match done {
-            Ok(()) => self.decisions.finish(&key, Ok(())),
-            Err(error) => {
-                self.decisions.finish(&key, Err(&format_args!("{error:#}")));
-                if !ApiError::is_shadows(&error) {
-                    tracing::warn!(secret = %key, error = format!("{error:#}"), "the token is left to the next round");
-                }
-            }
+        self.ctx.finish(&key, &done);
+        if let Err(error) = done
+            && !ApiError::is_shadows(&error)
+        {
+            tracing::warn!(secret = %key, error = format!("{error:#}"), "token failed; retrying in the next round");
         }
     }
 
@@ -116,13 +108,12 @@ impl CleanerController {
         let observed = match plan_live_read(&known, self.period, now) {
             None => known,
             Some(live_read) => {
-                self.decisions.record(now, &key, &live_read);
-                live_token(&self.writer.control, uses, known).await?
+                self.ctx.decide(&key, &live_read);
+                live_token(self.ctx.control(), uses, known).await?
             }
         };
         let plan = plan(&observed, self.period, now);
-        self.decisions.record(now, &key, &plan);
-        let Outcome { error } = self.writer.apply(round, &observed, plan).await;
-        error.map_or(Ok(()), Err)
+        self.ctx.decide(&key, &plan);
+        self.writer.apply(round, &observed, plan).await
     }
 }

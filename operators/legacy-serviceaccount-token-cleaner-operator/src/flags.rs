@@ -1,10 +1,8 @@
 //! The flags: those every operator has, and upstream's of this controller.
-//!
-//! Left out: how often it looks, which is upstream's constant.
 
 use shared::runtime::flags::{GoDuration, GoValueError};
 
-/// Deletes tokens of ServiceAccounts that nothing has used for long.
+/// Deletes ServiceAccount tokens that have long been unused.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// The period of time since the last usage of an legacy service account token before it can be deleted.

@@ -1,9 +1,8 @@
-//! Deletes old tokens of ServiceAccounts: Secrets that were once made for every account, once nothing has used them for
-//! long, and after a warning of the same time.
+//! Deletes ServiceAccount tokens in Secrets that have long been unused: first it invalidates them, and one period later
+//! it deletes them.
 //!
 //! Reading order: [`objects`] (the views of Secrets, accounts and pods) → [`controller`] (a round over all tokens) →
-//! [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because a Secret has no status; and noting that a token
-//! is used, and refusing one that is invalid, which the apiserver does.
+//! [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go`.
 

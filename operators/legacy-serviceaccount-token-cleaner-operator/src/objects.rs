@@ -1,6 +1,4 @@
-//! The views of a token, of its ServiceAccount, and of the ConfigMap that says since when the use of tokens is noted.
-//!
-//! Left out: the content of a Secret. A token is read by its metadata alone.
+//! The views of a token's metadata, of its ServiceAccount, and of the ConfigMap with the first day of tracking.
 
 pub mod day;
 pub mod pod;
@@ -24,29 +22,29 @@ pub const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "ConfigMap", "c
 /// The field selector of tokens; no other Secret is read. Upstream: `SecretTypeServiceAccountToken`.
 pub const TOKENS: &str = "type=kubernetes.io/service-account-token";
 
-/// The label by which the apiserver notes the day of the last use. Upstream: `LastUsedLabelKey`.
+/// The label in which the apiserver records the day of the last use. Upstream: `LastUsedLabelKey`.
 pub const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 
-/// The label with which the apiserver takes a token no more. Upstream: `InvalidSinceLabelKey`.
+/// The label that makes the apiserver refuse a token. Upstream: `InvalidSinceLabelKey`.
 pub const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
-/// Namespace and name of the apiserver's ConfigMap that says since when it notes uses. Upstream: `ConfigMapName`,
+/// Namespace and name of the apiserver's ConfigMap with the first day of tracking. Upstream: `ConfigMapName`,
 /// `pkg/controlplane/controller/legacytokentracking/controller.go`.
 pub const TRACKING: (&str, &str) = ("kube-system", "kube-apiserver-legacy-service-account-token-tracking");
 
-/// The key of that ConfigMap.
+/// The key of the tracking ConfigMap.
 pub fn tracking_key() -> Key {
     let (namespace, name) = TRACKING;
     Key::new(namespace, name)
 }
 
-/// That ConfigMap.
+/// The tracking ConfigMap.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawTracking")]
 pub struct Tracking {
     /// Its metadata.
     pub metadata: Meta,
-    /// Since when uses are noted; none if it does not say a day.
+    /// The first day of tracking; none if it has none.
     pub since: Option<Day>,
 }
 
@@ -55,12 +53,12 @@ shared::view!(Tracking, CONFIG_MAPS);
 /// A Secret that holds a token.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Token {
-    /// Its metadata, and the account that it names.
+    /// Its metadata, with the account that it names.
     pub metadata: Meta<AccountName>,
 }
 
 impl Token {
-    /// The day that one of its labels says; [`LabelledDay::None`] without that label.
+    /// The day in one of its labels.
     pub fn day(&self, label: &str) -> LabelledDay {
         match self.metadata.labels.get(label) {
             None => LabelledDay::None,
@@ -69,19 +67,19 @@ impl Token {
     }
 }
 
-/// The value of a label that is to be a day.
+/// The value of a label that should be a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelledDay {
-    /// It is not there.
+    /// There is no such label.
     None,
-    /// It is no day.
+    /// It is not a day.
     Unreadable,
-    /// This day.
+    /// A day.
     Day(Day),
 }
 
 impl LabelledDay {
-    /// The day, if it is one.
+    /// The day, if there is one.
     pub fn read(self) -> Option<Day> {
         match self {
             Self::None | Self::Unreadable => None,
@@ -94,10 +92,10 @@ impl LabelledDay {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AccountName {
-    /// In the token's namespace; `""` for none.
+    /// The name; `""` for no account.
     #[serde(rename = "kubernetes.io/service-account.name")]
     pub name: Text,
-    /// `""` for any account of that name.
+    /// The uid; `""` for any account of that name.
     #[serde(rename = "kubernetes.io/service-account.uid")]
     pub uid: Text,
 }
@@ -108,15 +106,14 @@ pub struct AccountName {
 pub struct ServiceAccount {
     /// Its metadata.
     pub metadata: Meta,
-    /// The names of the Secrets that it lists. A token that was made for it by a controller is among them; one that a
-    /// person made is not.
+    /// The names of the Secrets that it lists: the tokens that a controller created for it, none that a person created.
     pub secrets: Box<[Text]>,
 }
 
 shared::view!(ServiceAccount, SERVICE_ACCOUNTS);
 
 impl ServiceAccount {
-    /// Whether a token of an account of this name is this one's.
+    /// Whether a token that names its name belongs to it.
     ///
     /// Upstream: `getServiceAccount`.
     pub fn is_of(&self, token: &Token) -> bool {

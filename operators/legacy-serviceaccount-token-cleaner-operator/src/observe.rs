@@ -1,7 +1,7 @@
-//! Reads since when uses are noted, and in a round all tokens, live; of a token that may have to go its account and the
-//! pods of its namespace too.
+//! Reads the first day of tracking from the cache. Reads live, in each round, all tokens, and the accounts and pods of
+//! those that may be unused.
 //!
-//! Left out: following tokens, accounts and pods. A round is once a day, and most clusters have no such token.
+//! A round is once a day and most clusters have no such token, so nothing else is watched.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use anyhow::Context;
 use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
+use shared::runtime::api_error::ResultExt;
 use shared::runtime::cache::Cache;
 use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
@@ -23,15 +24,15 @@ use crate::objects::{SECRETS, SERVICE_ACCOUNTS, ServiceAccount, TOKENS, TRACKING
 pub struct Observed {
     /// The token.
     pub token: Token,
-    /// The account of the name that it has; none if there is none, or where it makes no difference.
+    /// The account of the name that it names; none if it does not exist or was not read.
     pub account: Option<ServiceAccount>,
-    /// The name of a pod that uses it, if one does; none where that makes no difference.
+    /// The name of a pod that uses it; none if no pod does or none was read.
     pub used_by: Option<Text>,
 }
 
 /// The cache of this operator.
 pub struct Caches {
-    /// ConfigMaps of the name of the apiserver's.
+    /// ConfigMaps with the name of the tracking ConfigMap.
     pub config_maps: Arc<Cache<Tracking>>,
 }
 
@@ -48,29 +49,29 @@ impl Caches {
         (Self { config_maps: config_maps.cache() }, Informers { config_maps })
     }
 
-    /// The apiserver's ConfigMap; none before it has one.
+    /// The tracking ConfigMap; none if it does not exist.
     pub(crate) fn tracking(&self) -> Option<Arc<Tracking>> {
         self.config_maps.get(&tracking_key())
     }
 }
 
 impl Observed {
-    /// A token of which nothing else is known.
+    /// A token whose account and pods were not read.
     pub fn of(token: Token) -> Self {
         Self { token, account: None, used_by: None }
     }
 }
 
-/// All tokens, by namespace and name.
+/// Lists all tokens, sorted by namespace and name.
 pub(crate) async fn live_tokens(control: &Control) -> anyhow::Result<Vec<Token>> {
     let (selection, mut tokens) = (Selection { field_selector: TOKENS, ..Selection::default() }, Vec::new());
     let each = |token: Token| tokens.push(token);
-    control.list_each(&SECRETS, "", selection, Accept::Metadata, each).await.context("list tokens")?;
+    control.list_each(&SECRETS, "", selection, Accept::Metadata, each).await.context("cannot list tokens")?;
     tokens.sort_unstable_by(|a, b| a.metadata.key.cmp(&b.metadata.key));
     Ok(tokens)
 }
 
-/// The same, with its account, and if that lists it, with a pod that uses it.
+/// Adds the account, and a pod that uses the token if the account lists it.
 pub(crate) async fn live_token(control: &Control, uses: &mut Uses, observed: Observed) -> anyhow::Result<Observed> {
     let Observed { token, .. } = observed;
     let account = live_account(control, &token).await?;
@@ -84,15 +85,12 @@ async fn live_account(control: &Control, token: &Token) -> anyhow::Result<Option
     if name.is_empty() {
         return Ok(None);
     }
-    match control.get(&SERVICE_ACCOUNTS, &Key::new(token.metadata.namespace(), name)).await {
-        Ok(account) => Ok(Some(account)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error).context("read its ServiceAccount"),
-    }
+    let account = control.get::<ServiceAccount>(&SERVICE_ACCOUNTS, &Key::new(token.metadata.namespace(), name)).await;
+    account.unless_gone().context("cannot read its ServiceAccount")
 }
 
-/// The Secrets that the pods of one namespace use, each with one of these pods. Tokens come by namespace, so that pods
-/// are listed once for each.
+/// The Secrets that the pods of one namespace use, each with one of these pods. Tokens are sorted by namespace, so each
+/// namespace's pods are listed once.
 ///
 /// Upstream: `getMountedSecretNames`.
 #[derive(Default)]
@@ -111,7 +109,7 @@ impl Uses {
                 pods.extend(secrets.into_iter().map(|secret| (secret, name.clone())));
             };
             let listed = control.list_each(&PODS, namespace, Selection::default(), Accept::Json, each).await;
-            listed.context("list the pods of its namespace")?;
+            listed.context("cannot list the pods of its namespace")?;
             *self = Self { namespace: Some(Text::new(namespace)), pods };
         }
         Ok(self.pods.get(secret.name()).cloned())

@@ -1,7 +1,4 @@
-//! Whether a round looks at tokens at all, and the fate of each: values made from the observation, the clean-up period
-//! and the time, and nothing else.
-//!
-//! Left out: the reads between these decisions, which [`plan_live_read`] asks for.
+//! Whether a round checks tokens, and whether a token is kept, marked or deleted.
 //!
 //! Upstream: `evaluateSATokens`, `pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go`.
 
@@ -24,31 +21,31 @@ pub use reasons::{Reason, RoundReason};
 /// The decision about a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// No token is looked at.
+    /// Check no token.
     Nothing(RoundReason),
-    /// All are.
-    Look(RoundReason),
+    /// Check all tokens.
+    Check(RoundReason),
 }
 
 /// The decision about a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// It stays as it is.
+    /// Write nothing.
     Keep(Reason),
-    /// It gets the label that makes it invalid.
+    /// Add the label that makes it invalid.
     Mark {
-        /// From this day on.
+        /// The day in the label.
         since: Day,
-        /// This very token.
+        /// Its uid.
         uid: Uid,
-        /// When it was last used; none if never since uses are noted.
+        /// When it was last used; none if never while tracked.
         last_used: Option<Day>,
     },
-    /// It is deleted.
+    /// Delete it.
     Delete {
         /// Since when it is invalid.
         since: Day,
-        /// This token, in this state: one that was used, or whose label somebody has taken away, stays.
+        /// The observed state: a token that has just been used or lost the label stays.
         preconditions: Preconditions,
     },
 }
@@ -56,7 +53,7 @@ pub enum Plan {
 impl Reasoned for Round {
     fn reason(&self) -> impl decisions::Reason {
         match *self {
-            Self::Nothing(reason) | Self::Look(reason) => reason,
+            Self::Nothing(reason) | Self::Check(reason) => reason,
         }
     }
 }
@@ -71,8 +68,7 @@ impl Reasoned for Plan {
     }
 }
 
-/// Decides for a round: before uses were noted for all of the period, and one day to be sure, nothing says that a token
-/// was not used.
+/// Decides for a round. Only after a whole period and one day of tracking is an unused token known as such.
 pub fn plan_round(tracking: Option<&Tracking>, period: Duration, now: Timestamp) -> Round {
     let Some(tracking) = tracking else { return Round::Nothing(RoundReason::NotTracked) };
     let Some(since) = tracking.since else { return Round::Nothing(RoundReason::NoDay) };
@@ -80,18 +76,18 @@ pub fn plan_round(tracking: Option<&Tracking>, period: Duration, now: Timestamp)
     if now < first {
         Round::Nothing(RoundReason::TooShort { until: Time::of(first) })
     } else {
-        Round::Look(RoundReason::LongEnough { since })
+        Round::Check(RoundReason::LongEnough { since })
     }
 }
 
-/// Plans to read a token's account and pods where its own labels do not keep it.
+/// Plans to read a token's account and pods if its own metadata does not keep it.
 pub fn plan_live_read(observed: &Observed, period: Duration, now: Timestamp) -> Option<LiveRead<Reason>> {
     let token = &observed.token;
     let reason = match token.day(INVALID_SINCE).read() {
         Some(since) => Reason::Overdue { since },
         None => Reason::Unused { last_used: token.day(LAST_USED).read() },
     };
-    let step = "read its ServiceAccount and the pods beside it";
+    let step = "read its ServiceAccount and the pods of its namespace";
     kept(token, period, now).is_none().then_some(LiveRead { step, reason })
 }
 
@@ -120,7 +116,7 @@ pub fn plan(observed: &Observed, period: Duration, now: Timestamp) -> Plan {
     }
 }
 
-/// Why a token stays as it is, as far as its own metadata says.
+/// Why a token is kept because of its own metadata.
 fn kept(token: &Token, period: Duration, now: Timestamp) -> Option<Reason> {
     let metadata = &token.metadata;
     let oldest = now.checked_sub(period).unwrap_or(Timestamp::MIN);
@@ -143,7 +139,7 @@ impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing(reason) => write!(f, "nothing ({reason})"),
-            Self::Look(reason) => write!(f, "look at all tokens ({reason})"),
+            Self::Check(reason) => write!(f, "check all tokens ({reason})"),
         }
     }
 }

@@ -68,20 +68,23 @@ fn a_round_waits_until_uses_are_noted_for_long_enough() {
     };
     // "configmap does not exist"
     let none = plan_round(None, period_from("2022-12-28"), NOW).to_string();
-    assert_eq!(none, "nothing (the apiserver does not say since when it notes uses)");
+    assert_eq!(none, "nothing (the ConfigMap of the apiserver's token tracking is missing)");
     // "configmap exists, but the configmap does not have tracked-since label", "… cannot be parsed"
-    let no_day = "nothing (the apiserver's ConfigMap says no day)";
+    let no_day = "nothing (the ConfigMap of the apiserver's token tracking has no date)";
     assert_eq!(round(None, "2022-12-28"), no_day);
     for odd in ["2022-12-27-1", "2022-12-7", "20221227", "2022-12-27T00", "2022-13-01", "2022-02-30", "soon", ""] {
         assert_eq!(round(Some(odd), "2022-12-29"), no_day, "{odd}");
     }
     // "configmap exists, the time period since 'tracked-since' is smaller than the CleanUpPeriod"
-    let later = "nothing (uses are noted for long enough at 2026-01-02T12:00:00Z)";
+    let later = "nothing (uses are not tracked for long enough until 2026-01-02T12:00:00Z)";
     assert_eq!(round(Some("2022-12-29"), "2022-12-29"), later);
-    assert_eq!(round(Some("2022-12-28"), "2022-12-29"), "look at all tokens (uses are noted since 2022-12-28)");
-    assert_eq!(round(Some("2022-12-27"), "2022-12-29"), "look at all tokens (uses are noted since 2022-12-27)");
+    assert_eq!(round(Some("2022-12-28"), "2022-12-29"), "check all tokens (uses are tracked since 2022-12-28)");
+    assert_eq!(round(Some("2022-12-27"), "2022-12-29"), "check all tokens (uses are tracked since 2022-12-27)");
     // The last day that can be written has no end.
-    assert!(round(Some("9999-12-31"), "2022-12-29").starts_with("nothing (uses are noted for long enough at 9999-"));
+    assert!(
+        round(Some("9999-12-31"), "2022-12-29")
+            .starts_with("nothing (uses are not tracked for long enough until 9999-")
+    );
 }
 
 /// Upstream: `TestLegacyServiceAccountTokenCleanUp`, the cases of the Secret.
@@ -97,17 +100,17 @@ fn a_token_that_nobody_uses_is_marked_and_later_deleted() {
     check(&old().label(LAST_USED, "2022-12-30"), "2022-12-29", "keep (used on 2022-12-30)");
     check(&old().label(LAST_USED, "2022-12-29"), "2022-12-29", "keep (used on 2022-12-29)");
     // "auto-generated secret has a last-used label, but it can not be parsed"
-    let no_day = "keep (the label of its last use says no day)";
+    let no_day = "keep (the last-used label is not a date)";
     check(&old().label(LAST_USED, "2022-12-27-1"), "2022-12-29", no_day);
     // "… does not have 'last-used' label, has not been marked as invalid"
-    let never = "mark as invalid since 2026-01-01 (never used since uses are noted)";
+    let never = "mark as invalid since 2026-01-01 (never used while tracked)";
     check(&old(), "2022-12-30", never);
     // "… has been marked as invalid, invalid_since label can not be parsed"
     check(&old().label(INVALID_SINCE, "2022-12-29-1"), "2022-12-30", never);
     // "… has been marked as invalid, time period since invalid is less than CleanUpPeriod"
     let recently = old().label(INVALID_SINCE, "2023-01-01");
-    check(&recently, "2022-12-29", "keep (invalid since 2023-01-01 only)");
-    check(&recently, "2023-01-01", "keep (invalid since 2023-01-01 only)");
+    check(&recently, "2022-12-29", "keep (invalid only since 2023-01-01)");
+    check(&recently, "2023-01-01", "keep (invalid only since 2023-01-01)");
     // "… has been marked as invalid, time period since invalid is larger than CleanUpPeriod"
     check(&old().label(INVALID_SINCE, "2022-12-29"), "2023-01-01", "delete (invalid since 2022-12-29)");
     let used = || old().label(LAST_USED, "2022-12-27");
@@ -115,7 +118,7 @@ fn a_token_that_nobody_uses_is_marked_and_later_deleted() {
     check(&used(), "2022-12-30", "mark as invalid since 2026-01-01 (last used on 2022-12-27)");
     // "…, secret has been marked as invalid, time peroid since invalid is less than CleanUpPeriod", "… is larger …"
     let marked = |since: &str| used().label(INVALID_SINCE, since);
-    check(&marked("2023-05-01"), "2022-12-30", "keep (invalid since 2023-05-01 only)");
+    check(&marked("2023-05-01"), "2022-12-30", "keep (invalid only since 2023-05-01)");
     check(&marked("2023-01-05"), "2023-05-01", "delete (invalid since 2023-01-05)");
 }
 
@@ -127,15 +130,15 @@ fn a_token_that_a_person_made_or_a_pod_uses_stays() {
         assert_eq!(plan(&observed(token, account, used_by), period, NOW).to_string(), expected);
     };
     let (old, listing) = (token("2022-12-27"), robot(&["other", "token"]));
-    let never = "mark as invalid since 2026-01-01 (never used since uses are noted)";
+    let never = "mark as invalid since 2026-01-01 (never used while tracked)";
     row(&old, Some(&listing), None, never);
     // "secret is not referenced by serviceaccount"
-    let by_hand = "keep (its ServiceAccount does not list it, so a person has made it)";
+    let by_hand = "keep (its ServiceAccount does not list it, so a person created it)";
     row(&old, Some(&robot(&[])), None, by_hand);
     row(&old, Some(&robot(&["other"])), None, by_hand);
     row(&old, Some(&robot(&[]).set(&["secrets"], json!(null))), None, by_hand);
     // "secret-referenced service account does not exist", "… name is empty"
-    let nowhere = "keep (its ServiceAccount is not there)";
+    let nowhere = "keep (its ServiceAccount does not exist)";
     row(&old, None, None, nowhere);
     // "secret-referenced service account uid does not match"
     row(&old, Some(&listing.clone().uid_of("another")), None, nowhere);

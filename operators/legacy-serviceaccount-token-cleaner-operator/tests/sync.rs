@@ -127,7 +127,7 @@ fn before_uses_are_noted_for_long_enough_no_token_is_read() {
         running.at_rest().await;
         let path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
         let why = running.why(path);
-        let expected = "nothing (uses are noted for long enough at 2026-01-02T01:00:00Z)";
+        let expected = "nothing (uses are not tracked for long enough until 2026-01-02T01:00:00Z)";
         assert_eq!(why.keys[0].now[0].text, expected, "{why}");
         assert_eq!(server.count("list secrets"), 0);
         running.pass(A_DAY).await;
@@ -198,7 +198,7 @@ fn a_token_that_cannot_be_looked_at_waits_for_the_next_round_and_keeps_no_other_
         assert_eq!(server.writes(), ["patch secrets b/token", "patch secrets c/token"]);
         let why = running.why("/api/v1/namespaces/a/secrets/token");
         let error = why.keys[0].last[0].error.clone().unwrap_or_default();
-        assert!(error.starts_with("list the pods of its namespace: "), "{why}");
+        assert!(error.starts_with("cannot list the pods of its namespace: "), "{why}");
         track_since(&server, "2024-01-02");
         running.at_rest().await;
         assert_eq!(server.writes()[2..], ["patch secrets a/token", "patch secrets b/token"]);
@@ -242,15 +242,15 @@ fn why_says_what_the_last_round_has_decided_about_a_token() {
             stages.map(|stage| (stage.text.clone(), stage.reason.clone())).collect::<Vec<(String, Value)>>()
         };
         let unused = json!({ "unused": { "lastUsed": null } });
-        let asked = "read its ServiceAccount and the pods beside it (never used since uses are noted)".to_owned();
-        let marked = "mark as invalid since 2026-01-01 (never used since uses are noted)".to_owned();
+        let asked = "read its ServiceAccount and the pods of its namespace (never used while tracked)".to_owned();
+        let marked = "mark as invalid since 2026-01-01 (never used while tracked)".to_owned();
         assert_eq!(decided("a"), [(asked.clone(), unused.clone()), (marked, unused.clone())]);
         let used = json!({ "usedByPod": { "pod": "web" } });
         assert_eq!(decided("b"), [(asked, unused), ("keep (pod web uses it)".to_owned(), used)]);
         let recent = json!({ "used": { "on": "2026-01-01" } });
         assert_eq!(decided("c"), [("keep (used on 2026-01-01)".to_owned(), recent)]);
         let path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
-        assert_eq!(running.why(path).keys[0].now[0].text, "look at all tokens (uses are noted since 2024-01-01)");
+        assert_eq!(running.why(path).keys[0].now[0].text, "check all tokens (uses are tracked since 2024-01-01)");
         assert!(running.why("/api/v1/namespaces/kube-system/configmaps/other").keys.is_empty());
     });
 }

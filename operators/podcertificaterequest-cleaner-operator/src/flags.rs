@@ -1,5 +1,5 @@
 //! The flags: those every operator has. Upstream has none for this controller, whose times are fixed there too.
 
-/// Deletes PodCertificateRequests a quarter of an hour after they were made.
+/// Deletes PodCertificateRequests 15 minutes after their creation.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {}

@@ -1,8 +1,7 @@
-//! Deletes PodCertificateRequests a quarter of an hour after they were made, whatever has become of them.
+//! Deletes PodCertificateRequests 15 minutes after their creation.
 //!
 //! Reading order: [`objects`] (what is read of a request) → [`controller`] (one sync, and the rounds that lead to it) →
-//! [`observe`] (all of it live) → [`plan`] → [`apply`]. Left out: a status room, because nothing is written of a request
-//! but its deletion, and changes, because none is followed.
+//! [`observe`] (live reads only) → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/certificates/cleaner/pcrcleaner.go`.
 

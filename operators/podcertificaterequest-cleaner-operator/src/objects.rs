@@ -1,12 +1,10 @@
-//! The view of a PodCertificateRequest: its age.
-//!
-//! Left out: everything but the metadata. A request goes by its age, whether or not anybody has answered it.
+//! The view of a PodCertificateRequest: its metadata.
 
 use serde::Deserialize;
 use shared::api::object::Meta;
 use shared::api::resource::Resource;
 
-/// `certificates.k8s.io/v1beta1` `PodCertificateRequest`, the version that upstream asks for.
+/// `certificates.k8s.io/v1beta1` `PodCertificateRequest`, the version that upstream uses.
 pub const POD_CERTIFICATE_REQUESTS: Resource =
     Resource::namespaced("certificates.k8s.io", "v1beta1", "PodCertificateRequest", "podcertificaterequests");
 

@@ -1,12 +1,10 @@
-//! Reads the metadata of requests, live: of all of them in each round, and of one when its time is over.
+//! Reads the metadata of requests live: all of them in each round, and each one before its deletion.
 //!
-//! Each pod with such a certificate makes a request now and then, and each request is written a few times before it is
-//! of no use any more. To follow them would bring all of these writes; a list every few minutes finds each request
-//! long before its end.
-//! Left out: caches.
+//! A watch would deliver every write of every request. A list every few minutes finds each request well before its end.
 
 use anyhow::Context;
 use shared::api::object::Key;
+use shared::runtime::api_error::ResultExt;
 use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
 
@@ -15,29 +13,26 @@ use crate::objects::{POD_CERTIFICATE_REQUESTS, PodCertificateRequest};
 /// The observation of one request.
 #[derive(Debug, PartialEq)]
 pub struct Observed {
-    /// As it was just read.
+    /// The request as just read.
     pub request: PodCertificateRequest,
 }
 
 /// The observation of a round.
 #[derive(Debug, PartialEq)]
 pub enum Listed {
-    /// All requests that are there.
+    /// All requests.
     Requests(Vec<PodCertificateRequest>),
-    /// The apiserver does not serve any, as long as the feature is off.
+    /// The apiserver does not serve the resource, because the feature is off.
     NotServed,
 }
 
-/// The request of this key as it is; none if it is gone.
+/// Reads the request of this key; none if it is gone.
 pub(crate) async fn live_request(control: &Control, key: &Key) -> anyhow::Result<Option<Observed>> {
-    match control.get_metadata(&POD_CERTIFICATE_REQUESTS, key).await {
-        Ok(request) => Ok(Some(Observed { request })),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error).context("read the request"),
-    }
+    let read = control.get_metadata::<PodCertificateRequest>(&POD_CERTIFICATE_REQUESTS, key).await.unless_gone();
+    Ok(read.context("cannot read the request")?.map(|request| Observed { request }))
 }
 
-/// All requests as they are.
+/// Lists all requests.
 pub(crate) async fn live_requests(control: &Control) -> anyhow::Result<Listed> {
     let mut requests = Vec::new();
     let each = |request: PodCertificateRequest| requests.push(request);
@@ -45,6 +40,6 @@ pub(crate) async fn live_requests(control: &Control) -> anyhow::Result<Listed> {
     match listed {
         Ok(()) => Ok(Listed::Requests(requests)),
         Err(error) if error.is_not_found() => Ok(Listed::NotServed),
-        Err(error) => Err(error).context("list the requests"),
+        Err(error) => Err(error).context("cannot list the requests"),
     }
 }

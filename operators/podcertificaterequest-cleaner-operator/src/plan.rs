@@ -1,7 +1,4 @@
-//! When a request goes: values made from its age, and nothing else.
-//!
-//! Two decisions: [`plan_round`] for when each request of a list is looked at, and [`plan`] for one of them when that
-//! time has come. Left out: the state of a request, which makes no difference.
+//! When a request is deleted: [`plan_round`] sets a time for each request of a list, and [`plan`] decides at that time.
 //!
 //! Upstream: `handle`, `pkg/controller/certificates/cleaner/pcrcleaner.go`.
 
@@ -18,7 +15,7 @@ use shared::runtime::flags::GoDuration;
 use crate::objects::PodCertificateRequest;
 use crate::observe::{Listed, Observed};
 
-/// How old a request may get.
+/// The age at which a request is deleted.
 ///
 /// Upstream: `newPodCertificateRequestCleanerController`, `cmd/kube-controller-manager/app/certificates.go`.
 const LIFETIME_SECONDS: i64 = 15 * 60;
@@ -26,20 +23,20 @@ const LIFETIME_SECONDS: i64 = 15 * 60;
 /// The decision about a request, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// It is being deleted already, and a finalizer keeps it.
+    /// Write nothing: it is already being deleted.
     Keep,
-    /// It is looked at again.
+    /// Sync it again at its end.
     Wait {
-        /// After this time.
+        /// The time until then.
         left: Duration,
-        /// When its time is over.
+        /// Its end.
         until: Time,
     },
-    /// It is deleted.
+    /// Delete it.
     Delete {
-        /// Since when its time is over.
+        /// Its end, which has passed.
         since: Time,
-        /// This very request.
+        /// Its uid.
         uid: Uid,
     },
 }
@@ -48,35 +45,35 @@ pub enum Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is being deleted already.
+    /// It is already being deleted.
     BeingDeleted,
-    /// Its time is not over.
+    /// Its end is in the future.
     NotOver {
-        /// When it will be.
+        /// Its end.
         until: Time,
     },
-    /// Its time is over.
+    /// Its end has passed.
     Over {
-        /// Since when.
+        /// Its end.
         since: Time,
     },
 }
 
-/// When the requests of a list are looked at.
+/// When the requests of a list are synced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundPlan {
-    /// Each of them that is not being deleted.
+    /// Those that are not being deleted.
     pub looks: Vec<Look>,
     /// The result of the list.
     pub reason: RoundReason,
 }
 
-/// When one request is looked at.
+/// When one request is synced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// This request.
+    /// The request.
     pub key: Key,
-    /// Once this time has passed; zero if its time is over.
+    /// The time until then; zero if its end has passed.
     pub left: Duration,
 }
 
@@ -84,20 +81,20 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RoundReason {
-    /// The apiserver does not serve requests.
+    /// The apiserver does not serve the resource.
     NotServed,
-    /// So many are there.
+    /// There are this many.
     Found {
         /// How many.
         requests: usize,
     },
 }
 
-/// Why a request is read before anything is decided.
+/// Why a request is read live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unknown {
-    /// Nothing of it is kept between two rounds.
+    /// No cache has it.
     NotFollowed,
 }
 
@@ -126,12 +123,12 @@ pub fn plan_live_read() -> LiveRead<Unknown> {
     LiveRead { step: "read the request", reason: Unknown::NotFollowed }
 }
 
-/// When the time of a request is over. One that nobody knows the beginning of has long been there, as in Go.
+/// The end of a request. As in Go, a missing creation time counts as long ago.
 fn end(metadata: &Meta) -> Time {
     Time::from_second(metadata.creation.map_or(0, Time::second).saturating_add(LIFETIME_SECONDS))
 }
 
-/// Decides on one request.
+/// Decides for one request.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { request: PodCertificateRequest { metadata } } = observed;
     if metadata.is_being_deleted() {
@@ -144,7 +141,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
 }
 
-/// Decides when each request of a list is looked at.
+/// Decides when each request of a list is synced.
 pub fn plan_round(listed: &Listed, now: Timestamp) -> RoundPlan {
     let requests = match listed {
         Listed::Requests(requests) => requests,
@@ -174,7 +171,7 @@ impl fmt::Display for RoundPlan {
         let Self { looks, reason } = self;
         match looks.len() {
             0 => write!(f, "nothing ({reason})"),
-            looks => write!(f, "look at {looks} once their time is over ({reason})"),
+            looks => write!(f, "sync {looks} at their end ({reason})"),
         }
     }
 }
@@ -183,8 +180,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BeingDeleted => f.write_str("being deleted"),
-            Self::NotOver { until } => write!(f, "may stay until {until}"),
-            Self::Over { since } => write!(f, "could stay until {since}"),
+            Self::NotOver { until: end } | Self::Over { since: end } => write!(f, "kept until {end}"),
         }
     }
 }
@@ -192,8 +188,8 @@ impl fmt::Display for Reason {
 impl fmt::Display for RoundReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotServed => f.write_str("the apiserver serves none"),
-            Self::Found { requests } => write!(f, "{requests} are there"),
+            Self::NotServed => f.write_str("the apiserver does not serve them"),
+            Self::Found { requests } => write!(f, "{requests} exist"),
         }
     }
 }
@@ -201,7 +197,7 @@ impl fmt::Display for RoundReason {
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFollowed => f.write_str("it is not followed"),
+            Self::NotFollowed => f.write_str("not cached"),
         }
     }
 }

@@ -32,18 +32,18 @@ fn a_request_goes_when_it_is_a_quarter_of_an_hour_old_whether_or_not_it_was_answ
     let denied = json!([{ "type": "Denied", "status": "True", "reason": "Foo", "message": "abc" }]);
     for conditions in [Value::Null, denied] {
         let of_age = |age| request("bar", age).set(&["status", "conditions"], conditions.clone());
-        check(&of_age(LIFETIME - 1), "wait 1s (may stay until 2026-01-01T12:00:01Z)");
-        check(&of_age(LIFETIME + 1), "delete (could stay until 2026-01-01T11:59:59Z)");
+        check(&of_age(LIFETIME - 1), "wait 1s (kept until 2026-01-01T12:00:01Z)");
+        check(&of_age(LIFETIME + 1), "delete (kept until 2026-01-01T11:59:59Z)");
     }
 }
 
 #[test]
 fn a_request_that_is_being_deleted_is_kept() {
     check(&request("bar", LIFETIME).terminating(), "keep (being deleted)");
-    check(&request("bar", LIFETIME), "delete (could stay until 2026-01-01T12:00:00Z)");
+    check(&request("bar", LIFETIME), "delete (kept until 2026-01-01T12:00:00Z)");
     check(
         &request("bar", 0).set(&["metadata", "creationTimestamp"], Value::Null),
-        "delete (could stay until 1970-01-01T00:15:00Z)",
+        "delete (kept until 1970-01-01T00:15:00Z)",
     );
 }
 
@@ -52,19 +52,19 @@ fn only_the_request_that_was_read_is_deleted() {
     let decided = read(&request("bar", LIFETIME)).map(|request| plan(&Observed { request }, NOW));
     let Some(Plan::Delete { uid: of, .. }) = decided else { unreachable!("its time is over") };
     assert_eq!(of, uid("bar"));
-    assert_eq!(plan_live_read().to_string(), "read the request (it is not followed)");
+    assert_eq!(plan_live_read().to_string(), "read the request (not cached)");
 }
 
 #[test]
 fn a_round_has_a_reason_for_doing_nothing() {
     let row = |listed: Listed, expected: &str| assert_eq!(plan_round(&listed, NOW).to_string(), expected);
-    row(Listed::NotServed, "nothing (the apiserver serves none)");
-    row(Listed::Requests(Vec::new()), "nothing (0 are there)");
+    row(Listed::NotServed, "nothing (the apiserver does not serve them)");
+    row(Listed::Requests(Vec::new()), "nothing (0 exist)");
     let being_deleted = read(&request("a", 60).terminating());
-    row(Listed::Requests(being_deleted.into_iter().collect()), "nothing (1 are there)");
+    row(Listed::Requests(being_deleted.into_iter().collect()), "nothing (1 exist)");
     let some = [request("a", 60), request("b", LIFETIME), request("c", 60).terminating()];
     let some: Vec<_> = some.iter().filter_map(read).collect();
-    row(Listed::Requests(some), "look at 2 once their time is over (3 are there)");
+    row(Listed::Requests(some), "sync 2 at their end (3 exist)");
 }
 
 proptest! {

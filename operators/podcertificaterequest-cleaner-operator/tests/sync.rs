@@ -167,7 +167,7 @@ fn why_says_when_a_request_goes() {
         let [KeyState { now, standing: Standing { timer: Some(timer), .. }, .. }] = &why.keys[..] else {
             panic!("{why}")
         };
-        assert_eq!((&*now[0].text, &now[0].reason), ("read the request (it is not followed)", &json!("notFollowed")));
+        assert_eq!((&*now[0].text, &now[0].reason), ("read the request (not cached)", &json!("notFollowed")));
         assert_eq!(timer.purpose, "the end of its time");
         let end = NOW + 14 * MINUTE;
         assert!(timer.due >= end && timer.due < end + SECOND, "{why}");

@@ -1,6 +1,4 @@
 //! The operator as a process, and one sync on one screen.
-//!
-//! Left out: which change enqueues which token, which is in `changes`.
 
 mod changes;
 
@@ -10,17 +8,17 @@ use shared::api::bootstrap_token::NAMESPACE;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::SECRETS;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
-use crate::observe::{Caches, Informers};
-use crate::plan::plan;
+use crate::observe::{Caches, Informers, Observed};
+use crate::plan::{Plan, plan};
 
 /// Upstream's.
 const WORKERS: usize = 1;
@@ -34,39 +32,36 @@ impl Operator for TokenCleanerOperator {
 
     fn set_up(_: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, Backoff::default());
-        let control = setup.control(&queue);
+        let ctx = setup.context(&queue);
         let (caches, Informers { mut secrets }) = Caches::new();
-        let caches = Arc::new(caches);
-        secrets.on_change(setup.effects(&queue).of(&caches, Caches::secret_changed));
+        secrets.on_change(setup.effects(&queue).with(changes::secret_changed));
         setup.watch(secrets);
-        let controller = TokenCleanerController {
-            caches,
-            writer: Writer { control },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let controller = TokenCleanerController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         setup.work(Arc::new(controller), &queue, WORKERS);
     }
 }
 
 /// Syncs tokens.
 struct TokenCleanerController {
-    caches: Arc<Caches>,
+    caches: Caches,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
+}
+
+impl TokenCleanerController {
+    /// The decision of a sync, which a preview shows; none if the token is gone.
+    fn decide(&self, key: &Key) -> Option<(Observed, Plan)> {
+        let observed = self.caches.observe(key)?;
+        let plan = plan(&observed, self.ctx.now());
+        Some((observed, plan))
+    }
 }
 
 impl Controller for TokenCleanerController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let plan = plan(&observed, self.clock.now());
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { next, error } = self.writer.apply(&observed, plan).await;
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Requeue::earliest([next.map(|delay| (delay, "its expiration"))])),
-        }
+        let Some((observed, plan)) = self.decide(key) else { return Ok(Requeue::Done) };
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -74,7 +69,6 @@ impl Controller for TokenCleanerController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe(key);
-        observed.iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
+        self.decide(key).iter().map(|(_, plan)| stage(plan)).collect()
     }
 }

@@ -1,8 +1,7 @@
 //! Deletes bootstrap tokens when they expire: the Secrets by which new nodes join a cluster.
 //!
 //! Reading order: [`objects`] (what is read of a token) → [`controller`] (one sync; its `changes` say what leads to it)
-//! → [`observe`] → [`plan`] → [`apply`]. Left out: a status room, because a Secret has no status; and signing, which is
-//! the bootstrap-signer-controller's.
+//! → [`observe`] → [`plan`] → [`apply`].
 //!
 //! Upstream: `pkg/controller/bootstrap/tokencleaner.go`.
 

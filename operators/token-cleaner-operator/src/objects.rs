@@ -1,7 +1,4 @@
-//! The view of a bootstrap token: when it expires.
-//!
-//! Left out: the token itself, which is never in memory beyond the reading of a line, and what it may be used for.
-//! Whatever its name, a Secret of this type is deleted when its time is over.
+//! The view of a bootstrap token: when it expires. The token itself is not decoded.
 
 use serde::Deserialize;
 use shared::api::bootstrap_token::Expiration;
@@ -14,7 +11,7 @@ use shared::api::resource::SECRETS;
 pub struct BootstrapToken {
     /// Its metadata.
     pub metadata: Meta,
-    /// Until when it is good.
+    /// When it expires.
     pub expiration: Expiration,
 }
 

@@ -1,7 +1,4 @@
 //! Reads one bootstrap token.
-//!
-//! Left out: a live read. A deletion names the state that it was decided on, so the apiserver refuses one of a token
-//! that was given more time.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
-//! Whether a bootstrap token's time is over: a value made from the token, and nothing else.
-//!
-//! Left out: what the token is for, and whether it is well-formed.
+//! When a bootstrap token is deleted.
 //!
 //! Upstream: `evalSecret`, `pkg/controller/bootstrap/tokencleaner.go`.
 
@@ -21,20 +19,20 @@ use crate::observe::Observed;
 /// The decision about a token, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing is written.
+    /// Write nothing.
     Keep(Reason),
-    /// It is looked at again.
+    /// Sync it again when it expires.
     Wait {
-        /// After this time.
+        /// The time until then.
         left: Duration,
-        /// When its time is over.
+        /// When it expires.
         expires: Time,
     },
-    /// It is deleted, if it is still in this state.
+    /// Delete it.
     Delete {
         /// Why.
         reason: Reason,
-        /// This token, in this state: an expiration that is changed now is not passed over.
+        /// The observed state: a token whose expiration has just changed stays.
         preconditions: Preconditions,
     },
 }
@@ -43,21 +41,21 @@ pub enum Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// It is being deleted already.
+    /// It is already being deleted.
     BeingDeleted,
-    /// It is good for ever.
+    /// It has no expiration.
     NeverExpires,
-    /// Its time is not over.
+    /// It has not expired.
     NotExpired {
-        /// When it will be.
+        /// When it expires.
         expires: Time,
     },
-    /// Its time is over.
+    /// It has expired.
     Expired {
-        /// Since when.
+        /// When it expired.
         expired: Time,
     },
-    /// Its expiration is no time, so the apiserver does not take it either.
+    /// Its expiration is not a time, so the apiserver refuses the token too.
     UnreadableExpiration,
 }
 
@@ -72,12 +70,12 @@ impl Reasoned for Plan {
     }
 }
 
-/// Whether there is anything to wait for, or to delete.
+/// Whether a token will be deleted.
 pub fn is_of_interest(token: &BootstrapToken) -> bool {
     !token.metadata.is_being_deleted() && token.expiration != Expiration::Never
 }
 
-/// Decides about one token.
+/// Decides for one token.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { token } = observed;
     let BootstrapToken { metadata, expiration } = &**token;
@@ -112,7 +110,7 @@ impl fmt::Display for Reason {
             Self::NeverExpires => f.write_str("never expires"),
             Self::NotExpired { expires } => write!(f, "expires {expires}"),
             Self::Expired { expired } => write!(f, "expired {expired}"),
-            Self::UnreadableExpiration => f.write_str("its expiration is no time"),
+            Self::UnreadableExpiration => f.write_str("expiration is not a time"),
         }
     }
 }

@@ -56,7 +56,7 @@ fn a_token_is_deleted_when_its_time_is_over() {
     check(&expiring(ago(-3600).to_string()), "wait 1h0m0s (expires 2026-01-01T13:00:00Z)");
     check(&expiring(NOW.to_string()), "delete (expired 2026-01-01T12:00:00Z)");
     check(&expiring(ago(-1).to_string()), "wait 1s (expires 2026-01-01T12:00:01Z)");
-    check(&expiring("garbage"), "delete (its expiration is no time)");
+    check(&expiring("garbage"), "delete (expiration is not a time)");
     check(&expiring(ago(3600).to_string()).terminating(), "keep (being deleted)");
 }
 

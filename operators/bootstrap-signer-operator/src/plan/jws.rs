@@ -1,6 +1,4 @@
-//! One signature: a JSON Web Signature by HMAC with SHA-256, whose text is elsewhere.
-//!
-//! Left out: checking one, which is `kubeadm join`'s: it makes the same signature once more and compares.
+//! A detached JSON Web Signature by HMAC with SHA-256.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,9 +6,9 @@ use ring::hmac;
 use serde_json::json;
 use shared::api::bootstrap_token::Data;
 
-/// The signature of a text by a token, as RFC 7515 has it in appendix F: the middle part, which is the text, is empty.
+/// The signature of a text by a token (RFC 7515, appendix F): its middle part, the text, is empty.
 ///
-/// ring's copy of the key lives on the stack for the time of this call, and is not wiped.
+/// ring's copy of the key is on the stack during this call, and is not wiped.
 ///
 /// Upstream: `ComputeDetachedSignature`, staging/src/k8s.io/cluster-bootstrap/token/jws/jws.go.
 pub fn detached_signature(text: &str, token_id: &str, token_secret: &Data) -> String {

@@ -1,20 +1,18 @@
-//! The content of a certificate request as far as an approval depends on it: the common name, the organizations, and
-//! the sorts of alternative names.
+//! The parts of a certificate request that an approval depends on.
 //!
-//! Somebody else signs what is approved here, so it is read strictly: nothing may stand beside the one PEM block, and
-//! there is one common name. A kubelet writes no others.
-//! Left out: the signature, which the apiserver checks when a request is made, and the public key.
+//! Another controller signs what is approved here and may read it differently, so it is read strictly: one PEM block
+//! with nothing around it, and one common name. The apiserver checks the signature when a request is created.
 
 use std::collections::BTreeSet;
 
 use shared::controllers::certificates::request::{AltName, Attribute, Fault, Request};
 
-/// The content of a request, as far as it matters here.
+/// The common name, the organizations, and the sorts of alternative names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// The common name of the subject.
     pub common_name: String,
-    /// The organizations of the subject, which are the groups of a user.
+    /// The organizations of the subject: the groups of the user.
     pub organizations: Vec<String>,
     /// The sorts of its alternative names.
     pub alt_names: BTreeSet<AltName>,

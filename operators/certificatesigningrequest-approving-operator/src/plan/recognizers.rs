@@ -1,59 +1,26 @@
-//! Which requests are a kubelet's for a client certificate, and the permissions of which one suffices to get it.
-//!
-//! Left out: requests for serving certificates. Nothing tells whether the names in them are the node's, so a person or
-//! another controller approves them.
+//! The requests of kubelets for client certificates, and the permissions of which one suffices.
 //!
 //! Upstream: `recognizers`, `pkg/controller/certificates/approver/sarapprove.go`.
 
-use serde::Serialize;
 use shared::api::intern::Text;
 use shared::controllers::certificates::kubelet::{Asked, Mismatch};
 
 use super::Reason;
-use crate::objects::{CertificateSigningRequest, Content, KUBELET_CLIENT_SIGNER, State, Undecided};
-
-/// The right to create a subresource of CertificateSigningRequests that does not exist: it stands for the right to a
-/// certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Permission {
-    /// To a certificate of one's own node.
-    SelfNodeClient,
-    /// To a certificate of any node.
-    NodeClient,
-}
-
-impl Permission {
-    /// The subresource.
-    pub const fn subresource(self) -> &'static str {
-        match self {
-            Self::SelfNodeClient => "selfnodeclient",
-            Self::NodeClient => "nodeclient",
-        }
-    }
-
-    /// The message of an approval. Upstream: `successMessage`.
-    pub const fn message(self) -> &'static str {
-        match self {
-            Self::SelfNodeClient => "Auto approving self kubelet client certificate after SubjectAccessReview.",
-            Self::NodeClient => "Auto approving kubelet client certificate after SubjectAccessReview.",
-        }
-    }
-}
+use crate::objects::{CertificateSigningRequest, Content, KUBELET_CLIENT_SIGNER, Permission, State, Undecided};
 
 /// A request that is approved if its requester has one of these permissions.
 #[derive(Debug, PartialEq)]
-pub struct Recognized<'a> {
+pub(super) struct Recognized<'a> {
     /// The request.
-    pub undecided: &'a Undecided,
-    /// In the order in which the apiserver is asked for them.
-    pub permissions: Vec<Permission>,
+    pub(super) undecided: &'a Undecided,
+    /// In the order of the reviews.
+    pub(super) permissions: Vec<Permission>,
 }
 
-/// Recognizes a request, or says why there is nothing to do.
+/// Recognizes a request, or gives the reason to write nothing.
 ///
 /// Upstream: `isSelfNodeClientCert` and `isNodeClientCert`.
-pub fn recognize(request: &CertificateSigningRequest) -> Result<Recognized<'_>, Reason> {
+pub(super) fn recognize(request: &CertificateSigningRequest) -> Result<Recognized<'_>, Reason> {
     let undecided = match &request.state {
         State::Issued => return Err(Reason::Issued),
         State::Approved => return Err(Reason::Approved),

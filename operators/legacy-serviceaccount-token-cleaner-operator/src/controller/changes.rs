@@ -1,6 +1,4 @@
-//! A change of the day since when uses are noted leads to a round.
-//!
-//! Left out: tokens, which wait for the next round, and a ConfigMap that is gone: without it nothing is done.
+//! A change of the first day of tracking leads to a round.
 
 use shared::api::object::Key;
 use shared::runtime::cache::Change;
@@ -14,7 +12,7 @@ pub(super) fn round_key() -> Key {
     Key::new("", "round")
 }
 
-/// The effects of a change of a ConfigMap of that name, which may be in another namespace than the apiserver's.
+/// The effects of a change of a ConfigMap with the name of the tracking ConfigMap, in any namespace.
 pub(super) fn tracking_changed(change: Change<'_, Tracking>) -> Vec<Effect> {
     let (before, after) = match change {
         Change::Added(new) => (None, new.since),

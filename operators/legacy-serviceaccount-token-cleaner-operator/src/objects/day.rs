@@ -1,6 +1,4 @@
-//! A day, as labels and the ConfigMap say it.
-//!
-//! Left out: time zones. Each day is one of UTC.
+//! A day of UTC, as labels and the ConfigMap write it.
 
 use std::fmt;
 
@@ -14,7 +12,7 @@ use serde::{Serialize, Serializer};
 pub struct Day(Date);
 
 impl Day {
-    /// Reads `2026-01-31`, and no other form.
+    /// Reads `2026-01-31` and no other form.
     pub fn parse(text: &str) -> Option<Self> {
         let day = Self(text.parse().ok()?);
         let is_its_form = text.len() == "2026-01-31".len() && day.to_string() == text;
@@ -26,7 +24,7 @@ impl Day {
         Self(Offset::UTC.to_datetime(instant).date())
     }
 
-    /// When it is over; none for the last day that can be written.
+    /// When it is over; none for the last representable day.
     pub fn end(self) -> Option<Timestamp> {
         let next = self.0.tomorrow().ok()?;
         Offset::UTC.to_timestamp(next.at(0, 0, 0, 0)).ok()

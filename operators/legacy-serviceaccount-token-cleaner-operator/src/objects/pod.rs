@@ -1,6 +1,4 @@
-//! The view of a pod: the names of the Secrets that it uses.
-//!
-//! Left out: whether it still runs. A pod that has ended keeps a token, as upstream's does.
+//! The view of a pod: the names of the Secrets that it uses. As upstream, a finished pod counts too.
 //!
 //! Upstream: `VisitPodSecretNames`, `pkg/api/v1/pod/util.go`.
 
@@ -16,7 +14,7 @@ use shared::api::object::null_as_default;
 pub struct Pod {
     /// Its name.
     pub name: Text,
-    /// The names of the Secrets that it uses, all in its namespace.
+    /// The Secrets that it uses, by name.
     pub secrets: BTreeSet<Text>,
 }
 

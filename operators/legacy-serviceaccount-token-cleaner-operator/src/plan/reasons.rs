@@ -1,6 +1,4 @@
-//! Why a round looks at tokens or not, and why a token stays or goes.
-//!
-//! Left out: deciding it.
+//! The reasons of rounds and of decisions about tokens.
 
 use std::fmt;
 
@@ -11,50 +9,50 @@ use shared::runtime::decisions;
 
 use crate::objects::day::Day;
 
-/// Why a round looks at tokens, or does not.
+/// Why a round checks tokens or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RoundReason {
-    /// The apiserver does not say that it notes uses.
+    /// The tracking ConfigMap is missing.
     NotTracked,
-    /// The apiserver's ConfigMap says no day.
+    /// The tracking ConfigMap has no day.
     NoDay,
-    /// Uses are noted for less than the period.
+    /// Uses have been tracked for less than the period.
     TooShort {
-        /// When they will have been for long enough.
+        /// When the period will be over.
         until: Time,
     },
-    /// Uses are noted for long enough.
+    /// Uses have been tracked for the whole period.
     LongEnough {
-        /// Since when.
+        /// The first day of tracking.
         since: Day,
     },
 }
 
-/// Why a token stays, is marked, or goes.
+/// Why a token is kept, marked or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// It is not old enough.
+    /// It is younger than the period.
     New {
         /// When it was created.
         created: Time,
     },
-    /// It is being deleted already.
+    /// It is already being deleted.
     BeingDeleted,
-    /// The label of its last use says no day.
+    /// The label of its last use is not a day.
     NoDay,
     /// It was used within the period.
     Used {
-        /// On this day.
+        /// The day of its last use.
         on: Day,
     },
-    /// It is invalid, and has not been for the period.
+    /// It has been invalid for less than the period.
     Invalid {
         /// Since when.
         since: Day,
     },
-    /// The account that it names is not there.
+    /// Its account does not exist.
     NoAccount,
     /// Its account does not list it.
     NotListed,
@@ -63,12 +61,12 @@ pub enum Reason {
         /// The pod's name.
         pod: Text,
     },
-    /// Nobody has used it for the period.
+    /// It was not used within the period.
     Unused {
-        /// When it was last used; none if never since uses are noted.
+        /// When it was last used; none if never while tracked.
         last_used: Option<Day>,
     },
-    /// It has been invalid for the period, and nobody has minded.
+    /// It has been invalid for the whole period.
     Overdue {
         /// Since when.
         since: Day,
@@ -82,10 +80,10 @@ impl decisions::Reason for Reason {}
 impl fmt::Display for RoundReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotTracked => f.write_str("the apiserver does not say since when it notes uses"),
-            Self::NoDay => f.write_str("the apiserver's ConfigMap says no day"),
-            Self::TooShort { until } => write!(f, "uses are noted for long enough at {until}"),
-            Self::LongEnough { since } => write!(f, "uses are noted since {since}"),
+            Self::NotTracked => f.write_str("the ConfigMap of the apiserver's token tracking is missing"),
+            Self::NoDay => f.write_str("the ConfigMap of the apiserver's token tracking has no date"),
+            Self::TooShort { until } => write!(f, "uses are not tracked for long enough until {until}"),
+            Self::LongEnough { since } => write!(f, "uses are tracked since {since}"),
         }
     }
 }
@@ -95,13 +93,13 @@ impl fmt::Display for Reason {
         match self {
             Self::New { created } => write!(f, "created at {created}"),
             Self::BeingDeleted => f.write_str("being deleted"),
-            Self::NoDay => f.write_str("the label of its last use says no day"),
+            Self::NoDay => f.write_str("the last-used label is not a date"),
             Self::Used { on } => write!(f, "used on {on}"),
-            Self::Invalid { since } => write!(f, "invalid since {since} only"),
-            Self::NoAccount => f.write_str("its ServiceAccount is not there"),
-            Self::NotListed => f.write_str("its ServiceAccount does not list it, so a person has made it"),
+            Self::Invalid { since } => write!(f, "invalid only since {since}"),
+            Self::NoAccount => f.write_str("its ServiceAccount does not exist"),
+            Self::NotListed => f.write_str("its ServiceAccount does not list it, so a person created it"),
             Self::UsedByPod { pod } => write!(f, "pod {pod} uses it"),
-            Self::Unused { last_used: None } => f.write_str("never used since uses are noted"),
+            Self::Unused { last_used: None } => f.write_str("never used while tracked"),
             Self::Unused { last_used: Some(day) } => write!(f, "last used on {day}"),
             Self::Overdue { since } => write!(f, "invalid since {since}"),
         }
