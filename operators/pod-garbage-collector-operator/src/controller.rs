@@ -71,10 +71,11 @@ impl Operator for PodGarbageCollectorOperator {
             clock: setup.clock(),
             decisions: setup.decisions(&bindings),
         };
+        let ctx = setup.context(&missing);
         let node = MissingNodeController {
             caches: Arc::clone(&caches),
             writer: Writer { control: setup.control(&missing), ..writer.clone() },
-            brake: Brake::new(setup, &missing, Limits { share: flags.mass_deletion_share, least: LEAST }),
+            brake: Brake::new(setup, ctx, Limits { share: flags.mass_deletion_share, least: LEAST }),
             clock: setup.clock(),
             decisions: setup.decisions(&missing),
         };

@@ -62,7 +62,8 @@ impl Operator for TaintEvictionOperator {
             evictions: Arc::clone(&caches.evictions),
         };
         let limits = Limits { share: flags.mass_deletion_share, least: LEAST };
-        let brake = Arc::new(Brake::new(setup, &of_pods, limits));
+        let ctx = setup.context(&of_pods);
+        let brake = Arc::new(Brake::new(setup, ctx, limits));
         let nodes = NodeController {
             caches: Arc::clone(&caches),
             pods: of_pods.clone(),

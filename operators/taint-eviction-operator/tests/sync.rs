@@ -339,7 +339,7 @@ fn pods_of_nodes_that_seem_not_to_be_ready_go_up_to_a_share_of_the_nodes_and_the
         let slowed: Vec<String> =
             server.events().into_iter().filter(|event| event.contains("MassDeletionSlowed")).collect();
         let [slowed] = &slowed[..] else { panic!("{slowed:?}") };
-        assert!(slowed.starts_with("Warning MassDeletionSlowed: Deletions crawl: 22 of 40 nodes"), "{slowed}");
+        assert!(slowed.starts_with("Warning MassDeletionSlowed: Slowed down deletions: 22 of 40 nodes"), "{slowed}");
     });
 }
 
