@@ -311,7 +311,7 @@ fn why_says_when_a_pod_goes_and_which_taint_ends_it() {
 
         let why = running.why(NODE);
         let [key] = &why.keys[..] else { panic!("{why}") };
-        assert_eq!(key.now[0].text, "nothing (of 2 on a node with the taints example.com/gone)");
+        assert_eq!(key.now[0].text, "nothing (pods: 2, taints: example.com/gone)");
         assert_eq!(running.why("/api/v1/namespaces/default/pods/unknown").keys[0].now, []);
     });
 }
