@@ -44,6 +44,14 @@ impl ControllerContext {
         self.decisions.record(self.now(), key, plan);
     }
 
+    /// Closes the record of a decision about another key than that of the running sync.
+    pub fn finish(&self, key: &Key, done: &anyhow::Result<()>) {
+        match done {
+            Ok(()) => self.decisions.finish(key, Ok(())),
+            Err(error) => self.decisions.finish(key, Err(&format_args!("{error:#}"))),
+        }
+    }
+
     /// Posts an event; never blocks.
     pub fn event(&self, event: PlannedEvent) {
         let PlannedEvent { about, kind, reason, message } = event;
