@@ -1,7 +1,5 @@
-//! Carries a plan out; every write says which object, and in which state, it means.
-//!
-//! Left out: deciding. A write that meets another state than the planned one gives an error, and the next attempt
-//! plans anew.
+//! Executes a plan. Every write names the uid, and where it matters the version, that it was decided on: if the object
+//! has changed, the write fails, and the next attempt decides again.
 
 pub mod orphan;
 
@@ -12,50 +10,39 @@ use anyhow::{Context, bail};
 use shared::api::object::Key;
 use shared::api::resource::Resource;
 use shared::runtime::api_error::ApiError;
+use shared::runtime::context::ControllerContext;
 use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
 use crate::graph::Event;
 use crate::objects::{Identity, LiveMeta};
 use crate::observe::{Caches, Followed, Got, Observed, key_in, live_object};
 use crate::plan::patches::{self, remove_finalizer};
-use crate::plan::{Action, Conflict, Delete, LookAgain, Plan, judge_conflict};
+use crate::plan::{Action, Conflict, Delete, Plan, Retry, judge_conflict};
 
 /// client-go's `DefaultBackoff`: four tries in all.
 const CONFLICT_WAITS: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
-/// Carries out attempts to delete.
+/// Executes attempts to delete.
 pub(crate) struct Writer {
     pub(crate) caches: Arc<Caches>,
-    pub(crate) control: Control,
-}
-
-/// The result of executing a plan.
-pub(crate) struct Outcome {
-    /// When the object is to be looked at again.
-    pub(crate) look_again: LookAgain,
-    /// A write that failed, or met another state.
-    pub(crate) error: Option<anyhow::Error>,
+    pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Keeps what was learned, and does what was planned in the sync of this key.
-    pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> Outcome {
+    /// Stores what was learned, executes the plan, and returns when to retry.
+    pub(crate) async fn apply(&self, key: &Key, observed: &Observed, plan: Plan) -> anyhow::Result<Retry> {
         let uid = observed.identity.object.uid;
         self.caches.remember(uid, &observed.learned);
-        match write(&self.caches, self.control.for_key(key, uid), plan).await {
-            Ok(look_again) => Outcome { look_again, error: None },
-            Err(error) => Outcome { look_again: LookAgain::No, error: Some(error) },
-        }
+        write(&self.caches, self.ctx.for_key(key, uid), plan).await
     }
 }
 
-/// Gives when the object is to be looked at again.
-async fn write(caches: &Caches, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<LookAgain> {
-    let Plan { identity, action, reason: _, look_again } = plan;
+async fn write(caches: &Caches, control: KeyControl<'_>, plan: Plan) -> anyhow::Result<Retry> {
+    let Plan { identity, action, reason: _, retry } = plan;
     match action {
         Action::Nothing => {}
-        Action::TellAbsent => return Ok(tell_absent(caches, &identity)),
+        Action::ReportAbsent => return Ok(report_absent(caches, &identity)),
         Action::Attempt(uids) => caches.attempt(&uids),
         Action::RemoveFinalizer(resource, finalizer) => {
             without_finalizer(caches, control, &resource, &identity, finalizer).await?;
@@ -64,22 +51,22 @@ async fn write(caches: &Caches, control: KeyControl<'_>, plan: Plan) -> anyhow::
             let key = key_in(&resource, &identity.namespace, &identity.object.name);
             patch_either(control, &resource, &key, &patch)
                 .await
-                .with_context(|| format!("drop owners of {identity}"))?;
+                .with_context(|| format!("cannot drop owners of {identity}"))?;
         }
         Action::Delete(planned) => {
             if delete(caches, control, &identity, *planned).await? == Deleted::WasAbsent {
-                return Ok(tell_absent(caches, &identity));
+                return Ok(report_absent(caches, &identity));
             }
         }
     }
-    Ok(look_again)
+    Ok(retry)
 }
 
-/// Another claim about the same uid may have to be looked into.
-fn tell_absent(caches: &Caches, identity: &Identity) -> LookAgain {
+/// Reports to the graph that the object does not exist. Retries if another identity of its uid has to be checked.
+fn report_absent(caches: &Caches, identity: &Identity) -> Retry {
     match caches.update(Event::Absent(identity)) {
-        Followed::Enqueued => LookAgain::No,
-        Followed::LookAgain => LookAgain::Later,
+        Followed::Enqueued => Retry::No,
+        Followed::Retry => Retry::Later,
     }
 }
 
@@ -100,7 +87,7 @@ async fn delete(
     if let Some(patch) = unblock {
         patch_either(control, &resource, &key, &patch)
             .await
-            .with_context(|| format!("unblock owners of {identity}"))?;
+            .with_context(|| format!("cannot unblock owners of {identity}"))?;
     }
     let delete = async |resource_version| {
         let preconditions = Preconditions { uid: live.uid.as_str(), resource_version };
@@ -121,11 +108,11 @@ async fn delete(
     };
     match outcome {
         Ok(()) => {
-            tracing::info!(object = %identity, uid = live.uid, ?policy, "deleted");
+            tracing::info!(object = %identity, uid = live.uid, ?policy, "deleted object");
             Ok(Deleted::Done)
         }
         Err(error) if error.is_object_not_found() => Ok(Deleted::WasAbsent),
-        Err(error) => Err(anyhow::Error::new(error).context(format!("delete {identity}"))),
+        Err(error) => Err(anyhow::Error::new(error).context(format!("cannot delete {identity}"))),
     }
 }
 
@@ -147,22 +134,22 @@ async fn patch_either(
     }
 }
 
-/// A live read of one object's metadata.
+/// Reads one object's metadata, and notes whether that failed.
 pub(crate) async fn read(caches: &Caches, control: &Control, resource: &Resource, key: &Key) -> Got {
     let got = live_object(control, resource, key).await;
-    caches.note_read(resource, got.failure());
+    caches.kinds.note_read(resource, got.failure());
     got
 }
 
-/// The very state that was read.
+/// Preconditions for the state that was read.
 pub(crate) fn as_read(live: &LiveMeta) -> Preconditions<&str, &str> {
     Preconditions { uid: live.uid.as_str(), resource_version: Some(live.resource_version.as_str()) }
 }
 
 pub(crate) const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
 
-/// An object that is gone needs no change any more. A path that is not known says nothing of the object: its kind may
-/// be missing for a while, and the change is still owed.
+/// Takes a write to an object that is gone for done. An unknown path says nothing about the object: its kind may only be
+/// missing for a while.
 pub(crate) fn unless_gone(written: Result<Written, ApiError>) -> Result<(), ApiError> {
     match written {
         Err(error) if !error.is_object_not_found() => Err(error),
@@ -170,7 +157,7 @@ pub(crate) fn unless_gone(written: Result<Written, ApiError>) -> Result<(), ApiE
     }
 }
 
-/// Takes one finalizer from exactly this object; those that others add meanwhile stay.
+/// Removes one finalizer of the object of this uid; finalizers that others add meanwhile stay.
 ///
 /// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
 pub(crate) async fn without_finalizer(
@@ -197,7 +184,7 @@ pub(crate) async fn without_finalizer(
                 let wait = waits.next().filter(|_| error.is_conflict());
                 let Some(wait) = wait else {
                     return Err(
-                        anyhow::Error::new(error).context(format!("remove finalizer {finalizer} of {identity}"))
+                        anyhow::Error::new(error).context(format!("cannot remove finalizer {finalizer} of {identity}"))
                     );
                 };
                 tokio::time::sleep(wait).await;
@@ -218,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_apiservers_own_word_says_that_an_object_is_gone() {
+    fn only_the_apiservers_own_answer_proves_that_an_object_is_gone() {
         check(404, r#"{"code":404,"reason":"NotFound","details":{"name":"a","kind":"pods"}}"#, true);
         check(404, "404 page not found\n", false);
         check(404, r#"{"code":404,"reason":"NotFound","message":"no such path"}"#, false);

@@ -1,7 +1,6 @@
-//! Wiring.
+//! The operator as a process. Each queue has a controller in a file of its own; a key is a uid.
 //!
-//! A key is a uid. Upstream's third queue, of graph changes, is the order in which the graph's lock is taken.
-//! Left out: what a change means, which the graph says, and the syncs: each queue has a controller in a file of its own.
+//! Upstream's third queue, of graph changes, is the order in which the graph's lock is taken.
 
 mod attempt_to_delete;
 mod attempt_to_orphan;
@@ -26,7 +25,7 @@ use attempt_to_delete::AttemptToDelete;
 use attempt_to_orphan::AttemptToOrphan;
 use monitors::Monitors;
 
-/// So many objects of a kind may go in any case before the brake on mass deletion holds others back.
+/// How many objects of a kind the brake on mass deletion lets go at once at least.
 const LEAST: usize = 10;
 /// Upstream's metric; `_total` is added.
 const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error";
@@ -47,12 +46,13 @@ impl Operator for GarbageCollectorOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         if !flags.enable_garbage_collector {
-            tracing::warn!("--enable-garbage-collector=false: there is nothing to do");
+            tracing::warn!("garbage collector is disabled: --enable-garbage-collector=false");
             return;
         }
         let deletes = setup.queue(facts::DELETES.name, Backoff::default());
         let orphans = setup.queue(facts::ORPHANS.name, Backoff::default());
-        let caches = Arc::new(Caches::new(deletes.clone(), orphans.clone(), setup.recorder()));
+        let (of_deletes, of_orphans) = (setup.context(&deletes), setup.context(&orphans));
+        let caches = Arc::new(Caches::new(deletes.clone(), orphans.clone(), of_deletes.recorder().clone()));
 
         let errors = sync_errors(setup.metrics());
         let (monitors, ready) = Monitors::new(setup.feeder(), Arc::clone(&caches), errors);
@@ -69,19 +69,15 @@ impl Operator for GarbageCollectorOperator {
             std::iter::from_fn(move || shown.with_graph(|graph| drawing.piece(graph)))
         });
 
+        let limits = Limits { share: flags.mass_deletion_share, least: LEAST };
         let deleter = AttemptToDelete {
             caches: Arc::clone(&caches),
-            writer: apply::Writer { caches: Arc::clone(&caches), control: setup.control(&deletes) },
-            brake: Brake::new(setup, &deletes, Limits { share: flags.mass_deletion_share, least: LEAST }),
-            clock: setup.clock(),
-            decisions: setup.decisions(&deletes),
+            writer: apply::Writer { caches: Arc::clone(&caches), ctx: of_deletes.clone() },
+            brake: Brake::new(setup, of_deletes.clone(), limits),
+            ctx: of_deletes,
         };
-        let orphaner = AttemptToOrphan {
-            writer: apply::orphan::Writer { caches: Arc::clone(&caches), control: setup.control(&orphans) },
-            caches,
-            clock: setup.clock(),
-            decisions: setup.decisions(&orphans),
-        };
+        let writer = apply::orphan::Writer { caches: Arc::clone(&caches), ctx: of_orphans.clone() };
+        let orphaner = AttemptToOrphan { caches, writer, ctx: of_orphans };
         setup.work(Arc::new(deleter), &deletes, flags.concurrent_gc_syncs);
         setup.work(Arc::new(orphaner), &orphans, flags.concurrent_gc_syncs);
     }

@@ -1,11 +1,11 @@
-//! The flags: those every operator has, and upstream's of this controller.
+//! The flags: those every operator has, upstream's of this controller, and one of its own.
 //!
-//! Left out: the ignored resources, which are Events upstream too unless a configuration file says otherwise.
+//! The ignored resources cannot be configured: they are Events, which is upstream's default.
 
 use shared::controllers::brake::share;
 use shared::runtime::flags::{at_least_one, parse_bool};
 
-/// Deletes what its owners leave behind.
+/// Deletes objects whose owners no longer exist.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// Enables the generic garbage collector. MUST be synced with the corresponding flag of the kube-apiserver.
@@ -15,8 +15,9 @@ pub struct Flags {
     /// The number of garbage collector workers that are allowed to sync concurrently.
     #[arg(long, default_value_t = 20, value_parser = at_least_one, value_name = "NUMBER")]
     pub concurrent_gc_syncs: usize,
-    /// Share of the objects of a kind that may be deleted at once although nobody deleted their owners, and in any case
-    /// 10; beyond it 1 % goes each minute. 0 is no limit.
-    #[arg(long, default_value_t = 0.03, value_parser = share, value_name = "SHARE")]
+    /// Slows down deletions that no user's change explains. This share of the objects of a kind that have owners, and at
+    /// least 10 of them, may be deleted at once; beyond it 1 % is deleted each minute. A deletion is explained if the
+    /// operator saw that an owner was deleted. 0 is no limit.
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
     pub mass_deletion_share: f64,
 }

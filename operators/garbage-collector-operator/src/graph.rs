@@ -1,8 +1,8 @@
 //! The graph of owners and dependents over every kind. Monitors feed it, workers read it.
 //!
-//! Pure and incremental: [`Graph::update`] takes one event and gives what is worth an attempt now. An owner that no
-//! monitor has seen is a virtual node: its existence is a claim, which an attempt checks with the apiserver.
-//! Left out: deciding about an object ([`crate::plan`]); a graph may lag behind, so it never decides.
+//! Pure and incremental: [`Graph::update`] takes one event and returns the attempts that follow. An owner that no monitor
+//! has seen is a virtual node: only references claim that it exists, and an attempt checks that with the apiserver. The
+//! graph may lag, so it never decides about an object.
 //!
 //! Upstream: `pkg/controller/garbagecollector/graph_builder.go`.
 
@@ -24,18 +24,19 @@ use identity::{compare, next_identity};
 use node::{Deleting, Dependents};
 pub use node::{Node, Stage};
 
-/// Something that became known.
+/// An event of a monitor, or the result of a read.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A monitor saw a state of an object.
+    /// A monitor saw an object.
     Observed(&'a Arc<ObjectKind>, &'a PartialObject),
-    /// A monitor saw an object go.
+    /// A monitor saw that an object was deleted.
     Deleted(&'a Arc<ObjectKind>, &'a PartialObject),
-    /// A monitor saw an object go whose last state this build cannot read.
+    /// A monitor saw that an object was deleted whose last state this build cannot read.
     DeletedUnread(&'a Arc<ObjectKind>, &'a Key),
-    /// A monitor has listed its kind: `live` is all there is, and what is under the keys of `unreadable` stays.
+    /// A monitor has listed its kind: these are all objects, except those under the last keys, which this build cannot
+    /// read.
     Listed(&'a Arc<ObjectKind>, &'a [Arc<PartialObject>], &'a BTreeSet<Key>),
-    /// The apiserver was asked: there is no such object. (Upstream: a virtual delete event.)
+    /// A read has shown that the object does not exist. (Upstream: a virtual delete event.)
     Absent(&'a Identity),
 }
 
@@ -44,11 +45,11 @@ pub enum Event<'a> {
 pub struct Attempts {
     /// Objects that may have to be deleted, or that wait for their dependents.
     pub attempt_to_delete: Vec<Uid>,
-    /// As before, but not at once: the question was just answered, and is asked anew in another form.
+    /// The same after a back-off: the uid was just read under another identity.
     pub attempt_to_delete_later: Vec<Uid>,
     /// Objects whose dependents are to be orphaned.
     pub attempt_to_orphan: Vec<Uid>,
-    /// References that cannot be valid: a dependent, and what it says of an owner that is in another namespace.
+    /// Invalid references: a dependent, and how it refers to an owner that is in another namespace.
     pub invalid_namespace: Vec<(Identity, Coordinates)>,
 }
 
@@ -61,7 +62,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Takes one event.
+    /// Applies one event.
     ///
     /// Upstream: `processGraphChanges`, `pkg/controller/garbagecollector/graph_builder.go`.
     pub fn update(&mut self, event: Event<'_>) -> Attempts {
@@ -86,8 +87,8 @@ impl Graph {
         attempts
     }
 
-    /// The attempts that follow from the whole graph, as if every node were observed now for the first time. An owner
-    /// that is gone and still has dependents becomes a virtual node.
+    /// The attempts that follow from the whole graph, as if every node were observed for the first time. An owner that
+    /// is gone and still has dependents becomes a virtual node.
     pub fn resume(&mut self) -> Attempts {
         let mut attempts = Attempts::default();
         let uids: Vec<Uid> = self.nodes.keys().copied().collect();
@@ -131,7 +132,7 @@ impl Graph {
         self.absent.contains(owner)
     }
 
-    /// Whether a monitor saw an owner of this object go, which explains that the object goes too.
+    /// Whether a monitor saw that an owner of this object was deleted, which explains the object's deletion.
     pub fn saw_owner_go(&self, uid: Uid) -> bool {
         let Some(node) = self.nodes.get(&uid) else { return false };
         let was_seen = |reference: &Arc<OwnerReference>| {
@@ -147,18 +148,18 @@ impl Graph {
         self.nodes.values().filter(|node| !node.owners.is_empty() && *node.identity.object.kind == *kind).count()
     }
 
-    /// Notes that this owner does not exist, or that this was of use once more.
+    /// Notes that this owner does not exist, or that this was used again.
     pub fn note_absent(&mut self, owner: Identity) {
         self.absent.add(owner, false);
     }
 
-    /// Knows of no absent owner any more: a restored etcd has again what was deleted.
+    /// Forgets all absent owners: a restored etcd may have them again.
     pub fn forget_absent(&mut self) {
         self.absent = AbsentOwners::default();
         self.restores += 1;
     }
 
-    /// How often etcd was restored: what was read before the last time proves nothing.
+    /// How often etcd was restored: reads before the last restore prove nothing.
     pub fn restores(&self) -> u64 {
         self.restores
     }
@@ -197,8 +198,8 @@ impl Graph {
         self.start_deleting(uid, previous, deleting, attempts);
     }
 
-    /// An observed identity replaces the one in references, and the one of another version of the kind. Returns whether
-    /// this is the first observation.
+    /// Replaces an identity that came from references, or from another version of the kind, by the observed one. Returns
+    /// whether this is the first observation.
     fn settle_identity(&mut self, kind: &Arc<ObjectKind>, object: &PartialObject, attempts: &mut Attempts) -> bool {
         let Some(node) = self.nodes.get_mut(&object.uid) else { return true };
         if !node.is_virtual() {
@@ -228,7 +229,7 @@ impl Graph {
     fn change_owners(&mut self, uid: Uid, object: &PartialObject, attempts: &mut Attempts) {
         let Some(node) = self.nodes.get_mut(&uid) else { return };
         let old = std::mem::replace(&mut node.owners, object.owners.clone());
-        // As upstream, where several references have one uid the last counts.
+        // As upstream, the last of several references with one uid counts.
         let by_uid = |references: &[Arc<OwnerReference>]| -> BTreeMap<Uid, Arc<OwnerReference>> {
             references.iter().map(|reference| (reference.owner.uid, Arc::clone(reference))).collect()
         };
@@ -315,9 +316,8 @@ impl Graph {
         }
     }
 
-    /// A list lacks an object: it went unseen, or the list is of another time than what was seen of it. What depends on
-    /// it, or waits for it, does not go for that alone: the apiserver is asked, as for every owner that no monitor has
-    /// seen.
+    /// Handles an object that a list lacks: it was deleted unseen, or the list is older than its last event. If it has
+    /// dependents, or an owner waits for it, it becomes virtual, so that an attempt reads it first.
     fn mark_unlisted(&mut self, uid: Uid, kind: &Arc<ObjectKind>, attempts: &mut Attempts) {
         let is_waiting =
             |owner: &Uid| self.nodes.get(owner).is_some_and(|node| node.stage == Stage::DeletingDependents);
@@ -325,14 +325,14 @@ impl Graph {
             !node.dependents.is_empty() || node.owners.iter().any(|reference| is_waiting(&reference.owner.uid))
         });
         let Some(node) = self.nodes.get_mut(&uid).filter(|_| matters) else { return self.remove(uid, attempts) };
-        // The version in which it was seen may be served no more.
+        // The version in which it was seen may no longer be served.
         node.identity.object.kind = Arc::clone(kind);
         (node.stage, node.was, node.resource_version) =
             (Stage::Virtual, Deleting::default(), ResourceVersion::default());
         attempts.attempt_to_delete.push(uid);
     }
 
-    /// The observed objects of a kind, in whichever version they were observed.
+    /// The observed objects of a kind, in any version.
     fn observed_of(&self, kind: &ObjectKind, which: impl Fn(&Node) -> bool) -> Vec<Uid> {
         let nodes = self.nodes.iter().filter(|(_, node)| !node.is_virtual() && is_same_kind(&node.identity, kind));
         nodes.filter(|(_, node)| which(node)).map(|(uid, _)| *uid).collect()
@@ -359,7 +359,7 @@ impl Graph {
         self.absent.add(node.identity, was_seen);
     }
 
-    /// Takes an object away from its owners; those that wait for their dependents may be done.
+    /// Removes an object from its owners; attempts those that wait for their dependents.
     fn unlink(&mut self, uid: Uid, attempts: &mut Attempts) {
         let Some(node) = self.nodes.get_mut(&uid) else { return };
         for reference in std::mem::take(&mut node.owners) {
@@ -368,15 +368,15 @@ impl Graph {
             if owner.stage == Stage::DeletingDependents {
                 attempts.attempt_to_delete.push(reference.owner.uid);
             }
-            // Where nobody works, nobody ever looks for it.
+            // A standby attempts nothing, so nothing else would ever remove it.
             if owner.is_virtual() && owner.dependents.is_empty() && owner.owners.is_empty() {
                 self.nodes.remove(&reference.owner.uid);
             }
         }
     }
 
-    /// An object that was looked for does not exist. Dependents which mean another object by the same uid are left
-    /// alone, and then that other object is looked for.
+    /// Handles an object that a read did not find. If some dependents mean another object by the same uid, these stay,
+    /// and the other object is attempted next.
     fn find_absent(&mut self, absent: &Identity, attempts: &mut Attempts) {
         let uid = absent.object.uid;
         let Some(node) = self.nodes.get(&uid) else { return };
@@ -396,13 +396,13 @@ impl Graph {
             }
             return self.remove(uid, attempts);
         }
-        let is_asked_for = node.is_virtual() && is_this;
-        let next = is_asked_for.then(|| next_identity(disagree, absent)).flatten();
+        let was_read = node.is_virtual() && is_this;
+        let next = was_read.then(|| next_identity(disagree, absent)).flatten();
         if !agree.is_empty() {
             attempts.attempt_to_delete.extend(agree.iter().map(|dependent| dependent.identity.object.uid));
             self.absent.add(absent.clone(), false);
         }
-        if is_asked_for {
+        if was_read {
             self.unlink(uid, attempts);
         }
         if let Some(next) = next

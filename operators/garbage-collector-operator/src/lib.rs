@@ -1,15 +1,18 @@
-//! Deletes what its owners leave behind.
+//! Deletes objects whose owners no longer exist.
 //!
-//! Reading order: [`objects`] (what is read of an object) → [`graph`] (who owns whom) → [`controller`] (what feeds the
-//! graph, and one controller for each queue) → [`observe`] → [`plan`] → [`apply`] (one attempt on one object).
+//! Reading order: [`objects`] (the read fields of an object) → [`graph`] (owners and dependents) → [`controller`] (the
+//! monitors that feed the graph, and a controller for each queue) → [`observe`], with [`memory`] (the state of the
+//! kinds) → [`plan`] → [`apply`]. There is no status: only owner references and finalizers are written, and objects
+//! deleted.
+//!
 //! Upstream: `pkg/controller/garbagecollector`.
-//! Left out: status. Nothing is written about an object but its owners, its finalizers and its end.
 
 pub mod apply;
 pub mod controller;
 pub mod facts;
 pub mod flags;
 pub mod graph;
+pub mod memory;
 pub mod objects;
 pub mod observe;
 pub mod plan;

@@ -1,7 +1,6 @@
 //! The views of an object: its identity, its owners, and whether it is being deleted.
 //!
-//! The graph is made of [`PartialObject`]s; a [`LiveObject`] is read before each decision. Left out: labels,
-//! annotations, spec and status, which the garbage collector never requests.
+//! The graph is made of [`PartialObject`]s; a [`LiveObject`] is read before each decision.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +17,7 @@ pub const FOREGROUND_DELETION: &str = "foregroundDeletion";
 /// The finalizer of an object whose dependents are to be orphaned.
 pub const ORPHAN: &str = "orphan";
 
-/// An apiVersion and a kind, as references name them; one copy for all objects of the kind.
+/// An apiVersion and a kind, as in references; one copy for all objects of the kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKind {
     /// For example `apps/v1`.
@@ -55,9 +54,9 @@ pub struct Coordinates {
 /// One entry of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerReference {
-    /// Whom it names.
+    /// The owner.
     pub owner: Coordinates,
-    /// The uid as it is written, where that is no UUID: a patch must name it as it is.
+    /// The uid as it is written, if it is not a UUID: a patch must name it so.
     pub odd_uid: Option<Text>,
     /// Whether the owner is the managing controller.
     pub controller: Option<bool>,
@@ -111,12 +110,12 @@ impl From<RawReference<'_>> for OwnerReference {
     }
 }
 
-/// The identity of an object. That of a virtual node is only claimed by a reference.
+/// The identity of an object, observed or claimed by a reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
     /// Kind, name and uid.
     pub object: Coordinates,
-    /// The namespace, `""` if there is none, or none is known.
+    /// The namespace; `""` if the object is cluster-scoped or its namespace is not known.
     pub namespace: Text,
 }
 
@@ -126,7 +125,7 @@ impl Identity {
         Key::new(&self.namespace, &self.object.name)
     }
 
-    /// As an event names it.
+    /// The reference for an event.
     pub fn reference(&self, resource: Resource) -> ObjectReference {
         let (key, uid) = (self.key(), self.object.uid);
         ObjectReference { resource, key, uid, resource_version: ResourceVersion::default() }
@@ -139,7 +138,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// The state of one object, as the graph is told of it.
+/// The state of one object, as a monitor sees it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PartialObject {
     /// Namespace and name.
@@ -207,7 +206,7 @@ impl<'de> Deserialize<'de> for PartialObject {
     }
 }
 
-/// An object as it is at this moment, its metadata word for word where a write needs it back.
+/// An object read live; metadata that a write sends back is kept as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct LiveObject {
     /// The only part that is read.
@@ -251,7 +250,7 @@ impl LiveObject {
     /// Its owners, in their order.
     ///
     /// # Errors
-    /// When this build cannot read one of them: then nothing can be said of the object.
+    /// If this build cannot read one of them.
     pub fn owners(&self) -> serde_json::Result<Vec<Arc<OwnerReference>>> {
         let references = self.metadata.owner_references.iter();
         references.map(|value| Ok(OwnerReference::from(RawReference::deserialize(value)?).shared())).collect()

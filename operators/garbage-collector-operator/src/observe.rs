@@ -1,8 +1,8 @@
 //! The reads of one attempt: the object, then its owners, each live, because the graph may lag.
 //!
-//! An owner is absent only if the apiserver knows its kind and says that there is no such object. Every other answer
-//! (the kind is not served, its API service is down, its conversion webhook is broken, RBAC refuses) leaves the
-//! question open, and the object alone.
+//! An owner is absent only if the apiserver knows its kind and answers that the object does not exist. Any other answer
+//! (the kind is not served, its API service is down, its conversion webhook is broken, RBAC refuses) leaves the question
+//! open, and the object is not touched.
 
 mod caches;
 mod foresee;
@@ -22,40 +22,41 @@ use crate::graph::{Node, Stage};
 use crate::objects::{FOREGROUND_DELETION, Identity, LiveObject, ObjectKind, OwnerReference};
 pub use caches::Caches;
 pub(crate) use caches::{Followed, uid_of};
+pub use lookup::Unseen;
 
 /// The observation of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// Its identity in the graph.
     pub identity: Identity,
-    /// How far the graph has seen its life come.
+    /// The stage of its life that the graph has seen.
     pub stage: Stage,
     /// Its dependents, as the graph has them.
     pub dependents: Dependents,
-    /// Whether a monitor saw an owner of it go.
+    /// Whether a monitor saw that one of its owners was deleted.
     pub saw_owner_go: bool,
     /// The live state.
     pub live: Live,
-    /// The facts learned on the way.
+    /// The facts learned by the reads.
     pub learned: Learned,
 }
 
 /// The facts that an attempt has learned for other attempts and for the next one on the same object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
-    /// The owners that do not exist, whether just asked for or known before.
+    /// The owners that do not exist, whether just read or known before.
     pub absent: Vec<Identity>,
-    /// How often etcd was restored before they were asked for.
+    /// How often etcd had been restored before they were read.
     pub restores: u64,
-    /// The kinds of which a read failed, with the error, or went well for the first time since one had failed.
+    /// The kinds of which a read failed, with the error, or succeeded for the first time since a failure.
     pub reads: Vec<(Resource, Option<String>)>,
-    /// The discovery from before the first read.
+    /// The discovery before the first read.
     pub served: Arc<Discovery>,
-    /// How often the object was looked at while it waited for a kind to be served.
+    /// How often the object was synced while it waited for a kind to be served.
     pub looks: u32,
 }
 
-/// So many of the dependents that hold an object back are known by name.
+/// How many of the dependents that block a deletion are known by name.
 const FIRST: usize = 3;
 
 /// The state of an object's dependents that decisions need.
@@ -65,11 +66,11 @@ pub struct Dependents {
     pub any: bool,
     /// Whether one of them deletes its own dependents first.
     pub any_deletes_dependents: bool,
-    /// How many of them hold this object's foreground deletion back.
+    /// How many of them block this object's foreground deletion.
     pub blocks: usize,
     /// The first of those, by uid.
     pub first_blocking: Vec<Identity>,
-    /// Those that hold it back and do not delete their own dependents yet.
+    /// Those that block it and do not delete their own dependents yet.
     pub blocking: Vec<Uid>,
 }
 
@@ -96,33 +97,33 @@ impl Dependents {
 /// The live state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Live {
-    /// Nobody asked: it is being deleted already.
+    /// Not read, because it is being deleted already.
     NotAsked,
-    /// Its kind is not served, at least not now.
+    /// Its kind is not served now.
     Unserved,
-    /// The apiserver gave no answer to build on.
+    /// The read failed, with this error.
     Unread(String),
-    /// Its kind lives in namespaces, but nobody says in which it is.
+    /// Its kind is namespaced, and its namespace is not known.
     NoNamespace,
-    /// No object can have the name that references give it.
+    /// References give it a name that no object can have.
     InvalidName,
-    /// There is no such object.
+    /// It does not exist.
     Absent,
-    /// Nobody asked yet, and no monitor has seen it.
+    /// Not read, and no monitor has seen it.
     Unseen {
-        /// Why its kind cannot be listed or watched, where that is so.
+        /// Why its kind cannot be listed or watched, if it cannot.
         failing: Option<String>,
     },
-    /// There is.
+    /// It exists.
     Present(Box<Present>),
 }
 
 /// An object that exists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Present {
-    /// Where it is served.
+    /// Its resource.
     pub resource: Resource,
-    /// As it was read.
+    /// The object as it was read.
     pub live: LiveObject,
     /// The state of its owners.
     pub owners: Owners,
@@ -131,23 +132,23 @@ pub struct Present {
 /// The state of an object's owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owners {
-    /// Nobody asked.
+    /// Not read.
     NotAsked,
-    /// Each reference, and what its owner is like.
+    /// Each reference, with the state of its owner.
     Known(Vec<(Arc<OwnerReference>, Owner)>),
-    /// The kind of one is not served, at least not now.
+    /// The kind of one is not served now.
     Unserved(Arc<ObjectKind>),
-    /// Of one the apiserver gave no answer to build on.
+    /// The read of one failed, with this error.
     Unread(String),
-    /// One cannot be: its kind lives in namespaces, and the object does not.
+    /// One cannot exist: its kind is namespaced, and the object is cluster-scoped.
     Namespaced(Arc<OwnerReference>),
-    /// One cannot be: no object can have its name.
+    /// One cannot exist: no object can have its name.
     InvalidName(Arc<OwnerReference>),
-    /// Nobody asked for one yet, and no monitor has seen it.
+    /// One was not read, and no monitor has seen it.
     Unseen {
-        /// Which.
+        /// The reference to it.
         reference: Arc<OwnerReference>,
-        /// Why its kind cannot be listed or watched, where that is so.
+        /// Why its kind cannot be listed or watched, if it cannot.
         failing: Option<String>,
     },
 }
@@ -161,30 +162,25 @@ pub enum Owner {
     Waiting,
     /// It does not exist.
     Dangling,
-    /// As before, for where it is said to be; a monitor has seen it in another namespace.
+    /// It does not exist in the dependent's namespace; a monitor has seen it in another one.
     Elsewhere,
 }
 
 /// The state of an owner before any request.
 enum OwnerPlace {
-    /// There is none.
+    /// It is known not to exist.
     Absent(Identity),
-    /// It can be asked for.
-    At {
-        resource: Resource,
-        key: Key,
-        /// Whom that means.
-        identity: Identity,
-    },
+    /// It can be read.
+    At { resource: Resource, key: Key, identity: Identity },
 }
 
 impl Caches {
-    /// Reads; none if the graph does not know the object any more.
+    /// Observes an object; none if the graph no longer has it.
     ///
     /// # Errors
-    /// When this build cannot read an object's owners.
+    /// If this build cannot read an object's owners.
     pub async fn observe(&self, control: &Control, uid: Uid) -> anyhow::Result<Option<Observed>> {
-        let mut learned = Learned { looks: self.unserved_looks(uid), served: self.served(), ..Learned::default() };
+        let mut learned = Learned { looks: self.kinds.looks(uid), served: self.kinds.served(), ..Learned::default() };
         let Some((identity, stage)) = self.with_graph(|graph| {
             learned.restores = graph.restores();
             let node = graph.node(uid)?;
@@ -197,19 +193,32 @@ impl Caches {
         } else {
             Reads { caches: self, control, learned: &mut learned }.live(&identity, stage).await?
         };
-        // As late as possible: what the graph learned during the reads counts.
+        // As late as possible, so that events during the reads count.
         let (dependents, saw_owner_go) =
             self.with_graph(|graph| (Dependents::of(uid, graph.dependents(uid)), graph.saw_owner_go(uid)));
         Ok(Some(Observed { identity, stage, dependents, saw_owner_go, live, learned }))
     }
+
+    /// Stores what an attempt has learned; its object no longer waits for a kind.
+    pub(crate) fn remember(&self, uid: Uid, Learned { absent, restores, reads, served: _, looks: _ }: &Learned) {
+        if !absent.is_empty() {
+            self.with_graph(|graph| {
+                let are_still = graph.restores() == *restores;
+                absent.iter().filter(|_| are_still).for_each(|owner| graph.note_absent(owner.clone()));
+            });
+        }
+        for (resource, failure) in reads {
+            self.kinds.note_read(resource, failure.as_deref());
+        }
+        self.kinds.stop_waiting(uid);
+    }
 }
 
-/// The reads of an attempt, the same for a sync, which reads from the apiserver, and for a preview, which reads from
-/// the graph.
+/// What a sync, which reads from the apiserver, and a preview, which reads from the graph, have in common.
 impl Caches {
-    /// Where an object is; else what that says of it.
+    /// Where an object is; if that is not known, its live state.
     fn place_of(&self, identity: &Identity) -> Result<(Resource, Key), Live> {
-        let Some(resource) = self.resource_of(&identity.object.kind) else { return Err(Live::Unserved) };
+        let Some(resource) = self.kinds.resource_of(&identity.object.kind) else { return Err(Live::Unserved) };
         if resource.namespaced && identity.namespace.is_empty() {
             return Err(Live::NoNamespace);
         }
@@ -220,7 +229,7 @@ impl Caches {
         Ok((resource, key))
     }
 
-    /// Where an owner is, if it is known; else what that says of all the owners.
+    /// Where an owner is; if that is not known, the state of all owners.
     fn place_of_owner(&self, dependent: &Identity, reference: &Arc<OwnerReference>) -> Result<OwnerPlace, Owners> {
         if !is_segment(&reference.owner.name) {
             return Err(Owners::InvalidName(Arc::clone(reference)));
@@ -234,7 +243,7 @@ impl Caches {
             return Ok(OwnerPlace::Absent(if anywhere_absent { anywhere } else { here }));
         }
         let kind = &reference.owner.kind;
-        let Some(resource) = self.resource_of(kind) else { return Err(Owners::Unserved(Arc::clone(kind))) };
+        let Some(resource) = self.kinds.resource_of(kind) else { return Err(Owners::Unserved(Arc::clone(kind))) };
         if resource.namespaced && dependent.namespace.is_empty() {
             return Err(Owners::Namespaced(Arc::clone(reference)));
         }
@@ -243,7 +252,7 @@ impl Caches {
         Ok(OwnerPlace::At { resource, key, identity })
     }
 
-    /// The state of an owner that does not exist where the reference says.
+    /// The state of an owner that does not exist where its reference says.
     fn absent_owner(&self, dependent: &Identity, reference: &OwnerReference) -> Owner {
         let is_elsewhere = self.with_graph(|graph| {
             let seen = graph.node(reference.owner.uid).filter(|node| node.stage != Stage::Virtual);
@@ -278,7 +287,7 @@ impl Reads<'_> {
         let owners = if stage == Stage::DeletingDependents {
             Owners::NotAsked
         } else {
-            let references = live.owners().with_context(|| format!("read the owners of {identity}"))?;
+            let references = live.owners().with_context(|| format!("cannot read the owners of {identity}"))?;
             self.owners(identity, references).await
         };
         Ok(Live::Present(Box::new(Present { resource, live, owners })))
@@ -315,7 +324,7 @@ impl Reads<'_> {
 
     async fn get(&mut self, resource: &Resource, key: &Key) -> Got {
         let got = live_object(self.control, resource, key).await;
-        if got.failure().is_some() || self.caches.is_unreadable(resource) {
+        if got.failure().is_some() || self.caches.kinds.is_unreadable(resource) {
             self.learned.reads.push((resource.clone(), got.failure().map(str::to_owned)));
         }
         got
@@ -325,9 +334,9 @@ impl Reads<'_> {
 pub(crate) enum Got {
     Object(LiveObject),
     Absent,
-    /// The path is not known: the kind went since the last discovery.
+    /// The path is unknown: the kind was removed since the last discovery.
     Unserved,
-    /// There is no answer to build on.
+    /// The request failed, with this error.
     Failed(String),
 }
 
@@ -340,17 +349,17 @@ impl Got {
     }
 }
 
-/// One object's metadata.
+/// Reads one object's metadata.
 pub(crate) async fn live_object(control: &Control, resource: &Resource, key: &Key) -> Got {
     match control.get_metadata(resource, key).await {
         Ok(live) => Got::Object(live),
         Err(error) if error.is_object_not_found() => Got::Absent,
         Err(error) if error.code() == Some(404) => Got::Unserved,
-        Err(error) => Got::Failed(format!("read {resource} {key}: {error}")),
+        Err(error) => Got::Failed(format!("cannot read {resource} {key}: {error}")),
     }
 }
 
-/// Where an object of this name is, seen from a namespace.
+/// The key of an object of this name, in this namespace if its kind is namespaced.
 pub(crate) fn key_in(resource: &Resource, namespace: &str, name: &str) -> Key {
     Key::new(if resource.namespaced { namespace } else { "" }, name)
 }
@@ -378,9 +387,9 @@ mod tests {
         let (caches, control) = caches(&[("v1", "Pod", &pod)]).await;
         caches.set_served(serving(&[PODS, REPLICA_SETS]));
         let owner = caches.observe(&control, Uid::parse(OWNER)).await.unwrap().unwrap();
-        assert!(!caches.is_unreadable(&REPLICA_SETS), "to observe is to read only");
+        assert!(!caches.kinds.is_unreadable(&REPLICA_SETS), "observing writes nothing");
         caches.remember(Uid::parse(OWNER), &owner.learned);
-        assert_eq!(caches.is_unreadable(&REPLICA_SETS), is_asked_for);
+        assert_eq!(caches.kinds.is_unreadable(&REPLICA_SETS), is_asked_for);
         let live: LiveObject = serde_json::from_str(&pod).unwrap();
         let identity = caches.with_graph(|graph| graph.node(Uid::parse(POD)).unwrap().identity.clone());
         let mut learned = Learned::default();

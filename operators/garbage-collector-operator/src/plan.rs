@@ -1,11 +1,9 @@
-//! Decides what one attempt does, from the object and its owners as read.
-//!
-//! Left out: reading, and what an error while reading means (a new attempt, always).
+//! The decision of one attempt, from the object and its owners as they were read.
 
 pub mod orphan;
 pub mod patches;
 mod reasons;
-pub mod unseen;
+mod unseen;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,72 +23,72 @@ use reasons::{cut, owner_name};
 /// A decision with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Whom it is about.
+    /// The object.
     pub identity: Identity,
     /// The decision.
     pub action: Action,
     /// Why.
     pub reason: Reason,
-    /// Whether to look again even if all goes well.
-    pub look_again: LookAgain,
+    /// When to retry after a success.
+    pub retry: Retry,
 }
 
-/// Whether an object is to be looked at again although nothing happens to it.
+/// When to attempt an object again although no event is about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LookAgain {
-    /// An event will say when.
+pub enum Retry {
+    /// Not at all.
     No,
     /// After the queue's back-off.
     Later,
-    /// Once the apiserver serves other kinds than now; and by itself more and more seldom.
+    /// When the apiserver serves other kinds, and meanwhile at ever longer intervals.
     WhenServed,
 }
 
 /// The decision about an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Leave it alone.
+    /// Write nothing.
     Nothing,
-    /// Tell the graph that it does not exist.
-    TellAbsent,
-    /// Attempt these first.
+    /// Report to the graph that it does not exist.
+    ReportAbsent,
+    /// Attempt these dependents first.
     Attempt(Vec<Uid>),
-    /// Take this finalizer away.
+    /// Remove this finalizer.
     RemoveFinalizer(Resource, &'static str),
     /// Change its owners.
     Patch(Resource, Patch),
-    /// Delete exactly this object, after a change of its owners if there is one.
+    /// Delete the object of this uid, after a change of its owners if one is given.
     Delete(Box<Delete>),
 }
 
 /// How an object is deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
-    /// Where it is served.
+    /// Its resource.
     pub resource: Resource,
-    /// As it was read.
+    /// Its metadata as it was read.
     pub live: LiveMeta,
     /// The propagation policy.
     pub policy: Propagation,
     /// The patch that breaks a circle of dependents waiting for each other.
     pub unblock: Option<Patch>,
-    /// Whether a user's change explains it: an owner waits for it, or was seen to go.
+    /// Whether a user's change explains it: an owner waits for it, or a monitor saw that an owner was deleted.
     pub is_explained: bool,
 }
 
 /// Upstream: `attemptToDeleteItem`, `pkg/controller/garbagecollector/garbagecollector.go`.
 pub fn plan(observed: &Observed) -> Plan {
     let (action, reason) = decide(observed);
-    let look_again = match &reason {
-        Reason::Unserved | Reason::OwnerUnserved { .. } => LookAgain::WhenServed,
-        Reason::Unread { .. } => LookAgain::Later,
+    let retry = match &reason {
+        Reason::Unserved | Reason::OwnerUnserved { .. } => Retry::WhenServed,
+        Reason::Unread { .. } => Retry::Later,
         Reason::NoNamespace
         | Reason::InvalidName
         | Reason::OwnerNamespaced { .. }
         | Reason::OwnerInvalidName { .. }
         | Reason::Absent
         | Reason::Unseen { .. }
-        | Reason::OwnerUnseen { .. } => LookAgain::No,
+        | Reason::OwnerUnseen { .. } => Retry::No,
         Reason::BeingDeleted
         | Reason::WaitsForDependents { .. }
         | Reason::DependentsGone
@@ -100,10 +98,10 @@ pub fn plan(observed: &Observed) -> Plan {
         | Reason::OwnersWait { .. }
         | Reason::AllOwnersGone { .. } => {
             // Until a monitor has seen it, or it is known to be absent.
-            if observed.stage == Stage::Virtual { LookAgain::Later } else { LookAgain::No }
+            if observed.stage == Stage::Virtual { Retry::Later } else { Retry::No }
         }
     };
-    Plan { identity: observed.identity.clone(), action, reason, look_again }
+    Plan { identity: observed.identity.clone(), action, reason, retry }
 }
 
 fn decide(observed: &Observed) -> (Action, Reason) {
@@ -114,7 +112,7 @@ fn decide(observed: &Observed) -> (Action, Reason) {
         Live::Unread(error) => return (Action::Nothing, Reason::Unread { error: cut(error) }),
         Live::NoNamespace => return (Action::Nothing, Reason::NoNamespace),
         Live::InvalidName => return (Action::Nothing, Reason::InvalidName),
-        Live::Absent => return (Action::TellAbsent, Reason::Absent),
+        Live::Absent => return (Action::ReportAbsent, Reason::Absent),
         Live::Unseen { failing } => return (Action::Nothing, Reason::Unseen { failing: failing.as_deref().map(cut) }),
         Live::Present(present) => present.as_ref(),
     };
@@ -176,11 +174,11 @@ fn by_owners(
     };
     let owners_wait = || Reason::OwnersWait { owners: named(Owner::Waiting) };
     if is(Owner::Waiting) && dependents.any {
-        // A dependent that waits for its own dependents may, in a circle, be waiting for this object.
+        // In a circle, a dependent that waits for its own dependents may wait for this object.
         let unblock = dependents.any_deletes_dependents.then(|| unblock_owners(&live.metadata));
         return (delete(Propagation::Foreground, unblock), owners_wait());
     }
-    // An earlier delete chose the policy by a finalizer; it stays.
+    // An earlier delete chose the policy by a finalizer.
     let policy = if live.has_finalizer(ORPHAN) {
         Propagation::Orphan
     } else if live.has_finalizer(FOREGROUND_DELETION) {
@@ -192,18 +190,18 @@ fn by_owners(
     (delete(policy, None), reason)
 }
 
-/// The state that a refused delete has met.
+/// What a refused delete found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// Another object of the same name: the planned one is gone.
     Absent,
     /// The object changed, but not its owners: the decision still holds.
     SameOwners,
-    /// The decision may not hold any more; or nothing changed, and admission refused the delete.
+    /// The decision may no longer hold; or nothing changed, and admission refused the delete.
     Open,
 }
 
-/// Judges a conflict by what is there `now`.
+/// Judges a conflict by the object's state `now`.
 ///
 /// Upstream: `deleteObject`, `pkg/controller/garbagecollector/operations.go`.
 pub fn judge_conflict(planned: &LiveMeta, now: &LiveMeta) -> Conflict {
@@ -221,7 +219,7 @@ impl fmt::Display for Plan {
         write!(f, "{}: ", self.identity)?;
         match &self.action {
             Action::Nothing => f.write_str("nothing")?,
-            Action::TellAbsent => f.write_str("forget")?,
+            Action::ReportAbsent => f.write_str("forget")?,
             Action::Attempt(dependents) => write!(f, "attempt {} dependents", dependents.len())?,
             Action::RemoveFinalizer(_, finalizer) => write!(f, "remove finalizer {finalizer}")?,
             Action::Patch(..) => f.write_str("drop owners")?,
@@ -231,10 +229,10 @@ impl fmt::Display for Plan {
             }
         }
         write!(f, " ({})", self.reason)?;
-        f.write_str(match self.look_again {
-            LookAgain::No => "",
-            LookAgain::Later => ", look again",
-            LookAgain::WhenServed => ", look again when other kinds are served",
+        f.write_str(match self.retry {
+            Retry::No => "",
+            Retry::Later => ", retry",
+            Retry::WhenServed => ", retry when other kinds are served",
         })
     }
 }
@@ -245,7 +243,7 @@ impl Reasoned for Plan {
     }
 }
 
-/// The decision from the graph alone; a sync reads live before it writes.
+/// A decision from the graph alone; a sync reads live before it writes.
 pub struct Foreseen(pub Plan);
 
 impl fmt::Display for Foreseen {
@@ -253,9 +251,9 @@ impl fmt::Display for Foreseen {
         let Self(plan) = self;
         plan.fmt(f)?;
         match plan.action {
-            Action::Nothing | Action::TellAbsent | Action::Attempt(_) => Ok(()),
+            Action::Nothing | Action::ReportAbsent | Action::Attempt(_) => Ok(()),
             Action::RemoveFinalizer(..) | Action::Patch(..) | Action::Delete(_) => {
-                f.write_str(", if the apiserver says the same")
+                f.write_str(", if the apiserver confirms it")
             }
         }
     }

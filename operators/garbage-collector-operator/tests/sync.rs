@@ -8,6 +8,7 @@ use shared::testing::apiserver::Server;
 use shared::testing::running::Step::{Do, Pass};
 use shared::testing::running::{Running, survives_kills, test};
 use shared::testing::{NOW, ObjectBuilder, object, uid};
+use tokio::time::sleep;
 
 const SECONDS: Duration = Duration::from_secs(10);
 
@@ -222,7 +223,7 @@ fn it_says_of_any_object_why_it_stays() {
         assert_eq!(now(&format!("{path}/c")), (text, json!({ "owned": { "owners": named(owner) } })));
         let (text, reason) = now("/api/v1/namespaces/a/secrets/elsewhere");
         let expected = "Secret a/elsewhere: delete Background (all its owners are gone: ReplicaSet owner is in another \
-                        namespace), if the apiserver says the same";
+                        namespace), if the apiserver confirms it";
         assert_eq!(text, expected);
         assert_eq!(reason["allOwnersGone"]["elsewhere"], named(owner));
         for (path, expected) in [
@@ -300,7 +301,10 @@ fn it_says_which_owner_nobody_can_look_for() {
     });
 }
 
-/// So many ConfigMaps with this owner, which is there.
+/// Turns the brake on.
+const BRAKE: &str = "--mass-deletion-share=0.03";
+
+/// This many ConfigMaps with an existing owner.
 async fn with_dependents(flags: &[&str], count: usize) -> (Server, Running) {
     let server = Server::new();
     add_owner(&server);
@@ -311,7 +315,7 @@ async fn with_dependents(flags: &[&str], count: usize) -> (Server, Running) {
     (server, running)
 }
 
-/// Nobody deletes anything, but every reference means an owner that never was.
+/// Changes every reference to an owner that never existed; nothing is deleted.
 fn change_owners(server: &Server, count: usize) {
     for at in 0..count {
         server.change("configmaps", &format!("default/map-{at}"), |map| {
@@ -321,9 +325,9 @@ fn change_owners(server: &Server, count: usize) {
 }
 
 #[test]
-fn objects_whose_references_were_changed_go_up_to_a_share_and_then_slowly() {
+fn with_a_brake_objects_whose_references_were_changed_go_up_to_a_share_and_then_slowly() {
     test(async {
-        let (server, running) = with_dependents(&[], 200).await;
+        let (server, running) = with_dependents(&[BRAKE], 200).await;
         change_owners(&server, 200);
         running.pass(Duration::from_mins(1)).await;
         let left = server.keys("configmaps").len();
@@ -345,7 +349,7 @@ fn objects_whose_references_were_changed_go_up_to_a_share_and_then_slowly() {
 #[test]
 fn objects_whose_owner_was_deleted_and_a_brake_that_is_off_wait_for_nothing() {
     test(async {
-        let (server, running) = with_dependents(&[], 200).await;
+        let (server, running) = with_dependents(&[BRAKE], 200).await;
         server.delete("replicasets", "default/owner");
         running.pass(SECONDS).await;
         assert_eq!(server.keys("configmaps"), [""; 0]);
@@ -354,5 +358,20 @@ fn objects_whose_owner_was_deleted_and_a_brake_that_is_off_wait_for_nothing() {
         change_owners(&server, 200);
         running.pass(SECONDS).await;
         assert_eq!(server.keys("configmaps"), [""; 0]);
+    });
+}
+
+#[test]
+fn a_thousand_children_of_owners_that_were_deleted_while_no_collector_ran_go_at_full_speed_by_default() {
+    test(async {
+        let (server, running) = with_dependents(&[], 1000).await;
+        drop(running);
+        server.delete("replicasets", "default/owner");
+        sleep(Duration::from_mins(1)).await;
+        assert_eq!(server.keys("configmaps").len(), 1000);
+        let running = Running::start::<GarbageCollectorOperator>(&server, &[]);
+        running.pass(SECONDS).await;
+        assert_eq!(server.keys("configmaps"), [""; 0]);
+        assert!(!server.events().iter().any(|event| event.contains("MassDeletionSlowed")));
     });
 }

@@ -1,6 +1,4 @@
 //! The flags: those every operator has, and upstream's of this controller.
-//!
-//! Left out: the number of workers, which is upstream's constant.
 
 use std::time::Duration;
 
@@ -11,11 +9,11 @@ use crate::plan::Config;
 /// Watches the health of nodes, and taints those that are not well.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
-    /// How often the health of all nodes is looked at.
+    /// The period for checking the health of all nodes.
     #[arg(long, default_value = "5s", value_name = "DURATION", value_parser = positive)]
     pub node_monitor_period: GoDuration,
     /// Amount of time which we allow running Node to be unresponsive before marking it unhealthy. Must be several times
-    /// as long as the time after which a kubelet renews its Lease.
+    /// the period at which a kubelet renews its Lease.
     #[arg(long, default_value = "50s", value_name = "DURATION")]
     pub node_monitor_grace_period: GoDuration,
     /// Amount of time which we allow starting Node to be unresponsive before marking it unhealthy.
@@ -43,7 +41,7 @@ pub struct Flags {
     pub unhealthy_zone_threshold: f64,
 }
 
-/// Without a pause between two looks there would be no end of looking.
+/// A period of 0 would be a busy loop.
 fn positive(text: &str) -> Result<GoDuration, String> {
     let duration: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
     Some(duration).filter(|duration| duration.0 > Duration::ZERO).ok_or_else(|| "must be greater than 0".to_owned())

@@ -1,6 +1,4 @@
-//! Upstream's own metrics of this controller, under upstream's names.
-//!
-//! Left out: the metrics of every operator (queues, requests, leadership), which are in [`shared::runtime::metrics`].
+//! Upstream's metrics of this controller, under upstream's names.
 //!
 //! Upstream: `pkg/controller/nodelifecycle/metrics.go`.
 
@@ -15,7 +13,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use shared::api::intern::Text;
 use shared::runtime::metrics::Metrics;
 
-use crate::plan::disruption::Zone;
+use crate::memory::Zone;
 
 const HEALTH: &str = "node_collector_zone_health";
 const SIZE: &str = "node_collector_zone_size";
@@ -29,7 +27,7 @@ const ALL_HELP: &str = "Duration in seconds for NodeController to update the hea
 
 type ZoneLabel = [(&'static str, String); 1];
 
-/// The state of zones, how many nodes were tainted, and how long that takes.
+/// The state of zones, the number of evicted nodes, and the durations of syncs and rounds.
 #[derive(Clone)]
 pub struct NodeMetrics {
     health: Family<ZoneLabel, Gauge<f64, AtomicU64>>,
@@ -65,7 +63,7 @@ impl NodeMetrics {
         own
     }
 
-    /// Shows the zones as they are now; those of `before` that are gone are empty and healthy.
+    /// Shows the current zones; those of `before` that are gone are shown empty and healthy.
     pub fn show(&self, before: &BTreeMap<Text, Zone>, zones: &BTreeMap<Text, Zone>) {
         for name in before.keys().filter(|name| !zones.contains_key(*name)) {
             self.show_one(name, 0, 0);
@@ -85,17 +83,17 @@ impl NodeMetrics {
         self.unhealthy.get_or_create(&label).set(unhealthy.into());
     }
 
-    /// Counts a node of this zone whose pods have to leave from now on.
+    /// Counts a node of this zone that was tainted in its turn.
     pub fn evicted(&self, zone: &Text) {
         self.evictions.get_or_create(&label(zone)).inc();
     }
 
-    /// The sync of a node took so long.
+    /// Observes the duration of a node's sync.
     pub fn synced(&self, took: SignedDuration) {
         self.one.observe(took.as_secs_f64());
     }
 
-    /// A round took so long.
+    /// Observes the duration of a round.
     pub fn looked(&self, took: SignedDuration) {
         self.all.observe(took.as_secs_f64());
     }
@@ -106,8 +104,8 @@ mod tests {
     use shared::testing::NOW;
 
     use super::*;
-    use crate::plan::disruption::ZoneState;
-    use crate::plan::rate_limited_queue::Limiter;
+    use crate::memory::ZoneState;
+    use crate::memory::rate_limited_queue::Limiter;
 
     #[test]
     fn names_and_labels_are_upstreams() {

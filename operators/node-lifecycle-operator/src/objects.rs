@@ -1,7 +1,7 @@
-//! The views of nodes, of their Leases and of their pods: what tells whether a node is well, and what says so.
+//! The views of nodes, of their Leases and of their pods.
 //!
-//! Left out: the times in Leases and conditions as times. They are of the node's own clock, which may be wrong, so they
-//! are only compared with their former values.
+//! Times in Leases and conditions come from the node's own clock, which may be wrong, so they are only compared with
+//! their former values.
 
 use std::fmt;
 
@@ -19,13 +19,13 @@ use shared::api::time::Time;
 /// The namespace of the Leases that kubelets renew.
 pub const NODE_LEASES: &str = "kube-node-lease";
 
-/// The condition that says whether a node is well, or a pod.
+/// The condition for the readiness of a node, or of a pod.
 pub const READY: &str = "Ready";
 const MEMORY_PRESSURE: &str = "MemoryPressure";
 const DISK_PRESSURE: &str = "DiskPressure";
 const PID_PRESSURE: &str = "PIDPressure";
 const NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
-/// The conditions that a kubelet keeps. That of the network is kept by somebody else.
+/// The conditions that a kubelet keeps; network plugins keep that of the network.
 pub const OF_KUBELET: [&str; 4] = [READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE];
 
 /// The reason in the conditions of a node whose kubelet has stopped.
@@ -33,7 +33,7 @@ pub const STATUS_UNKNOWN: &str = "NodeStatusUnknown";
 /// The reason in the conditions of a node whose kubelet has never started.
 pub const NEVER_UPDATED: &str = "NodeStatusNeverUpdated";
 
-/// Which taint goes with which status of which condition.
+/// The taint for a status of a condition.
 ///
 /// Upstream: `nodeConditionToTaintKeyStatusMap`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 const TAINT_OF: [(&str, &str, &str); 6] = [
@@ -45,13 +45,13 @@ const TAINT_OF: [(&str, &str, &str); 6] = [
     (PID_PRESSURE, TRUE, taint::PID_PRESSURE),
 ];
 
-/// Each label that says the same as an older one, which is kept for those who still read it.
+/// Labels, and the deprecated labels with the same value, which some clients still read.
 ///
 /// Upstream: `labelReconcileInfo`.
 const OLDER_LABELS: [(&str, &str); 2] =
     [("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch", "beta.kubernetes.io/arch")];
 
-/// A node with this label does not count among those of its zone.
+/// A node with this label does not count in its zone.
 const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
 
 /// A node.
@@ -60,11 +60,11 @@ const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
 pub struct Node {
     /// Its metadata.
     pub metadata: Meta,
-    /// Whether a person has cordoned it.
+    /// Whether it is cordoned.
     pub unschedulable: bool,
     /// All its taints.
     pub taints: Box<[ServedTaint]>,
-    /// Those of its conditions that matter.
+    /// Its conditions that have taints.
     pub conditions: Box<[Condition]>,
 }
 
@@ -74,9 +74,9 @@ shared::view!(Node, NODES);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
 pub struct ServedTaint {
-    /// What is read of it.
+    /// Its read fields.
     pub taint: Taint,
-    /// As it was served: a list of taints is written whole, and must lose nothing.
+    /// As it was served: a patch has all taints, and must lose no field of them.
     pub whole: Box<RawValue>,
 }
 
@@ -103,14 +103,14 @@ pub struct Condition {
     pub status: Text,
     /// Why.
     pub reason: Text,
-    /// When its kubelet has written it, by its own clock.
+    /// When the kubelet wrote it, by the node's clock.
     pub heartbeat: Option<Time>,
-    /// When its status has changed.
+    /// When its status changed.
     pub transition: Option<Time>,
 }
 
 impl Condition {
-    /// Whether it says that the kubelet is not heard of, which no kubelet writes.
+    /// Whether a controller set it to Unknown; a kubelet does not write these reasons.
     pub fn is_by_us(&self) -> bool {
         self.status == *UNKNOWN && [STATUS_UNKNOWN, NEVER_UPDATED].iter().any(|reason| self.reason == **reason)
     }
@@ -120,15 +120,15 @@ impl Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ready {
-    /// Nobody has written it.
+    /// The condition is missing.
     Missing,
-    /// The kubelet is well.
+    /// `True`.
     True,
-    /// The kubelet is not well.
+    /// `False`.
     False,
-    /// Nobody knows.
+    /// `Unknown`.
     Unknown,
-    /// No status that there is.
+    /// Another value.
     Odd,
 }
 
@@ -138,7 +138,7 @@ pub enum Ready {
 pub struct Lease {
     /// Its metadata.
     pub metadata: Meta,
-    /// When the kubelet has renewed it, by its own clock.
+    /// When the kubelet renewed it, by the node's clock.
     pub renewed: Option<Timestamp>,
 }
 
@@ -162,7 +162,7 @@ impl Node {
         self.conditions.iter().find(|condition| condition.type_ == *type_)
     }
 
-    /// Whether it is well.
+    /// The status of its condition [`READY`].
     pub fn ready(&self) -> Ready {
         match self.condition(READY).map(|ready| ready.status.as_str()) {
             None => Ready::Missing,
@@ -173,7 +173,7 @@ impl Node {
         }
     }
 
-    /// Whether its kubelet was there and is not any more, as its conditions say.
+    /// Whether its kubelet stopped, by its conditions.
     pub fn is_lost(&self) -> bool {
         self.condition(READY).is_some_and(|ready| ready.status == *UNKNOWN && ready.reason == *STATUS_UNKNOWN)
     }
@@ -183,7 +183,7 @@ impl Node {
         self.taints.iter().any(|served| taint.is(&served.taint))
     }
 
-    /// The taints by which no new pods come, as its conditions and its spec ask for.
+    /// The `NoSchedule` taints that its conditions and its spec ask for.
     ///
     /// Upstream: `doNoScheduleTaintingPass`.
     pub fn asked_for(&self) -> Vec<KnownTaint> {
@@ -193,13 +193,13 @@ impl Node {
         by_conditions.chain(cordoned).map(KnownTaint::no_schedule).collect()
     }
 
-    /// The taints of that kind that it has.
+    /// The taints of this kind that it has.
     pub fn kept_from_pods(&self) -> Vec<KnownTaint> {
         let keys = TAINT_OF.iter().map(|(.., key)| *key).chain([taint::UNSCHEDULABLE]);
         keys.map(KnownTaint::no_schedule).filter(|taint| self.has(*taint)).collect()
     }
 
-    /// The older labels that are missing or say something else.
+    /// The deprecated labels that are missing or wrong, with their values.
     ///
     /// Upstream: `reconcileNodeLabels`.
     pub fn stale_labels(&self) -> Vec<(&'static str, Text)> {
@@ -211,14 +211,14 @@ impl Node {
         stale.collect()
     }
 
-    /// Whether it counts among the nodes of its zone.
+    /// Whether it counts in its zone.
     ///
     /// Upstream: `isNodeExcludedFromDisruptionChecks`.
     pub fn counts(&self) -> bool {
         self.metadata.labels.get(EXCLUDED).is_none()
     }
 
-    /// The zone that it is in; `""` without one.
+    /// Its zone; `""` without one.
     ///
     /// Upstream: `GetZoneKey`, `staging/src/k8s.io/component-helpers/node/topology/helpers.go`.
     pub fn zone(&self) -> Text {
@@ -240,7 +240,7 @@ impl fmt::Display for Ready {
             Self::True => "ready",
             Self::False => "not ready",
             Self::Unknown => "unknown",
-            Self::Odd => "of an odd status",
+            Self::Odd => "with an invalid status",
         })
     }
 }

@@ -1,15 +1,14 @@
-//! Whether a node is heard of, and which conditions, taints and labels it has to have: a value made from the node and
-//! the memory of it, and nothing else.
+//! Which conditions, taints and labels a node has to have, by the node and the memory of it.
 //!
-//! A node is judged by the time since this process last saw a sign of its kubelet. Left out: pods, which are marked by
-//! a plan of their own in [`pods`], and the eviction of pods, which is taint-eviction-controller's.
+//! A node is judged by the time since this process last heard from its kubelet. [`pods`] decides about its pods;
+//! taint-eviction-controller evicts them.
 //!
 //! Upstream: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 
+mod config;
 pub mod disruption;
 pub mod gap;
 pub mod pods;
-pub mod rate_limited_queue;
 mod reasons;
 pub mod round;
 
@@ -18,125 +17,131 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::api::condition::UNKNOWN;
+use shared::api::explain::Stage;
 use shared::api::intern::Text;
 use shared::api::list::list;
 use shared::api::object::Uid;
 use shared::api::taint::{KnownTaint, NOT_READY, UNREACHABLE};
 use shared::api::time::Time;
-use shared::runtime::decisions::{self, LiveRead, Reasoned};
+use shared::runtime::decisions::{self, LiveRead, Reasoned, stage};
 
+use crate::memory::{Known, Look, Turn};
 use crate::objects::{Node, OF_KUBELET, Ready};
 use crate::observe::Observed;
-use crate::observe::memory::{Known, Turn};
+pub use config::Config;
+use gap::gap;
 pub use reasons::{Leaving, PodsReason, Question, Reason, RoundReason};
-
-/// The values of the flags.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// How often all nodes are looked at.
-    pub period: Duration,
-    /// How long a node may be silent.
-    pub grace: Duration,
-    /// How long a node may be silent that never had a status.
-    pub startup_grace: Duration,
-    /// How many nodes of a zone are tainted in a second.
-    pub rate: f64,
-    /// The same of a large zone that is partially disrupted.
-    pub secondary_rate: f64,
-    /// A zone with more nodes is large.
-    pub large_zone: i32,
-    /// From this part of its nodes on a zone is partially disrupted.
-    pub unhealthy_threshold: f64,
-}
 
 /// The decision about a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// People are told of it.
-    pub tell: Option<Tell>,
-    /// Its conditions or its taints change. Taints follow from conditions, so these come first.
+    /// Its registration changes.
+    pub registration: Option<Registration>,
+    /// Its conditions or its taints change. Conditions come first, because taints follow from them.
     pub change: Change,
-    /// Labels that are set.
+    /// The labels to set.
     pub labels: Vec<(&'static str, Text)>,
     /// Why.
     pub reason: Reason,
 }
 
-/// The news of a node.
+/// A change of the nodes that this process knows, which an event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tell {
-    /// It is new.
-    Registered {
-        /// This one.
+pub enum Registration {
+    /// Register a new node.
+    Add {
+        /// Its uid.
         uid: Uid,
     },
-    /// It is gone.
-    Removed {
-        /// This one.
+    /// Forget a node that is gone.
+    Remove {
+        /// Its uid.
         uid: Uid,
-        /// Whether people know that it was there.
-        was_told: bool,
+        /// Whether its registration was reported.
+        was_reported: bool,
     },
 }
 
 /// The change of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It stays as it is.
+    /// Change nothing.
     None,
-    /// Its conditions become Unknown.
+    /// Set conditions to Unknown.
     Silence {
-        /// These, by type.
+        /// Their types.
         conditions: Vec<&'static str>,
-        /// Whether it was ready.
+        /// Whether the node was ready.
         was_ready: bool,
     },
-    /// It gets other taints.
+    /// Change taints.
     Taint {
-        /// These are added.
+        /// The taints to add.
         add: Vec<KnownTaint>,
-        /// These are removed.
+        /// The taints to remove.
         remove: Vec<KnownTaint>,
-        /// Whether its turn in its zone is over then.
+        /// Whether this ends its turn in its zone.
         ends_turn: bool,
     },
 }
 
-/// Whether the node's Lease has to be read live before it becomes Unknown: nobody is judged by a cache that may be
-/// behind.
-pub fn plan_live_read(observed: &Observed, config: &Config, now: Timestamp) -> Option<LiveRead<Question>> {
-    if !matches!(plan(observed, config, now).change, Change::Silence { .. }) {
-        return None;
+/// The next stage of a sync.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next<P> {
+    /// A live read, after which it is decided.
+    Ask(LiveRead<Question>),
+    /// A plan.
+    Act(P),
+}
+
+impl<P: Reasoned> Next<P> {
+    /// The stage as a preview shows it.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Ask(live_read) => stage(live_read),
+            Self::Act(plan) => stage(plan),
+        }
+    }
+}
+
+/// The next stage for a node: its plan, but before it becomes Unknown its Lease is read live, because the cache may lag.
+pub fn next(observed: &Observed, config: &Config, now: Timestamp) -> Next<Plan> {
+    let plan = plan(observed, config, now);
+    if !matches!(plan.change, Change::Silence { .. }) {
+        return Next::Act(plan);
     }
     let heard = Time::of(observed.known.map_or(now, |known| known.heard));
-    Some(LiveRead { step: "read its lease", reason: Question::Renewed { heard } })
+    Next::Ask(LiveRead { step: "read its lease", reason: Question::Renewed { heard } })
 }
 
 /// Decides about one node.
 ///
 /// Upstream: `tryUpdateNodeHealth`, `processTaintBaseEviction`, `doNoScheduleTaintingPass` and `reconcileNodeLabels`.
 pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
-    let Observed { key: _, node, known, renewed: _, is_all_disrupted: _ } = observed;
+    let Observed { key: _, node, known, renewed: _, is_all_disrupted: _, looked, is_followed } = observed;
     let Some(node) = node else {
-        let tell = known.map(|Known { uid, is_registered, .. }| Tell::Removed { uid, was_told: is_registered });
-        return Plan { tell, change: Change::None, labels: Vec::new(), reason: Reason::Gone };
+        let remove = |Known { uid, is_registered, .. }| Registration::Remove { uid, was_reported: is_registered };
+        let registration = known.map(remove);
+        return Plan { registration, change: Change::None, labels: Vec::new(), reason: Reason::Gone };
     };
     let own = known.filter(|known| known.uid == node.metadata.uid);
     let is_new = own.is_none_or(|own| !own.is_registered);
-    let tell = is_new.then_some(Tell::Registered { uid: node.metadata.uid });
-    // A node that was never seen before was seen now.
-    let since = own.map_or(now, |own| own.heard);
+    let registration = is_new.then_some(Registration::Add { uid: node.metadata.uid });
+    // A new node was heard from now, and so was every node after a gap that the next look will find.
+    let has_gap = gap(*looked, Look { at: now, is_followed: *is_followed }, config).is_some();
+    let since = own.filter(|_| !has_gap).map_or(now, |own| own.heard);
     let is_silent = is_silent(node, since, config, now);
     let (labels, ready, heard) = (node.stale_labels(), node.ready(), Time::of(since));
     if is_silent && ready != Ready::Unknown {
         let is_other = |type_: &&str| node.condition(type_).is_none_or(|condition| condition.status != *UNKNOWN);
         let conditions = OF_KUBELET.into_iter().filter(is_other).collect();
         let change = Change::Silence { conditions, was_ready: ready == Ready::True };
-        return Plan { tell, change, labels, reason: Reason::Silent { ready, heard, leaving: Leaving::No } };
+        let reason = Reason::Silent { ready, heard, leaving: Leaving::No };
+        return Plan { registration, change, labels, reason };
     }
     let (mut add, mut remove) = no_schedule(node);
     let (leaving, add_no_execute, remove_no_execute) = no_execute(observed, node);
-    // One taint replaces the other out of turn.
+    // If one taint replaces the other, the node needs no turn.
     let ends_turn = !add_no_execute.is_empty() && remove_no_execute.is_empty();
     add.extend(add_no_execute);
     remove.extend(remove_no_execute);
@@ -144,16 +149,16 @@ pub fn plan(observed: &Observed, config: &Config, now: Timestamp) -> Plan {
     let change = if is_right { Change::None } else { Change::Taint { add, remove, ends_turn } };
     let reason =
         if is_silent { Reason::Silent { ready, heard, leaving } } else { Reason::Heard { ready, heard, leaving } };
-    Plan { tell, change, labels, reason }
+    Plan { registration, change, labels, reason }
 }
 
-/// Whether a node has not been heard of for its grace period.
+/// Whether a node was not heard from for its grace period.
 fn is_silent(node: &Node, heard: Timestamp, config: &Config, now: Timestamp) -> bool {
     let grace = if node.ready() == Ready::Missing { config.startup_grace } else { config.grace };
     Duration::try_from(now.duration_since(heard)).is_ok_and(|silent| silent > grace)
 }
 
-/// The taints without which pods would come: those to add, and those to remove.
+/// The `NoSchedule` taints to add, and those to remove.
 fn no_schedule(node: &Node) -> (Vec<KnownTaint>, Vec<KnownTaint>) {
     let (wanted, has) = (node.asked_for(), node.kept_from_pods());
     let add = wanted.iter().copied().filter(|taint| !has.contains(taint)).collect();
@@ -161,8 +166,8 @@ fn no_schedule(node: &Node) -> (Vec<KnownTaint>, Vec<KnownTaint>) {
     (add, remove)
 }
 
-/// The taints by which pods have to leave: those to add, and those to remove. One of the two replaces the other at
-/// once, and a node that has neither waits for its turn.
+/// The `NoExecute` taints to add, and those to remove. One of the two replaces the other at once; a node that has neither
+/// waits for its turn.
 fn no_execute(observed: &Observed, node: &Node) -> (Leaving, Vec<KnownTaint>, Vec<KnownTaint>) {
     const TAINTS: [KnownTaint; 2] = [KnownTaint::no_execute(NOT_READY), KnownTaint::no_execute(UNREACHABLE)];
     let [not_ready, unreachable] = TAINTS;
@@ -185,7 +190,7 @@ fn no_execute(observed: &Observed, node: &Node) -> (Leaving, Vec<KnownTaint>, Ve
     if node.has(wanted) || is_its_turn { (Leaving::Yes, add(), none()) } else { (Leaving::Waits, none(), none()) }
 }
 
-/// Whether a node has to be tainted once it is its turn, or waits for that it becomes so.
+/// Whether a node needs a turn to be tainted.
 pub(crate) fn waits_for_turn(observed: &Observed) -> bool {
     let Some(node) = &observed.node else { return false };
     let has_taint = node.has(KnownTaint::no_execute(NOT_READY)) || node.has(KnownTaint::no_execute(UNREACHABLE));
@@ -195,8 +200,8 @@ pub(crate) fn waits_for_turn(observed: &Observed) -> bool {
 impl Plan {
     /// Whether it changes anything.
     pub fn is_news(&self) -> bool {
-        let Self { tell, change, labels, reason: _ } = self;
-        tell.is_some() || *change != Change::None || !labels.is_empty()
+        let Self { registration, change, labels, reason: _ } = self;
+        registration.is_some() || *change != Change::None || !labels.is_empty()
     }
 }
 
@@ -208,12 +213,12 @@ impl Reasoned for Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tell, change, labels, reason } = self;
+        let Self { registration, change, labels, reason } = self;
         let mut steps = Vec::new();
-        match tell {
-            None | Some(Tell::Removed { uid: _, was_told: false }) => {}
-            Some(Tell::Registered { uid: _ }) => steps.push("register".to_owned()),
-            Some(Tell::Removed { uid: _, was_told: true }) => steps.push("tell that it is gone".to_owned()),
+        match registration {
+            None | Some(Registration::Remove { uid: _, was_reported: false }) => {}
+            Some(Registration::Add { uid: _ }) => steps.push("register".to_owned()),
+            Some(Registration::Remove { uid: _, was_reported: true }) => steps.push("report its removal".to_owned()),
         }
         match change {
             Change::None => {}

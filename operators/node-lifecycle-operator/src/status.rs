@@ -1,6 +1,4 @@
-//! The parts of nodes and pods that are written: conditions, taints and labels, as patches.
-//!
-//! Left out: conditions of other types, which the apiserver keeps as they are.
+//! The patches of nodes and pods: conditions, taints and labels. The apiserver keeps conditions of other types.
 
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -16,7 +14,7 @@ use crate::objects::{NEVER_UPDATED, Node, READY, STATUS_UNKNOWN};
 const STOPPED: &str = "Kubelet stopped posting node status.";
 const NEVER: &str = "Kubelet never posted node status.";
 
-/// The strategic merge patch of `/status` by which these conditions of a node become Unknown.
+/// The strategic merge patch of `/status` that sets these conditions of a node to Unknown.
 ///
 /// Upstream: `tryUpdateNodeHealth`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 pub fn silent_status(node: &Node, conditions: &[&str], now: Timestamp) -> Value {
@@ -35,7 +33,7 @@ pub fn silent_status(node: &Node, conditions: &[&str], now: Timestamp) -> Value 
     json!({ "status": { "conditions": conditions.iter().map(unknown).collect::<Vec<Value>>() } })
 }
 
-/// The strategic merge patch of `/status` by which a pod is not ready.
+/// The strategic merge patch of `/status` that marks a pod as not ready.
 ///
 /// Upstream: `MarkPodsNotReady`, `pkg/controller/util/node/controller_utils.go`.
 pub fn not_ready_status(now: Timestamp) -> Value {
@@ -43,7 +41,7 @@ pub fn not_ready_status(now: Timestamp) -> Value {
     json!({ "status": { "conditions": [condition] } })
 }
 
-/// The merge patch of all taints of a node, and of labels: taints that stay are as they were.
+/// The merge patch of all taints of a node, and of labels; other taints stay as they were written.
 ///
 /// Upstream: `AddOrUpdateTaintOnNode` and `RemoveTaintOffNode`, `pkg/controller/controller_utils.go`.
 pub fn taints_patch(

@@ -121,7 +121,7 @@ fn a_lease_that_is_renewed_keeps_a_node_whatever_its_clock_says() {
         let why = running.why("/api/v1/nodes/past");
         let [node, pods] = &why.keys[..] else { panic!("{why}") };
         assert_eq!(node.queue.as_str(), "node_lifecycle_controller");
-        assert!(node.now[0].text.starts_with("keep (ready, heard of at 2026-01-01T12:39:20Z"), "{why}");
+        assert!(node.now[0].text.starts_with("keep (ready, last heard from at 2026-01-01T12:39:20Z"), "{why}");
         assert_eq!(pods.now[0].text, "mark no pods (its kubelet is not lost)");
         assert!(node.last.len() <= 2, "renewals lead to no sync: {why}");
     });

@@ -1,7 +1,5 @@
-//! The operator as a process, and rounds over the pods that have ended or are stuck.
-//!
-//! A round is the same whatever leads to it, so it has one key. Left out: which change does not wait for the next
-//! round, which is in `changes`, and nodes that are missing: `bindings` looks for them, and `missing_node` at each.
+//! The operator as a process, and rounds over terminated and stuck pods. A round is the same whatever leads to it, so it
+//! has one key.
 
 mod bindings;
 mod changes;
@@ -14,13 +12,13 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::PODS;
 use shared::controllers::brake::{Brake, Limits};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
@@ -32,7 +30,7 @@ use missing_node::MissingNodeController;
 /// Upstream: `gcCheckPeriod`, `pkg/controller/podgc/gc_controller.go`.
 const PERIOD: Duration = Duration::from_secs(20);
 
-/// So many nodes may lose their pods in any case before the brake on mass deletion holds others back.
+/// How many nodes may lose their pods at once at least, before the brake on mass deletion delays the others.
 const LEAST: usize = 10;
 
 /// The operator as a process.
@@ -49,34 +47,30 @@ impl Operator for PodGarbageCollectorOperator {
         let threshold = flags.terminated_pod_gc_threshold;
         let (caches, Informers { pods, mut nodes }) = Caches::new();
         let caches = Arc::new(caches);
-        nodes.on_change(setup.effects(&rounds).of(&caches, |_, change| Caches::node_changed(change)));
-        nodes.on_change(setup.effects(&missing).of(&caches, |_, change| Caches::missing_node_changed(change)));
+        nodes.on_change(setup.effects(&rounds).with(changes::node_changed));
+        nodes.on_change(setup.effects(&missing).with(changes::missing_node_changed));
         setup.watch(nodes);
         if threshold > 0 {
             setup.watch(pods);
         }
-        let writer = Writer {
-            control: setup.control(&rounds),
-            missing: missing.clone(),
-            metrics: DeletionMetrics::register(setup.metrics()),
-            clock: setup.clock(),
-            decisions: setup.decisions(&rounds),
-        };
+        let ctx = setup.context(&rounds);
+        let metrics = DeletionMetrics::register(setup.metrics());
+        let writer = Writer { ctx: ctx.clone(), of_pods: ctx.clone(), missing: missing.clone(), metrics };
+        let of_bindings = setup.context(&bindings);
         let search = BindingsController {
             caches: Arc::clone(&caches),
-            writer: Writer { control: setup.control(&bindings), ..writer.clone() },
-            clock: setup.clock(),
-            decisions: setup.decisions(&bindings),
+            writer: Writer { ctx: of_bindings.clone(), ..writer.clone() },
+            ctx: of_bindings,
         };
+        let of_missing = setup.context(&missing);
+        let limits = Limits { share: flags.mass_deletion_share, least: LEAST };
         let node = MissingNodeController {
             caches: Arc::clone(&caches),
-            writer: Writer { control: setup.control(&missing), ..writer.clone() },
-            brake: Brake::new(setup, &missing, Limits { share: flags.mass_deletion_share, least: LEAST }),
-            clock: setup.clock(),
-            decisions: setup.decisions(&missing),
+            writer: Writer { ctx: of_missing.clone(), ..writer.clone() },
+            brake: Brake::new(setup, of_missing.clone(), limits),
+            ctx: of_missing,
         };
-        let (clock, decisions) = (setup.clock(), setup.decisions(&rounds));
-        let round = RoundController { caches, writer, threshold, clock, decisions };
+        let round = RoundController { caches, writer, threshold, ctx };
         begin(setup, &rounds, &bindings);
         setup.work(Arc::new(round), &rounds, 1);
         setup.work(Arc::new(search), &bindings, 1);
@@ -84,8 +78,8 @@ impl Operator for PodGarbageCollectorOperator {
     }
 }
 
-/// Enqueues the work that needs no change: the first round, and the searches for nodes that went unseen. In a restored
-/// etcd pods may be bound to nodes which were gone when the backup was made.
+/// Enqueues the work that follows from no change: the first round, and the searches for nodes that were deleted unseen.
+/// In a restored etcd, pods may be bound to nodes that were already gone when the backup was made.
 fn begin(setup: &mut Setup, rounds: &Queue, bindings: &Queue) {
     let (rounds, searches, restored) = (rounds.clone(), bindings.clone(), bindings.clone());
     setup.at_start(move || {
@@ -100,26 +94,25 @@ fn round_key() -> Key {
     Key::new("", "round")
 }
 
-/// Looks at the pods that have ended or are stuck.
+/// Deletes terminated and stuck pods.
 struct RoundController {
     caches: Arc<Caches>,
     writer: Writer,
     threshold: i32,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for RoundController {
-    /// A pod that fails is tried again in the next round, and keeps no other pod waiting. Upstream: `gc`.
+    /// A failed deletion is retried in the next round, and does not delay others. Upstream: `gc`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let observed = live_round(&self.writer.control, self.caches.observe(key, self.threshold)).await;
+        let observed = live_round(self.ctx.control(), self.caches.observe(key, self.threshold)).await;
         let plan = plan(&observed, self.threshold);
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error: _ } = self.writer.apply(&observed, plan).await;
+        self.ctx.decide(key, &plan);
+        self.writer.apply(&observed, plan).await;
         Ok(Requeue::After(PERIOD, "the next round"))
     }
 
-    /// A round has no object; under a pod's key is what was decided about that pod alone.
+    /// A round has no object. Under the key of a pod are the decisions about that pod alone.
     fn key_of(&self, object: &Subject) -> Option<Key> {
         object.key_of(&PODS)
     }

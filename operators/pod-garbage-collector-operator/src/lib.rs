@@ -1,8 +1,8 @@
-//! Deletes pods that nobody else will ever delete: of nodes that are gone or out of service, of no node at all, and the
-//! oldest ended ones once there are too many.
+//! Deletes pods that nothing else deletes: those of nodes that are gone or out of service, those that were never bound to
+//! a node, and the oldest terminated ones once there are too many.
 //!
-//! Reading order: [`objects`] (what is read of pods and nodes) → [`controller`] (rounds, and nodes that are missing) →
-//! [`observe`] → [`plan`] → [`apply`] → [`status`] (how a pod is marked before it goes).
+//! Reading order: [`objects`] (the read fields of pods and nodes) → [`controller`] (rounds, and missing nodes) →
+//! [`observe`] → [`plan`] → [`apply`] → [`status`] (the status of a pod before it is deleted).
 //!
 //! Upstream: `pkg/controller/podgc`.
 

@@ -1,6 +1,4 @@
-//! Upstream's own metrics of this controller, under upstream's names.
-//!
-//! Left out: what every operator shows (queues, requests, leadership), which is [`shared::runtime::metrics`]'.
+//! Upstream's metrics of this controller, under upstream's names.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,7 +14,7 @@ const ERRORS_HELP: &str =
 
 type Labels = [(&'static str, String); 2];
 
-/// How many pods were deleted, and how often that failed.
+/// The number of deletions, and of those that failed.
 ///
 /// Upstream: `DeletingPodsTotal` and `DeletingPodsErrorTotal`, `pkg/controller/podgc/metrics/metrics.go`.
 #[derive(Clone)]
@@ -48,14 +46,19 @@ impl DeletionMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Reason;
+    use crate::objects::DeletionReason;
 
     #[test]
     fn names_and_labels_are_upstreams() {
         let registry = Metrics::new("pod-garbage-collector-operator");
         let metrics = DeletionMetrics::register(&registry);
         let pod = shared::testing::pod("a").build();
-        for reason in [Reason::Terminated, Reason::OutOfService, Reason::Orphaned, Reason::Unscheduled] {
+        for reason in [
+            DeletionReason::Terminated,
+            DeletionReason::OutOfService,
+            DeletionReason::Orphaned,
+            DeletionReason::Unscheduled,
+        ] {
             let deletion = Deletion { pod: std::sync::Arc::clone(&pod), reason };
             metrics.observe(&deletion, true);
             metrics.observe(&deletion, false);

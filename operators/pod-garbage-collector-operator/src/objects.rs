@@ -1,9 +1,11 @@
-//! The views of pods and nodes: a pod's node and phase, and whether a node can still report on its pods.
+//! The views of pods and nodes: a pod's node and phase, whether a node can still report on its pods, and the reasons for
+//! which pods are deleted.
 //!
-//! Pods are followed by their metadata; a pod is read whole when it may be deleted.
-//! Left out: containers, and owners, which make no difference.
+//! Pods are followed by their metadata; a pod that may be deleted is read whole.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use shared::api::condition::{Condition, is_true};
 use shared::api::intern::Text;
 use shared::api::object::{Meta, null_as_default};
@@ -14,13 +16,12 @@ use shared::api::taint::{OUT_OF_SERVICE, Taint};
 /// The reason in the status of a pod that a kubelet has evicted. Upstream: `Reason`, `pkg/kubelet/eviction`.
 const EVICTED: &str = "Evicted";
 
-/// The field selector of pods none of whose containers will run again; a phase that is missing, or that nobody knows,
-/// counts as ended.
+/// The field selector of terminated pods; a missing or unknown phase counts as terminated.
 ///
 /// Upstream: `isPodTerminated`, `pkg/controller/podgc/gc_controller.go`.
 pub const ENDED: &str = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown";
 
-/// Of [`ENDED`] pods those that have not succeeded.
+/// The field selector of [`ENDED`] pods that have not succeeded.
 pub const UNSUCCESSFUL: &str =
     "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown,status.phase!=Succeeded";
 
@@ -41,16 +42,16 @@ pub struct Pod {
     pub metadata: Meta,
     /// The node that it is bound to; `""` for none.
     pub node: Text,
-    /// How far it has come.
+    /// Its phase.
     pub phase: Phase,
-    /// Its kubelet has evicted it.
+    /// Whether its kubelet has evicted it.
     pub is_evicted: bool,
-    /// It has the condition [`DISRUPTION_TARGET`] already.
+    /// Whether its condition [`DISRUPTION_TARGET`] is True.
     pub is_disruption_target: bool,
 }
 
 impl Pod {
-    /// A pod of which nothing but its metadata was read, and which is known to have succeeded.
+    /// A pod that has succeeded, by its metadata alone.
     pub fn succeeded(pod: &PodMetadata) -> Self {
         Self {
             metadata: pod.metadata.clone(),
@@ -70,20 +71,58 @@ shared::view!(Pod, PODS);
 pub struct Node {
     /// Its metadata.
     pub metadata: Meta,
-    /// Its condition Ready is True.
+    /// Whether its condition Ready is True.
     pub is_ready: bool,
-    /// A person has said that it has failed for good.
+    /// Whether a user has marked it as out of service.
     pub is_tainted: bool,
 }
 
 impl Node {
-    /// Whether nothing that runs there can be asked to end any more.
+    /// Whether it can no longer stop its pods.
     pub fn is_out_of_service(&self) -> bool {
         self.is_tainted && !self.is_ready
     }
 }
 
 shared::view!(Node, NODES);
+
+/// Why a pod is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DeletionReason {
+    /// It has terminated, and too many others have terminated after it.
+    Terminated,
+    /// It is being deleted, and its node is out of service.
+    OutOfService,
+    /// Its node is gone.
+    Orphaned,
+    /// It is being deleted, and was never bound to a node.
+    Unscheduled,
+}
+
+impl DeletionReason {
+    /// As in upstream's metrics (`pkg/controller/podgc/metrics`).
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminated => "terminated",
+            Self::OutOfService => "out-of-service",
+            Self::Orphaned => "orphaned",
+            Self::Unscheduled => "unscheduled",
+        }
+    }
+}
+
+impl fmt::Display for DeletionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// By how many a number of terminated pods exceeds the threshold; a threshold that is not positive is no limit.
+pub fn excess(ended: usize, threshold: i32) -> usize {
+    let threshold = usize::try_from(threshold).ok().filter(|threshold| *threshold > 0);
+    threshold.map_or(0, |threshold| ended.saturating_sub(threshold))
+}
 
 #[derive(Deserialize)]
 struct RawPod {

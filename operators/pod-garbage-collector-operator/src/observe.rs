@@ -1,10 +1,9 @@
-//! Reads the ended pods and the nodes from the caches, and live what may go: pods that are stuck, pods of nodes that
-//! are missing, and of too many ended pods those that have not succeeded.
+//! Reads terminated pods and nodes from the caches, and candidates live: stuck pods, pods of missing nodes, and, if too
+//! many pods have terminated, those that have not succeeded.
 //!
-//! A pod's state cannot change back: an ended pod stays ended, a pod being deleted stays so, and a bound pod keeps its
-//! node. A node can come back, so it is read again before its pods are deleted. A failed read is passed over, and keeps
-//! no other pod waiting.
-//! Left out: reading a single pod again; each delete carries its uid.
+//! A terminated pod stays terminated, a pod being deleted stays so, and a bound pod keeps its node, so a pod is not read
+//! again: its delete carries its uid. A node can come back, so it is read again before its pods are deleted. A failed read
+//! only skips its own pods.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -19,12 +18,12 @@ use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
-use crate::objects::{ENDED, Node, Pod, PodMetadata, UNSUCCESSFUL};
-use crate::plan::{Reason, excess};
+use crate::objects::{DeletionReason, ENDED, Node, Pod, PodMetadata, UNSUCCESSFUL, excess};
 
-/// The field selector of pods that no node has.
+/// The field selector of pods that are not bound to a node.
 const UNSCHEDULED: &str = "spec.nodeName=";
-/// So many nodes are named to the apiserver, so that it sends no pods of theirs; a URL has no room for thousands.
+/// How many nodes a field selector excludes, so that the apiserver need not send their pods: a URL has no room for
+/// thousands.
 const NAMED_MAX: usize = 100;
 
 /// The observation for one round.
@@ -32,55 +31,55 @@ const NAMED_MAX: usize = 100;
 pub struct Observed {
     /// The key of the round.
     pub key: Key,
-    /// The pods that have ended, by key, if they are too many.
+    /// The terminated pods, by key, if they are too many.
     pub ended: Vec<Arc<PodMetadata>>,
-    /// Those of them that have not succeeded; none where that was not asked, or not answered.
+    /// Those of them that have not succeeded; none if they were not read.
     pub unsuccessful: Option<Vec<Arc<Pod>>>,
-    /// Pods being deleted that no node has, or a node that is out of service.
+    /// Pods being deleted that are bound to no node, or to one that is out of service.
     pub stuck: Vec<Arc<Pod>>,
-    /// The nodes that are out of service; in a plan those with stuck pods, as just read.
+    /// The nodes that are out of service; after the live reads, those with stuck pods.
     pub out_of_service: BTreeSet<Text>,
     /// The errors of failed reads.
     pub unread: Vec<Unread>,
 }
 
-/// Pods that may have to go and could not be read.
+/// A failed read of candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Why they would go.
-    pub reason: Reason,
-    /// Why they could not be read.
+    /// Why they would be deleted.
+    pub reason: DeletionReason,
+    /// Why the read failed.
     pub error: String,
 }
 
-/// Which nodes bound pods are bound to.
+/// The observation of a search: the nodes that pods are bound to.
 #[derive(Clone, Debug)]
 pub struct Bindings {
     /// The key of the search.
     pub key: Key,
-    /// The nodes that are there.
+    /// The nodes in the cache.
     pub nodes: BTreeSet<Text>,
-    /// The nodes that pods are bound to; not all of those that are there.
+    /// The nodes that pods are bound to; some nodes of the cache may be left out.
     pub bound_to: BTreeSet<Text>,
 }
 
-/// The bound pods among which a search looks.
+/// The scope of a search among bound pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All: a node may have gone before anybody followed it.
+    /// All bound pods: a node may have been deleted before it was followed.
     All,
-    /// Those that nothing has started: a pod that is bound to a node which never was stays so.
+    /// Pending pods: without a kubelet, a pod of a node that never existed stays Pending.
     Pending,
 }
 
-/// A node that was missing for as long as a missing node is waited for.
+/// The observation of a node that was missing for the whole quarantine.
 #[derive(Clone, Debug)]
 pub struct MissingNode {
     /// The key of the sync.
     pub key: Key,
-    /// The cache has it again.
+    /// Whether the cache has it again.
     pub is_cached: bool,
-    /// The apiserver has it, or was not asked because that makes no difference.
+    /// Whether the apiserver has it; true if it was not read, because it makes no difference.
     pub exists: bool,
     /// The pods that are bound to it.
     pub pods: Vec<Arc<Pod>>,
@@ -88,7 +87,7 @@ pub struct MissingNode {
 
 /// The caches of this operator.
 pub struct Caches {
-    /// The pods that have ended.
+    /// The terminated pods.
     pub pods: Arc<Cache<PodMetadata>>,
     /// All nodes.
     pub nodes: Arc<Cache<Node>>,
@@ -108,7 +107,7 @@ impl Caches {
         (Self { pods: pods.cache(), nodes: nodes.cache() }, Informers { pods, nodes })
     }
 
-    /// Reads what is known without asking, for the round of this key; `threshold` ended pods are not too many.
+    /// Reads the caches for the round of this key; `threshold` terminated pods may stay.
     pub fn observe(&self, key: &Key, threshold: i32) -> Observed {
         let are_too_many = excess(self.pods.len(), threshold) > 0;
         let nodes = self.nodes.all();
@@ -123,13 +122,13 @@ impl Caches {
         }
     }
 
-    /// Reads which nodes are there, for the search of this key.
+    /// Reads the nodes of the cache for the search of this key.
     pub fn observe_bindings(&self, key: &Key) -> Bindings {
         let nodes = self.nodes.all().iter().map(|node| node.metadata.name().into()).collect();
         Bindings { key: key.clone(), nodes, bound_to: BTreeSet::new() }
     }
 
-    /// Reads whether the node of this key, which was missing, is there.
+    /// Reads whether the cache has the node of this key, which was missing.
     pub fn observe_missing(&self, key: &Key) -> MissingNode {
         let is_cached = self.nodes.get(&Key::new("", key.name())).is_some();
         MissingNode { key: key.clone(), is_cached, exists: true, pods: Vec::new() }
@@ -138,10 +137,10 @@ impl Caches {
 
 impl Observed {
     /// The result of a read; notes its error.
-    fn noted<T: Default>(&mut self, reason: Reason, read: anyhow::Result<T>) -> T {
+    fn noted<T: Default>(&mut self, reason: DeletionReason, read: anyhow::Result<T>) -> T {
         read.unwrap_or_else(|error| {
             let error = format!("{error:#}");
-            tracing::warn!(reason = reason.as_str(), error, "cannot read which pods should go");
+            tracing::warn!(reason = reason.as_str(), error, "cannot read pods to delete");
             self.unread.push(Unread { reason, error });
             T::default()
         })
@@ -154,12 +153,12 @@ impl Scope {
         Key::new("", if self == Self::All { "all" } else { "pending" })
     }
 
-    /// Where the search of this key looks.
+    /// The scope of the search of this key.
     pub(crate) fn of(key: &Key) -> Self {
         if *key == Self::Pending.key() { Self::Pending } else { Self::All }
     }
 
-    /// The field selector of its pods, but for those of `nodes`, as far as there is room for their names.
+    /// The field selector of its pods, without those of the first `nodes`.
     fn fields(self, nodes: &BTreeSet<Text>) -> String {
         let bound = match self {
             Self::All => "spec.nodeName!=",
@@ -173,22 +172,22 @@ impl Scope {
     }
 }
 
-/// The same, with all that has to be read live.
+/// Adds the live reads to the observation of a round.
 pub(crate) async fn live_round(control: &Control, mut observed: Observed) -> Observed {
     if !observed.ended.is_empty() {
         let read = live_pods(control, UNSUCCESSFUL, |_| true).await.map(Some);
-        observed.unsuccessful = observed.noted(Reason::Terminated, read);
+        observed.unsuccessful = observed.noted(DeletionReason::Terminated, read);
     }
     for node in std::mem::take(&mut observed.out_of_service) {
         let read = live_out_of_service(control, &node).await.with_context(|| format!("node {node}"));
-        let stuck = observed.noted(Reason::OutOfService, read);
+        let stuck = observed.noted(DeletionReason::OutOfService, read);
         if !stuck.is_empty() {
             observed.out_of_service.insert(node);
             observed.stuck.extend(stuck);
         }
     }
     let read = live_stuck(control, UNSCHEDULED).await;
-    let unscheduled = observed.noted(Reason::Unscheduled, read);
+    let unscheduled = observed.noted(DeletionReason::Unscheduled, read);
     observed.stuck.extend(unscheduled);
     observed
 }
@@ -203,18 +202,21 @@ async fn live_out_of_service(control: &Control, node: &str) -> anyhow::Result<Ve
     Ok(if live.is_some_and(|node| node.is_out_of_service()) { stuck } else { Vec::new() })
 }
 
-/// Of these pods those being deleted. The metadata says whether there are any, which is seldom.
+/// Those of these pods that are being deleted. The metadata shows whether there are any, which is rare.
 async fn live_stuck(control: &Control, fields: &str) -> anyhow::Result<Vec<Arc<Pod>>> {
     let (selection, mut is_any) = (Selection { field_selector: fields, ..Selection::default() }, false);
     let each = |pod: PodMetadata| is_any |= pod.metadata.is_being_deleted();
-    control.list_each(&PODS, "", selection, Accept::Metadata, each).await.context("list the metadata of pods")?;
+    control
+        .list_each(&PODS, "", selection, Accept::Metadata, each)
+        .await
+        .context("cannot list the metadata of pods")?;
     if !is_any {
         return Ok(Vec::new());
     }
     live_pods(control, fields, |pod| pod.metadata.is_being_deleted()).await
 }
 
-/// The same; with the nodes that its pods are bound to.
+/// Adds the nodes that pods are bound to.
 pub(crate) async fn live_bindings(control: &Control, observed: Bindings) -> anyhow::Result<Bindings> {
     let fields = Scope::of(&observed.key).fields(&observed.nodes);
     let selection = Selection { field_selector: &fields, ..Selection::default() };
@@ -222,11 +224,11 @@ pub(crate) async fn live_bindings(control: &Control, observed: Bindings) -> anyh
     let each = |pod: Pod| {
         bound_to.insert(pod.node);
     };
-    control.list_each(&PODS, "", selection, Accept::Object, each).await.context("list bound pods")?;
+    control.list_each(&PODS, "", selection, Accept::Object, each).await.context("cannot list bound pods")?;
     Ok(Bindings { bound_to, ..observed })
 }
 
-/// The same; if the node is still missing, with its pods, and if there are any, the apiserver is asked for the node.
+/// If the node is still missing, adds its pods; if it has pods, reads the node live.
 pub(crate) async fn live_missing_node(control: &Control, observed: MissingNode) -> anyhow::Result<MissingNode> {
     if observed.is_cached {
         return Ok(observed);
@@ -241,7 +243,7 @@ fn on_node(name: &str) -> String {
     format!("spec.nodeName={name}")
 }
 
-/// Of the pods that a field selector picks those that are wanted.
+/// The wanted pods among those of a field selector.
 async fn live_pods(control: &Control, fields: &str, is_wanted: fn(&Pod) -> bool) -> anyhow::Result<Vec<Arc<Pod>>> {
     let (selection, mut pods) = (Selection { field_selector: fields, ..Selection::default() }, Vec::new());
     let each = |pod: Pod| {
@@ -249,7 +251,7 @@ async fn live_pods(control: &Control, fields: &str, is_wanted: fn(&Pod) -> bool)
             pods.push(Arc::new(pod));
         }
     };
-    control.list_each(&PODS, "", selection, Accept::Object, each).await.context("list pods")?;
+    control.list_each(&PODS, "", selection, Accept::Object, each).await.context("cannot list pods")?;
     Ok(pods)
 }
 
@@ -257,9 +259,9 @@ async fn live_pods(control: &Control, fields: &str, is_wanted: fn(&Pod) -> bool)
 async fn live_node(control: &Control, name: &str) -> anyhow::Result<Option<Node>> {
     match control.get(&NODES, &Key::new("", name)).await {
         Ok(node) => Ok(Some(node)),
-        // Any other 404 says nothing of the node.
+        // Any other 404 says nothing about the node.
         Err(error) if error.is_object_not_found() => Ok(None),
-        Err(error) => Err(error).context("read the node anew"),
+        Err(error) => Err(error).context("cannot read the node"),
     }
 }
 

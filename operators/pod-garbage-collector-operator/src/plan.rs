@@ -1,8 +1,7 @@
-//! Which pods go, and why: values made from what was observed, and nothing else.
+//! Which pods are deleted, and why.
 //!
-//! Three decisions: [`plan`] for a round over the pods that have ended or are stuck, [`plan_bindings`] for which nodes
-//! are missing, [`plan_missing`] for one node that was missing for long enough.
-//! Left out: time. How long a node may be missing is the queue's business.
+//! Three decisions: [`plan`] for a round over terminated and stuck pods, [`plan_bindings`] for which nodes are missing,
+//! and [`plan_missing`] for one node that was missing for the whole quarantine, which is a timer of the queue.
 //!
 //! Upstream: `pkg/controller/podgc/gc_controller.go`.
 
@@ -17,35 +16,33 @@ use shared::api::object::{Meta, Uid};
 use shared::api::time::Time;
 use shared::runtime::decisions::{self, Reasoned};
 
-use crate::objects::{Pod, PodMetadata};
+use crate::objects::{DeletionReason, Pod, PodMetadata, excess};
 use crate::observe::{Bindings, MissingNode, Observed, Unread};
-pub use reasons::{
-    BindingsReason, KeepReason, MissingReason, NodeOutlook, PodOutlook, Reason, RoundReason, pod_outlook,
-};
+pub use reasons::{BindingsReason, KeepReason, MissingReason, NodeOutlook, PodOutlook, RoundReason, pod_outlook};
 
-/// So many nodes, and so many failures, are named in a reason.
+/// How many nodes, and how many failures, a reason names.
 const LISTED: usize = 5;
 
-/// The decision about the pods that have ended or are stuck.
+/// The decision about terminated and stuck pods.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// These go, in this order.
+    /// The pods to delete, in this order.
     pub delete: Vec<Deletion>,
-    /// These are left out, for they could not be read.
+    /// The reads that failed; their pods are skipped.
     pub unread: Vec<Unread>,
 }
 
-/// A pod that goes.
+/// Delete a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deletion {
-    /// This very pod.
+    /// The pod.
     pub pod: Arc<Pod>,
     /// Why.
-    pub reason: Reason,
+    pub reason: DeletionReason,
 }
 
-/// Decides on the pods that have ended or are stuck; `threshold` ended ones may stay, any number if it is not positive.
-/// A pod goes once, for the first of its reasons.
+/// Decides about terminated and stuck pods. `threshold` terminated ones may stay; any number if it is not positive. A pod
+/// with several reasons is deleted for the first one.
 ///
 /// Upstream: `gc`.
 pub fn plan(observed: &Observed, threshold: i32) -> Plan {
@@ -54,9 +51,12 @@ pub fn plan(observed: &Observed, threshold: i32) -> Plan {
     let mut on_nodes: Vec<&Arc<Pod>> = stuck().filter(|pod| out_of_service.contains(&pod.node)).collect();
     on_nodes.sort_by(|a, b| rank(a.is_evicted, &a.metadata).cmp(&rank(b.is_evicted, &b.metadata)));
     let chosen = [
-        (Reason::Terminated, unsuccessful.as_ref().map_or_else(Vec::new, |known| oldest(ended, known, threshold))),
-        (Reason::OutOfService, on_nodes.into_iter().cloned().collect()),
-        (Reason::Unscheduled, stuck().filter(|pod| pod.node.is_empty()).cloned().collect()),
+        (
+            DeletionReason::Terminated,
+            unsuccessful.as_ref().map_or_else(Vec::new, |known| oldest(ended, known, threshold)),
+        ),
+        (DeletionReason::OutOfService, on_nodes.into_iter().cloned().collect()),
+        (DeletionReason::Unscheduled, stuck().filter(|pod| pod.node.is_empty()).cloned().collect()),
     ];
     let mut going: BTreeSet<Uid> = BTreeSet::new();
     let mut delete = Vec::new();
@@ -67,13 +67,7 @@ pub fn plan(observed: &Observed, threshold: i32) -> Plan {
     Plan { delete, unread: unread.clone() }
 }
 
-/// How many of so many ended pods are too many.
-pub fn excess(ended: usize, threshold: i32) -> usize {
-    let threshold = usize::try_from(threshold).ok().filter(|threshold| *threshold > 0);
-    threshold.map_or(0, |threshold| ended.saturating_sub(threshold))
-}
-
-/// The ended pods that are too many; those that are not `unsuccessful` have succeeded.
+/// The terminated pods beyond the threshold; those that are not `unsuccessful` have succeeded.
 ///
 /// Upstream: `gcTerminated`.
 fn oldest(ended: &[Arc<PodMetadata>], unsuccessful: &[Arc<Pod>], threshold: i32) -> Vec<Arc<Pod>> {
@@ -86,9 +80,9 @@ fn oldest(ended: &[Arc<PodMetadata>], unsuccessful: &[Arc<Pod>], threshold: i32)
     pods.map(|(_, pod)| whole(pod).map_or_else(|| Arc::new(Pod::succeeded(pod)), Arc::clone)).collect()
 }
 
-/// In this order pods go: those that were evicted first, for they only record that it happened; then by age.
+/// The order of deletions: evicted pods first, because they only record the eviction; then by age.
 ///
-/// Upstream: `byEvictionAndCreationTimestamp`; the namespace is ours, so that nothing is left to chance.
+/// Upstream: `byEvictionAndCreationTimestamp`; the namespace is added, so that the order is total.
 fn rank(is_evicted: bool, metadata: &Meta) -> (bool, Option<Time>, &str, &str) {
     (!is_evicted, metadata.creation, metadata.name(), metadata.namespace())
 }
@@ -96,7 +90,7 @@ fn rank(is_evicted: bool, metadata: &Meta) -> (bool, Option<Time>, &str, &str) {
 /// Which nodes are missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BindingsPlan {
-    /// These nodes have pods and are not there: they are looked at again when they have been missing for a while.
+    /// The nodes that have pods and do not exist. Each is synced after the quarantine.
     pub missing: BTreeSet<Text>,
 }
 
@@ -111,13 +105,13 @@ pub fn plan_bindings(observed: &Bindings) -> BindingsPlan {
 /// The decision about the pods of a node that was missing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MissingPlan {
-    /// They stay.
+    /// Keep them.
     Keep(KeepReason),
-    /// These go.
+    /// Delete them.
     Delete(Vec<Deletion>),
 }
 
-/// Decides on the pods of a node that was missing.
+/// Decides about the pods of a node that was missing.
 ///
 /// Upstream: `gcOrphaned` and `discoverDeletedNodes`.
 pub fn plan_missing(observed: &MissingNode) -> MissingPlan {
@@ -129,7 +123,7 @@ pub fn plan_missing(observed: &MissingNode) -> MissingPlan {
     } else if *exists {
         MissingPlan::Keep(KeepReason::Exists)
     } else {
-        let orphaned = |pod: &Arc<Pod>| Deletion { pod: Arc::clone(pod), reason: Reason::Orphaned };
+        let orphaned = |pod: &Arc<Pod>| Deletion { pod: Arc::clone(pod), reason: DeletionReason::Orphaned };
         MissingPlan::Delete(pods.iter().map(orphaned).collect())
     }
 }
@@ -140,7 +134,7 @@ impl fmt::Display for Plan {
             return write!(f, "nothing ({})", self.why());
         }
         let mut separator = "";
-        for reason in [Reason::Terminated, Reason::OutOfService, Reason::Unscheduled] {
+        for reason in [DeletionReason::Terminated, DeletionReason::OutOfService, DeletionReason::Unscheduled] {
             let mut pods = self.delete.iter().filter(|deletion| deletion.reason == reason).peekable();
             if pods.peek().is_some() {
                 write!(f, "{separator}delete")?;
@@ -150,7 +144,7 @@ impl fmt::Display for Plan {
             }
         }
         for Unread { reason, error } in &self.unread {
-            write!(f, "{separator}leave out {} ({error})", reason.as_str())?;
+            write!(f, "{separator}skip {} ({error})", reason.as_str())?;
             separator = ", ";
         }
         Ok(())
@@ -179,7 +173,7 @@ impl fmt::Display for MissingPlan {
     }
 }
 
-/// As the decision for the pod alone.
+/// As the decision about the pod alone.
 impl fmt::Display for Deletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "delete ({})", self.reason)
@@ -192,11 +186,11 @@ impl Plan {
         if !unread.is_empty() {
             return RoundReason::Unread { reasons: unread.iter().map(|unread| unread.reason).take(LISTED).collect() };
         }
-        let count = |reason: Reason| delete.iter().filter(|deletion| deletion.reason == reason).count();
+        let count = |reason: DeletionReason| delete.iter().filter(|deletion| deletion.reason == reason).count();
         RoundReason::Found {
-            terminated: count(Reason::Terminated),
-            out_of_service: count(Reason::OutOfService),
-            unscheduled: count(Reason::Unscheduled),
+            terminated: count(DeletionReason::Terminated),
+            out_of_service: count(DeletionReason::OutOfService),
+            unscheduled: count(DeletionReason::Unscheduled),
         }
     }
 }

@@ -1,7 +1,4 @@
 //! The operator as a process, and one sync of a pod on one screen.
-//!
-//! Left out: the keys that a change enqueues, which are in `changes`, and nodes: the sync in `nodes` finds the pods of
-//! a node that have to be synced.
 
 mod changes;
 mod nodes;
@@ -13,26 +10,26 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::PODS;
 use shared::controllers::brake::{Brake, Limits};
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::DeletionMetrics;
-use crate::observe::{Caches, Informers};
+use crate::observe::{Caches, Informers, Observed};
 use crate::plan::{Plan, Step, plan};
 use nodes::NodeController;
 
 /// Upstream: `UpdateWorkerSize`, `pkg/controller/tainteviction/taint_eviction.go`.
 const NODE_WORKERS: usize = 8;
-/// Upstream has eight for pods, too, but deletes each in a goroutine of its own once its time has come: a node that is
-/// lost has many at the same moment. A bound leaves the apiserver room for the heartbeats of the other nodes.
+/// Upstream deletes each due pod in a goroutine of its own: the pods of a lost node are due at the same time. A bound
+/// leaves the apiserver room for the heartbeats of the other nodes.
 const POD_WORKERS: usize = 64;
-/// So many nodes may lose their pods in any case before the brake on mass deletion holds others back.
+/// How many nodes may lose their pods at once at least, before the brake on mass deletion delays the others.
 const LEAST: usize = 10;
 
 /// The operator as a process.
@@ -45,6 +42,7 @@ impl Operator for TaintEvictionOperator {
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let of_nodes = setup.queue(facts::NODES.name, Backoff::default());
         let of_pods = setup.queue(facts::PODS.name, Backoff::default());
+        let ctx = setup.context(&of_pods);
         let (caches, Informers { mut nodes, mut pods, need }) = Caches::new();
         let caches = Arc::new(caches);
         nodes.on_change(setup.effects(&of_nodes).of(&caches, Caches::node_changed));
@@ -52,24 +50,20 @@ impl Operator for TaintEvictionOperator {
         setup.watch(nodes);
         setup.watch_on_nodes(pods, &need);
         let writer = Writer {
-            control: setup.control(&of_pods),
-            recorder: setup.recorder(),
+            ctx: ctx.clone(),
             metrics: DeletionMetrics::register(setup.metrics()),
-            clock: setup.clock(),
             evictions: Arc::clone(&caches.evictions),
         };
         let limits = Limits { share: flags.mass_deletion_share, least: LEAST };
-        let brake = Arc::new(Brake::new(setup, &of_pods, limits));
+        let brake = Arc::new(Brake::new(setup, ctx.clone(), limits));
         let nodes = NodeController {
             caches: Arc::clone(&caches),
             pods: of_pods.clone(),
-            clock: setup.clock(),
-            decisions: setup.decisions(&of_nodes),
             brake: Arc::clone(&brake),
+            ctx: setup.context(&of_nodes),
         };
-        let (clock, decisions) = (setup.clock(), setup.decisions(&of_pods));
         setup.work(Arc::new(nodes), &of_nodes, NODE_WORKERS);
-        setup.work(Arc::new(PodController { caches, writer, brake, clock, decisions }), &of_pods, POD_WORKERS);
+        setup.work(Arc::new(PodController { caches, writer, brake, ctx }), &of_pods, POD_WORKERS);
     }
 }
 
@@ -78,23 +72,18 @@ struct PodController {
     caches: Arc<Caches>,
     writer: Writer,
     brake: Arc<Brake<Text>>,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for PodController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe(key) else { return Ok(Requeue::Done) };
-        let plan = plan(&observed, self.clock.now());
-        self.decisions.record(self.clock.now(), key, &plan);
+        let Some((observed, plan)) = self.decide(key) else { return Ok(Requeue::Done) };
+        self.ctx.decide(key, &plan);
         if let Some(wait) = self.hold_back(key, &plan) {
             return Ok(wait);
         }
-        let Outcome { next, error } = self.writer.apply(&observed, plan).await;
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Requeue::earliest([next.map(|left| (left, "the end of its toleration"))])),
-        }
+        let next = self.writer.apply(&observed, plan).await?;
+        Ok(Requeue::earliest([next.map(|left| (left, "the end of its toleration"))]))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -102,12 +91,18 @@ impl Controller for PodController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        self.caches.observe(key).iter().map(|observed| stage(&plan(observed, self.clock.now()))).collect()
+        self.decide(key).iter().map(|(_, plan)| stage(plan)).collect()
     }
 }
 
 impl PodController {
-    /// When to look again at a pod whose deletion has to wait.
+    fn decide(&self, key: &Key) -> Option<(Observed, Plan)> {
+        let observed = self.caches.observe(key)?;
+        let plan = plan(&observed, self.ctx.now());
+        Some((observed, plan))
+    }
+
+    /// When to retry a deletion that the brake delays.
     fn hold_back(&self, key: &Key, plan: &Plan) -> Option<Requeue> {
         let Step::Evict(eviction) = &plan.step else { return None };
         let nodes = |_| self.caches.nodes.len();

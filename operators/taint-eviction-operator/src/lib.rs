@@ -1,9 +1,9 @@
-//! Deletes pods whose nodes have taints with the effect `NoExecute`: at once where a pod does not tolerate one of them,
-//! and after a while where it tolerates all of them, but not for ever.
+//! Deletes pods whose nodes have taints with the effect `NoExecute`: at once if a pod does not tolerate one of them, and
+//! after a while if it tolerates all of them, but not forever.
 //!
 //! Reading order: [`objects`] (the fields of pods and nodes) → [`controller`] (the sync of a pod; the sync of a node
-//! finds pods to sync) → [`observe`] (with the pending deletions) → [`plan`] → [`apply`] → [`status`] (how a pod is
-//! marked before it is deleted).
+//! finds pods to sync) → [`observe`], with [`memory`] (the pending deletions) → [`plan`] → [`apply`] → [`status`] (the
+//! condition that a pod gets before it is deleted).
 //!
 //! Upstream: `pkg/controller/tainteviction`.
 
@@ -11,6 +11,7 @@ pub mod apply;
 pub mod controller;
 pub mod facts;
 pub mod flags;
+pub mod memory;
 pub mod metrics;
 pub mod objects;
 pub mod observe;

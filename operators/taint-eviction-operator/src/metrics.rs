@@ -1,6 +1,4 @@
-//! Upstream's own metrics of this controller, under upstream's names.
-//!
-//! Left out: the metrics of every operator (queues, requests, leadership), which are in [`shared::runtime::metrics`].
+//! Upstream's metrics of this controller, under upstream's names.
 
 use jiff::Timestamp;
 use prometheus_client::metrics::counter::Counter;
@@ -15,7 +13,7 @@ const DELAY_HELP: &str = "Latency, in seconds, between the time when a taint eff
 /// 5 ms to 4 minutes.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
 
-/// How many pods were deleted, and how long after that was due.
+/// The number of deleted pods, and the delay of each deletion.
 ///
 /// Upstream: `PodDeletionsTotal` and `PodDeletionsLatency`, `pkg/controller/tainteviction/metrics/metrics.go`.
 #[derive(Clone)]
@@ -33,7 +31,7 @@ impl DeletionMetrics {
         Self { deletions, delay }
     }
 
-    /// Counts a pod that is deleted now.
+    /// Counts a pod that was deleted now.
     pub fn observe(&self, due: Timestamp, now: Timestamp) {
         self.deletions.inc();
         self.delay.observe(now.duration_since(due).as_secs_f64());

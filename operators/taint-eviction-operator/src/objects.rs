@@ -1,7 +1,6 @@
-//! The views of pods and nodes: the taints of a node that end pods, and the tolerations of a pod for such taints.
+//! The views of pods and nodes: the `NoExecute` taints of a node, and the tolerations of a pod for such taints.
 //!
-//! Left out: taints and tolerations of other effects, the time when a taint was added, which upstream does not read
-//! here, and the health of a node: another controller watches it, and taints the node.
+//! As upstream, the time when a taint was added is not read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +12,7 @@ use shared::api::pod::DISRUPTION_TARGET;
 use shared::api::resource::{NODES, PODS};
 use shared::api::taint::{NOT_READY, Taint, TaintEffect, Toleration, UNREACHABLE};
 
-/// The reason in that condition.
+/// The reason in the condition [`DISRUPTION_TARGET`].
 pub const DELETION_BY_TAINT_MANAGER: &str = "DeletionByTaintManager";
 /// The message in that condition.
 pub const DELETION_MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
@@ -24,17 +23,17 @@ pub const DELETION_MESSAGE: &str = "Taint manager: deleting due to NoExecute tai
 pub struct Node {
     /// Its metadata.
     pub metadata: Meta,
-    /// Those of its taints that end pods.
+    /// Its `NoExecute` taints.
     pub taints: Box<[Taint]>,
 }
 
 impl Node {
-    /// Whether pods may have to leave it.
-    pub fn ends_pods(&self) -> bool {
+    /// Whether it has `NoExecute` taints.
+    pub fn evicts_pods(&self) -> bool {
         !self.taints.is_empty()
     }
 
-    /// Whether one of its taints comes from its health.
+    /// Whether one of its taints reports its health.
     pub fn is_tainted_for_health(&self) -> bool {
         self.taints.iter().any(is_for_health)
     }
@@ -42,8 +41,7 @@ impl Node {
 
 shared::view!(Node, NODES);
 
-/// Whether a taint comes from its node's health, and not from a user: node-lifecycle-controller puts it on a node that does
-/// not seem to be ready.
+/// Whether a taint reports its node's health: node-lifecycle-controller adds it to a node that is not ready.
 pub fn is_for_health(taint: &Taint) -> bool {
     [NOT_READY, UNREACHABLE].contains(&taint.key.as_str())
 }
@@ -56,9 +54,9 @@ pub struct Pod {
     pub metadata: Meta,
     /// The node that it is bound to; `""` for none.
     pub node: Text,
-    /// Its tolerations for taints that end pods. Most pods have the same ones.
+    /// Its tolerations for `NoExecute` taints. Most pods share the same ones.
     pub tolerations: Arc<[Toleration]>,
-    /// Whether it is marked already.
+    /// Its condition [`DISRUPTION_TARGET`].
     pub disruption: Disruption,
 }
 
@@ -67,11 +65,11 @@ shared::view!(Pod, PODS);
 /// The condition [`DISRUPTION_TARGET`] of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disruption {
-    /// It is not there, or not True.
+    /// Missing, or not True.
     No,
-    /// It is True, and for another reason.
+    /// True for another reason.
     ForAnotherReason,
-    /// It says that a taint ends the pod.
+    /// True, as this controller writes it.
     ByTaint,
 }
 

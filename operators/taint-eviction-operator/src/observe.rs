@@ -1,18 +1,15 @@
 //! Reads a pod with its node and its pending deletion, or a node with its pods.
 //!
-//! Pending deletions are in memory, as upstream's timers: no object says when a pod was first seen with a taint that it
-//! tolerates for a while. Another process begins to wait anew, as upstream.
-//! Left out: live reads. Each write carries the uid of the pod that it was decided on.
+//! Nothing is read live: each write carries the uid of the pod that it was decided on.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use jiff::Timestamp;
 use shared::api::intern::Text;
-use shared::api::object::{Key, Uid};
+use shared::api::object::Key;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
-use shared::runtime::informer::{Informer, InformerBuilder, Need, Needed};
+use shared::runtime::informer::{Informer, InformerBuilder, Need};
 
+use crate::memory::{Evictions, Pending};
 use crate::objects::{Node, Pod};
 
 /// The observation of one pod.
@@ -22,9 +19,9 @@ pub struct Observed {
     pub key: Key,
     /// The pod; none if it is gone.
     pub pod: Option<Arc<Pod>>,
-    /// The node that it is bound to; none if there is no such node.
+    /// The node that it is bound to; none if that does not exist.
     pub node: Option<Arc<Node>>,
-    /// The pending deletion of a pod of this key, which may have been another one.
+    /// The pending deletion of a pod of this key, which may be a former one.
     pub pending: Option<Pending>,
 }
 
@@ -37,22 +34,11 @@ pub struct ObservedNode {
     pub pods: Vec<Observed>,
 }
 
-/// A deletion that was decided and has not succeeded yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pending {
-    /// The pod.
-    pub uid: Uid,
-    /// When it is due.
-    pub due: Timestamp,
-    /// It was due, and people were told of it.
-    pub is_announced: bool,
-}
-
-/// The caches of this operator.
+/// The caches of this operator, and its memory.
 pub struct Caches {
     /// All nodes.
     pub nodes: Arc<Cache<Node>>,
-    /// The pods of nodes that end pods.
+    /// The pods of nodes with `NoExecute` taints, and those with a pending deletion.
     pub pods: Arc<Cache<Pod>>,
     pods_by_node: IndexId,
     /// The pending deletions.
@@ -66,56 +52,11 @@ pub(crate) struct Informers {
     pub(crate) need: Need,
 }
 
-/// The pending deletions, by pod.
-///
-/// Upstream: `TimedWorkerQueue`, `pkg/controller/tainteviction/timed_workers.go`.
-pub struct Evictions {
-    need: Need,
-    entries: Mutex<BTreeMap<Key, Entry>>,
-}
-
-struct Entry {
-    pending: Pending,
-    /// A deletion stays pending when the pod's node is gone, and so the pod has to be followed.
-    _needed: Needed,
-}
-
-impl Evictions {
-    fn new(need: Need) -> Self {
-        Self { need, entries: Mutex::default() }
-    }
-
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The pending deletion of a pod of this key.
-    pub fn get(&self, pod: &Key) -> Option<Pending> {
-        self.entries().get(pod).map(|entry| entry.pending)
-    }
-
-    /// Whether there is none at all.
-    pub fn is_empty(&self) -> bool {
-        self.entries().is_empty()
-    }
-
-    /// Replaces the pending deletion of a pod on this node.
-    pub(crate) fn remember(&self, pod: &Key, node: &str, pending: Pending) {
-        let entry = Entry { pending, _needed: self.need.hold(node) };
-        drop(self.entries().insert(pod.clone(), entry));
-    }
-
-    /// Drops the pending deletion of a pod of this key.
-    pub(crate) fn forget(&self, pod: &Key) {
-        drop(self.entries().remove(pod));
-    }
-}
-
 impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let mut nodes = InformerBuilder::<Node>::new().build();
-        let need = nodes.need_by_name(Node::ends_pods);
+        let need = nodes.need_by_name(Node::evicts_pods);
         let mut pods = InformerBuilder::<Pod>::new();
         let pods_by_node = pods.index(|pod, emit| emit(IndexValue::Text(pod.node.clone())));
         let pods = pods.build();
@@ -123,9 +64,9 @@ impl Caches {
         (Self { nodes: nodes.cache(), pods: pods.cache(), pods_by_node, evictions }, Informers { nodes, pods, need })
     }
 
-    /// Whether pods may have to leave this node.
-    pub(crate) fn ends_pods(&self, node: &Text) -> bool {
-        self.node(node).is_some_and(|node| node.ends_pods())
+    /// Whether this node has `NoExecute` taints.
+    pub(crate) fn evicts_pods(&self, node: &Text) -> bool {
+        self.node(node).is_some_and(|node| node.evicts_pods())
     }
 
     fn node(&self, name: &Text) -> Option<Arc<Node>> {

@@ -1,8 +1,6 @@
-//! Whether and when a pod has to leave its node: a value made from the pod, its node and its pending deletion, and
-//! nothing else.
+//! Whether and when a pod has to leave its node, by the pod, its node and its pending deletion.
 //!
-//! A pending deletion keeps its time until the pod may stay or has to go at once: upstream never moves a timer that
-//! runs. Left out: doubts about a taint, such as that too many nodes have it.
+//! A pending deletion keeps its time until the pod may stay or has to leave at once: upstream never moves a running timer.
 //!
 //! Upstream: `pkg/controller/tainteviction/taint_eviction.go`.
 
@@ -21,14 +19,15 @@ use shared::api::time::Time;
 use shared::runtime::decisions::{self, Reasoned};
 use shared::runtime::flags::GoDuration;
 
+use crate::memory::Pending;
 use crate::objects::{Disruption, Node, Pod, is_for_health};
-use crate::observe::{Observed, ObservedNode, Pending};
+use crate::observe::{Observed, ObservedNode};
 pub use reasons::{NodeReason, Reason};
 
 /// The decision about a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The pending deletion is dropped, and people are told.
+    /// Whether the pending deletion is dropped, with an event.
     pub cancel: bool,
     /// The next step.
     pub step: Step,
@@ -39,23 +38,23 @@ pub struct Plan {
 /// The next step for a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// It stays.
+    /// Keep the pod.
     Keep,
-    /// It is deleted after a while that begins now.
+    /// Delete it later.
     Start {
         /// The new pending deletion.
         pending: Pending,
         /// The pod's node.
         node: Text,
-        /// How long it may stay.
+        /// The time until the deletion.
         left: Duration,
     },
-    /// Its pending deletion is not due yet.
+    /// Wait until its pending deletion is due.
     Wait {
-        /// How long it may still stay.
+        /// The time until then.
         left: Duration,
     },
-    /// It is deleted now.
+    /// Delete it now.
     Evict(Eviction),
 }
 
@@ -66,18 +65,18 @@ pub struct Eviction {
     pub pod: Arc<Pod>,
     /// Since when it is due.
     pub due: Timestamp,
-    /// People are told: it is the first try.
+    /// Whether this is the first try, which an event announces.
     pub announce: bool,
-    /// The pod is deleted; a pod that is being deleted already is only marked.
+    /// Whether the pod is deleted; one that is already being deleted is only marked.
     pub delete: bool,
-    /// Whether a user's change explains it: a taint that does not come from the node's health would end the pod now, too.
+    /// Whether a user's change explains it: a taint that does not report the node's health would evict the pod now, too.
     pub is_explained: bool,
 }
 
 /// The decision about a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePlan {
-    /// Its pods that have to be synced: their plans have changed.
+    /// The pods whose plans have changed.
     pub sync: Vec<Key>,
     /// Why.
     pub reason: NodeReason,
@@ -87,12 +86,12 @@ pub struct NodePlan {
 enum Verdict {
     /// It may stay.
     Stays(Reason),
-    /// It has to go at once, and whether a user's taint says so.
-    Goes(Reason, bool),
-    /// It may stay for so many seconds, because it tolerates this taint no longer, and whether the same holds of a
-    /// user's taint.
-    GoesAfter(i64, Text, bool),
-    /// The node is not known, so a pending deletion stays.
+    /// It has to leave now; the flag says whether a user's taint explains that.
+    Leaves(Reason, bool),
+    /// It has to leave after this many seconds, because it does not tolerate this taint longer; the flag says whether a
+    /// user's taint explains that.
+    LeavesAfter(i64, Text, bool),
+    /// The node does not exist, so a pending deletion stays.
     AsBefore(Reason),
 }
 
@@ -103,7 +102,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let Observed { key: _, pod, node, pending } = observed;
     let is_waited_for = pending.is_some_and(|pending| !pending.is_announced);
     let Some(pod) = pod else {
-        // A deletion that was announced has happened.
+        // An announced deletion has succeeded.
         return Plan { cancel: is_waited_for, step: Step::Keep, reason: Reason::Gone };
     };
     // A former pod of this name may have left a pending deletion.
@@ -112,18 +111,18 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let (cancel, step, reason) = match (verdict(pod, node.as_deref()), own) {
         (Verdict::Stays(Reason::BeingDeleted), _) => (is_formers, Step::Keep, Reason::BeingDeleted),
         (Verdict::Stays(reason), _) => (is_formers || own.is_some(), Step::Keep, reason),
-        (Verdict::Goes(reason, is_explained), Some(pending)) if pending.is_announced => {
+        (Verdict::Leaves(reason, is_explained), Some(pending)) if pending.is_announced => {
             (false, evict(pod, is_explained, Some(pending), pending.due), reason)
         }
-        (Verdict::Goes(reason, is_explained), _) => (is_waited_for, evict(pod, is_explained, None, now), reason),
-        (Verdict::GoesAfter(_, taint, is_explained), Some(pending)) => {
-            (false, go_on(pod, is_explained, pending, now), Reason::tolerates(taint, pending.due, now))
+        (Verdict::Leaves(reason, is_explained), _) => (is_waited_for, evict(pod, is_explained, None, now), reason),
+        (Verdict::LeavesAfter(_, taint, is_explained), Some(pending)) => {
+            (false, resume(pod, is_explained, pending, now), Reason::tolerates(taint, pending.due, now))
         }
-        (Verdict::GoesAfter(seconds, taint, is_explained), None) => {
+        (Verdict::LeavesAfter(seconds, taint, is_explained), None) => {
             let due = now.checked_add(SignedDuration::from_secs(seconds.max(0))).unwrap_or(Timestamp::MAX);
             (is_formers, start(pod, is_explained, due, now), Reason::tolerates(taint, due, now))
         }
-        (Verdict::AsBefore(reason), Some(pending)) => (false, go_on(pod, false, pending, now), reason),
+        (Verdict::AsBefore(reason), Some(pending)) => (false, resume(pod, false, pending, now), reason),
         (Verdict::AsBefore(reason), None) => (is_formers, Step::Keep, reason),
     };
     Plan { cancel, step, reason }
@@ -140,32 +139,32 @@ fn verdict(pod: &Pod, node: Option<&Node>) -> Verdict {
     let Some(node) = node else {
         return Verdict::AsBefore(if pod.node.is_empty() { Reason::Unbound } else { Reason::NodeGone });
     };
-    if !node.ends_pods() {
+    if !node.evicts_pods() {
         return Verdict::Stays(Reason::NotTainted);
     }
     let toleration = |taint: &Taint| pod.tolerations.iter().find(|toleration| toleration.tolerates(taint));
     let mut not_tolerated = node.taints.iter().filter(|taint| toleration(taint).is_none());
     if let Some(taint) = not_tolerated.clone().next() {
         let is_explained = not_tolerated.any(|taint| !is_for_health(taint));
-        return Verdict::Goes(Reason::NotTolerated { taint: name(taint) }, is_explained);
+        return Verdict::Leaves(Reason::NotTolerated { taint: name(taint) }, is_explained);
     }
     let mut for_a_while = node.taints.iter().filter_map(|taint| Some((toleration(taint)?.seconds?, taint)));
     match for_a_while.clone().min_by_key(|(seconds, _)| *seconds) {
         Some((shortest, taint)) => {
             let is_explained = for_a_while.any(|(seconds, taint)| seconds == shortest && !is_for_health(taint));
-            Verdict::GoesAfter(shortest, name(taint), is_explained)
+            Verdict::LeavesAfter(shortest, name(taint), is_explained)
         }
         None => Verdict::Stays(Reason::ToleratesForEver { taints: node.taints.len() }),
     }
 }
 
-/// As `kubectl` prints it, without the effect: all of them end pods.
+/// As `kubectl` prints it, without the effect, which is always `NoExecute`.
 fn name(taint: &Taint) -> Text {
     let Taint { key, value, effect: _ } = taint;
     if value.is_empty() { key.clone() } else { Text::new(&format!("{key}={value}")) }
 }
 
-/// The time until then; none if it is over.
+/// The time until it is due; none if it is due.
 fn left(due: Timestamp, now: Timestamp) -> Option<Duration> {
     Duration::try_from(now.duration_until(due)).ok().filter(|left| !left.is_zero())
 }
@@ -181,7 +180,7 @@ fn start(pod: &Arc<Pod>, is_explained: bool, due: Timestamp, now: Timestamp) -> 
     )
 }
 
-fn go_on(pod: &Arc<Pod>, is_explained: bool, pending: Pending, now: Timestamp) -> Step {
+fn resume(pod: &Arc<Pod>, is_explained: bool, pending: Pending, now: Timestamp) -> Step {
     left(pending.due, now)
         .map_or_else(|| evict(pod, is_explained, Some(pending), pending.due), |left| Step::Wait { left })
 }
@@ -203,7 +202,8 @@ pub fn plan_node(observed: &ObservedNode, now: Timestamp) -> NodePlan {
     let ObservedNode { node, pods } = observed;
     let news = pods.iter().filter(|pod| plan(pod, now).is_news());
     let (taints, pods): (Vec<Text>, usize) = (node.taints.iter().map(name).collect(), pods.len());
-    let reason = if node.ends_pods() { NodeReason::Tainted { taints, pods } } else { NodeReason::NotTainted { pods } };
+    let reason =
+        if node.evicts_pods() { NodeReason::Tainted { taints, pods } } else { NodeReason::NotTainted { pods } };
     NodePlan { sync: news.map(|pod| pod.key.clone()).collect(), reason }
 }
 
@@ -252,7 +252,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Keep => f.write_str("keep"),
-            Self::Start { pending: _, node: _, left } => write!(f, "start to wait {}", GoDuration(*left)),
+            Self::Start { pending: _, node: _, left } => write!(f, "evict after {}", GoDuration(*left)),
             Self::Wait { left } => write!(f, "wait {}", GoDuration(*left)),
             Self::Evict(Eviction { pod: _, due: _, announce, delete, is_explained: _ }) => {
                 let what = if *delete { "evict" } else { "mark" };

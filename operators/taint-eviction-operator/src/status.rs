@@ -1,6 +1,4 @@
-//! The condition that is written to a pod before it is deleted: controllers and people learn from it why the pod ends.
-//!
-//! Left out: pods that have this condition already.
+//! The condition that a pod gets before it is deleted: it says why the pod ends.
 //!
 //! Upstream: `addConditionAndDeletePod`, `pkg/controller/tainteviction/taint_eviction.go`.
 
@@ -12,8 +10,8 @@ use shared::api::time::Time;
 
 use crate::objects::{DELETION_BY_TAINT_MANAGER, DELETION_MESSAGE, Disruption, Pod};
 
-/// The strategic merge patch of `/status`; none if the pod is marked already. A condition that was True for another
-/// reason keeps its time.
+/// The strategic merge patch of `/status`; none if the pod already has the condition. One that was True for another reason
+/// keeps its time.
 ///
 /// Upstream: `UpdatePodCondition`, `pkg/api/v1/pod/util.go`.
 pub fn marked_status(pod: &Pod, now: Timestamp) -> Option<Value> {

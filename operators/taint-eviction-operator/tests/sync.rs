@@ -311,7 +311,7 @@ fn why_says_when_a_pod_goes_and_which_taint_ends_it() {
 
         let why = running.why(NODE);
         let [key] = &why.keys[..] else { panic!("{why}") };
-        assert_eq!(key.now[0].text, "nothing (of 2 on a node with the taints example.com/gone)");
+        assert_eq!(key.now[0].text, "nothing (pods: 2, taints: example.com/gone)");
         assert_eq!(running.why("/api/v1/namespaces/default/pods/unknown").keys[0].now, []);
     });
 }
@@ -339,7 +339,7 @@ fn pods_of_nodes_that_seem_not_to_be_ready_go_up_to_a_share_of_the_nodes_and_the
         let slowed: Vec<String> =
             server.events().into_iter().filter(|event| event.contains("MassDeletionSlowed")).collect();
         let [slowed] = &slowed[..] else { panic!("{slowed:?}") };
-        assert!(slowed.starts_with("Warning MassDeletionSlowed: Deletions crawl: 22 of 40 nodes"), "{slowed}");
+        assert!(slowed.starts_with("Warning MassDeletionSlowed: Slowed down deletions: 22 of 40 nodes"), "{slowed}");
     });
 }
 

@@ -11,10 +11,12 @@ use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
 use super::tree::reference;
-use crate::support::clusters::monitoring_token;
-use crate::support::{DEADLINE, Scene, start_operators, template, with_cluster};
+use crate::support::clusters::{monitoring_token, spec};
+use crate::support::{DEADLINE, Scene, template, with_cluster};
 
 const COLLECTOR: &str = "garbage-collector-operator";
+/// The collector has no brake without it.
+const BRAKE: &str = "--mass-deletion-share=0.03";
 const PODS: usize = 200;
 /// 12 of 400 may go at once; the others crawl, four each minute.
 const LOST: usize = 17;
@@ -61,8 +63,10 @@ async fn held(scene: &Scene, collector: &Operator, wanted: usize) -> Result<()> 
 #[test]
 fn references_changed_by_mistake_cost_a_few_pods_and_what_a_user_deletes_goes_at_once() -> Result<()> {
     with_cluster(ClusterOptions { nodes: 5, ..ClusterOptions::default() }, async |scene| {
-        let collectors = start_operators(&scene.cluster, [COLLECTOR]).await?;
-        let [collector] = &collectors[..] else { unreachable!("one was started") };
+        let mut with_brake = spec(&scene.cluster, COLLECTOR).await?;
+        with_brake.flags.push(BRAKE.to_owned());
+        let mut collector = scene.cluster.start_operator(&with_brake).await?;
+        collector.wait_ready().await?;
         pods_of(scene, "mistaken").await?;
         pods_of(scene, "deleted").await?;
 
@@ -72,7 +76,7 @@ fn references_changed_by_mistake_cost_a_few_pods_and_what_a_user_deletes_goes_at
         let changed =
             stream::iter(names("mistaken")).map(async |name| scene.patch::<Pod>(&name, &change).await.map(drop));
         changed.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-        held(scene, collector, PODS - LOST).await?;
+        held(scene, &collector, PODS - LOST).await?;
 
         let owners: Api<ConfigMap> = Api::namespaced(scene.client.clone(), &scene.namespace);
         owners.delete("deleted", &DeleteParams::background()).await.context("delete the owner")?;

@@ -24,15 +24,12 @@ use crate::support::behind::Behind;
 use crate::support::clusters::spec;
 use crate::support::{DEADLINE, Scene, deployment, start_operators, with_cluster};
 
-/// The operators that this takes, besides node-lifecycle-operator.
-const OTHERS: [&str; 6] = [
-    "deployment-operator",
-    "garbage-collector-operator",
-    "namespace-operator",
-    "pod-garbage-collector-operator",
-    "replicaset-operator",
-    EVICTION,
-];
+const COLLECTOR: &str = "garbage-collector-operator";
+/// The collector has no brake without it.
+const BRAKE: [&str; 1] = ["--mass-deletion-share=0.03"];
+/// The operators that this takes, and that need no flags.
+const OTHERS: [&str; 5] =
+    ["deployment-operator", "namespace-operator", "pod-garbage-collector-operator", "replicaset-operator", EVICTION];
 const NODES: u32 = 20;
 /// The nodes whose Leases are changed: less than the threshold of each zone.
 const CHANGED_NODES: u32 = 8;
@@ -124,11 +121,13 @@ async fn lost(scene: &Scene) -> Result<usize> {
 
 async fn start_all(scene: &Scene) -> Result<Vec<Operator>> {
     let mut started = start_operators(&scene.cluster, OTHERS).await?;
-    let mut lifecycle = spec(&scene.cluster, LIFECYCLE).await?;
-    lifecycle.flags.extend(FLAGS.map(str::to_owned));
-    let mut lifecycle = scene.cluster.start_operator(&lifecycle).await?;
-    lifecycle.wait_ready().await?;
-    started.push(lifecycle);
+    for (operator, flags) in [(COLLECTOR, &BRAKE[..]), (LIFECYCLE, &FLAGS[..])] {
+        let mut with_flags = spec(&scene.cluster, operator).await?;
+        with_flags.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        let mut operator = scene.cluster.start_operator(&with_flags).await?;
+        operator.wait_ready().await?;
+        started.push(operator);
+    }
     Ok(started)
 }
 

@@ -1,6 +1,4 @@
-//! One deletion that orphans: every dependent loses its reference, then the owner its finalizer.
-//!
-//! Left out: deciding who is a dependent, which the plan says.
+//! Executes one deletion that orphans: every dependent loses its reference, then the owner its finalizer.
 //!
 //! Upstream: `processAttemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
 
@@ -9,7 +7,8 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use futures::{StreamExt, stream};
 use shared::api::object::Key;
-use shared::runtime::control::{Control, KeyControl, Patch, aggregate};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{KeyControl, Patch, aggregate};
 
 use crate::apply::{UNSUPPORTED_MEDIA_TYPE, as_read, read, unless_gone, without_finalizer};
 use crate::objects::ORPHAN;
@@ -17,48 +16,38 @@ use crate::observe::{Caches, Got, key_in};
 use crate::plan::orphan::{Plan, Release};
 use crate::plan::patches::{drop_owners_of, keep_other_owners};
 
-/// So many dependents at once.
+/// How many dependents are released at a time.
 const AT_ONCE: usize = 20;
 
-/// Carries out attempts to orphan.
+/// Executes attempts to orphan.
 pub(crate) struct Writer {
     pub(crate) caches: Arc<Caches>,
-    pub(crate) control: Control,
-}
-
-/// The result of executing a plan.
-pub(crate) struct Outcome {
-    /// A dependent that could not be changed (the owner then waits), or the finalizer that could not be removed.
-    pub(crate) error: Option<anyhow::Error>,
+    pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Does what was planned in the sync of this key.
-    pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> Outcome {
-        Outcome { error: self.orphan(key, plan).await.err() }
-    }
-
-    async fn orphan(&self, key: &Key, plan: Plan) -> anyhow::Result<()> {
-        let (caches, control) = (&self.caches, self.control.for_name(key));
+    /// Executes the plan. The owner keeps its finalizer until all dependents are released.
+    pub(crate) async fn apply(&self, key: &Key, plan: Plan) -> anyhow::Result<()> {
+        let (caches, control) = (&self.caches, self.ctx.for_name(key));
         let Plan { owner, releases } = plan;
         let count = releases.len();
         let releases = releases.into_iter().map(|release| apply_release(caches, control, release));
-        let outcomes: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
-        aggregate(outcomes.into_iter().filter_map(Result::err).collect())?;
-        let Some(resource) = caches.resource_of(&owner.object.kind) else {
+        let released: Vec<anyhow::Result<()>> = stream::iter(releases).buffer_unordered(AT_ONCE).collect().await;
+        aggregate(released.into_iter().filter_map(Result::err).collect())?;
+        let Some(resource) = caches.kinds.resource_of(&owner.object.kind) else {
             bail!("{} of {owner} is not served", owner.object.kind.api_version)
         };
         without_finalizer(caches, control, &resource, &owner, ORPHAN).await?;
-        tracing::info!(%key, %owner, dependents = count, "orphaned the dependents");
+        tracing::info!(%key, %owner, dependents = count, "orphaned dependents");
         Ok(())
     }
 }
 
 async fn apply_release(caches: &Caches, control: KeyControl<'_>, release: Release) -> anyhow::Result<()> {
     let Release { dependent, owners } = release;
-    let failed = |error| anyhow::Error::new(error).context(format!("orphan {dependent}"));
-    let Some(resource) = caches.resource_of(&dependent.object.kind) else {
-        bail!("orphan {dependent}: {} is not served", dependent.object.kind.api_version)
+    let failed = |error| anyhow::Error::new(error).context(format!("cannot orphan {dependent}"));
+    let Some(resource) = caches.kinds.resource_of(&dependent.object.kind) else {
+        bail!("cannot orphan {dependent}: {} is not served", dependent.object.kind.api_version)
     };
     let key = key_in(&resource, &dependent.namespace, &dependent.object.name);
     let strategic = Patch::strategic(&drop_owners_of(&owners));
@@ -70,8 +59,8 @@ async fn apply_release(caches: &Caches, control: KeyControl<'_>, release: Releas
     let live = match read(caches, &control, &resource, &key).await {
         Got::Object(live) if live.uid() == dependent.object.uid => live,
         Got::Object(_) | Got::Absent => return Ok(()),
-        Got::Unserved => return Err(anyhow!("orphan {dependent}: {resource} is not served")),
-        Got::Failed(error) => return Err(anyhow!("orphan {dependent}: {error}")),
+        Got::Unserved => return Err(anyhow!("cannot orphan {dependent}: {resource} is not served")),
+        Got::Failed(error) => return Err(anyhow!("cannot orphan {dependent}: {error}")),
     };
     let patch = Patch::merge(&keep_other_owners(&live.metadata, &owners));
     unless_gone(control.patch(&resource, &key, as_read(&live.metadata), patch).await).map_err(failed)

@@ -1,27 +1,24 @@
-//! One sync of the queue of objects that nobody may own any more.
-//!
-//! Left out: which objects those are, which the graph says.
+//! One sync of the queue of objects that may have no owner left.
 
 use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Uid};
 use shared::controllers::brake::Brake;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::observe::{Caches, Learned, Observed, uid_of};
-use crate::plan::{Action, Foreseen, LookAgain, Plan, plan};
+use crate::plan::{Action, Foreseen, Plan, Retry, plan};
 
-/// Deletes what nobody owns any more.
+/// Deletes objects without owners.
 pub(super) struct AttemptToDelete {
     pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,
     pub(super) brake: Brake<Uid>,
-    pub(super) clock: Clock,
-    pub(super) decisions: Decisions,
+    pub(super) ctx: ControllerContext,
 }
 
 impl Controller for AttemptToDelete {
@@ -29,17 +26,17 @@ impl Controller for AttemptToDelete {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let Some(observed) = self.observe(key).await? else {
             let uid = Uid::parse(key.name());
-            self.caches.stop_waiting(uid);
+            self.caches.kinds.stop_waiting(uid);
             self.brake.withdraw(&uid);
             return Ok(Requeue::Done);
         };
         let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
+        self.ctx.decide(key, &plan);
         if let Some(wait) = self.hold_back(key, &plan) {
             return Ok(wait);
         }
-        let Outcome { look_again, error } = self.writer.apply(key, &observed, plan).await;
-        error.map_or_else(|| Ok(self.requeue(&observed, look_again)), Err)
+        let retry = self.writer.apply(key, &observed, plan).await?;
+        Ok(self.requeue(&observed, retry))
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -59,10 +56,10 @@ impl Controller for AttemptToDelete {
 impl AttemptToDelete {
     async fn observe(&self, key: &Key) -> anyhow::Result<Option<Observed>> {
         let Some(uid) = self.caches.with_graph(|graph| uid_of(graph, key)) else { return Ok(None) };
-        self.caches.observe(&self.writer.control, uid).await
+        self.caches.observe(self.ctx.control(), uid).await
     }
 
-    /// When to look again at an object whose deletion has to wait.
+    /// When to retry a deletion that the brake holds back.
     fn hold_back(&self, key: &Key, plan: &Plan) -> Option<Requeue> {
         let object = &plan.identity.object;
         let Action::Delete(delete) = &plan.action else {
@@ -73,13 +70,13 @@ impl AttemptToDelete {
         if delete.is_explained { None } else { self.brake.ask(key, &delete.resource.to_string(), &object.uid, owned) }
     }
 
-    fn requeue(&self, observed: &Observed, look_again: LookAgain) -> Requeue {
+    fn requeue(&self, observed: &Observed, retry: Retry) -> Requeue {
         let Learned { looks, served, .. } = &observed.learned;
-        match look_again {
-            LookAgain::No => Requeue::Done,
-            LookAgain::Later => Requeue::RateLimited,
-            LookAgain::WhenServed => {
-                let delay = self.caches.wait_for_kinds(observed.identity.object.uid, looks + 1, served);
+        match retry {
+            Retry::No => Requeue::Done,
+            Retry::Later => Requeue::RateLimited,
+            Retry::WhenServed => {
+                let delay = self.caches.kinds.wait(observed.identity.object.uid, looks + 1, served);
                 Requeue::After(delay, "another look at which kinds are served")
             }
         }

@@ -1,9 +1,8 @@
 //! One monitor for each kind that can be deleted, listed and watched; kinds come and go while the operator runs.
 //!
-//! A kind that cannot be listed has a monitor that tries on, by itself: it stops no other, and says nothing about its
-//! objects. The Lease of a kubelet changes every ten seconds and goes with its Node, so these are not watched but
-//! listed when a Node has gone. Left out: asking about an owner's existence. A monitor that has seen nothing proves
-//! nothing.
+//! If a kind cannot be listed, its monitor retries without stopping others, and proves nothing about its objects. A
+//! kubelet renews its Lease every ten seconds, and the Lease is deleted with its Node: these Leases are not watched, but
+//! listed when a Node was deleted.
 //!
 //! Upstream: `Sync`, `pkg/controller/garbagecollector/garbagecollector.go`, and `syncMonitors`, `graph_builder.go`.
 
@@ -31,17 +30,17 @@ use crate::objects::{ObjectKind, PartialObject};
 use crate::observe::Caches;
 use plan::{Plan, plan};
 
-/// Upstream's: how often it is asked what is served, and how long new monitors may take before it goes on without.
+/// Upstream's: how often served resources are discovered, and how long to wait for the first lists of new monitors.
 const PERIOD: Duration = Duration::from_secs(30);
-/// When what could not be discovered is asked for again.
+/// The pause after a failed discovery.
 const RETRY: Duration = Duration::from_secs(5);
-/// The Leases that are watched: those of kubelets have a namespace of their own.
+/// Selects the watched Leases: those of kubelets have a namespace of their own.
 const NOT_OF_NODES: &str = "metadata.namespace!=kube-node-lease";
 /// How many new kinds are listed at a time, so that not all answers are in memory at once; and how long the next one waits
-/// for its turn at most, for some may not answer at all.
+/// at most, because some may not answer at all.
 const LISTS_AT_ONCE: usize = 4;
 const LIST_WAIT: Duration = Duration::from_millis(100);
-/// A new kind is served about this long after its definition has changed.
+/// How long the apiserver takes to serve a new kind after its definition has changed.
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// All monitors.
@@ -57,14 +56,14 @@ pub(super) struct Monitors {
 }
 
 impl Monitors {
-    /// No monitor yet; what comes with it says when the first ones have told what there is.
+    /// No monitors yet. The receiver shows when the first ones are synced.
     pub(super) fn new(feeder: Feeder, caches: Arc<Caches>, errors: Counter) -> (Self, watch::Receiver<Progress>) {
         let (ready, is_ready) = watch::channel(Progress::default());
         let (running, failed, definitions, leases) = (BTreeMap::new(), BTreeMap::new(), Arc::default(), Arc::default());
         (Self { feeder, caches, running, failed, definitions, leases, ready, errors }, is_ready)
     }
 
-    /// Follows what is served for as long as the future is polled.
+    /// Starts and stops monitors as kinds come and go.
     pub(super) async fn run(mut self) {
         let mut came_back = self.feeder.came_back();
         loop {
@@ -78,7 +77,7 @@ impl Monitors {
             let was_ready = self.ready.borrow().synced;
             let is_redefined = tokio::select! {
                 () = self.first_lists(&started) => false,
-                // A kind that cannot be listed keeps no new one waiting.
+                // A new kind does not wait for one that cannot be listed.
                 () = self.definitions.notified(), if was_ready => true,
             };
             if !self.running.is_empty() {
@@ -93,24 +92,24 @@ impl Monitors {
         }
     }
 
-    /// Waits until these have told what there is, but not for ever.
+    /// Waits until these are synced, for one period at most.
     async fn first_lists(&self, started: &[Resource]) {
         let monitors = || started.iter().filter_map(|resource| Some((resource, self.running.get(resource)?)));
         if timeout(PERIOD, join_all(monitors().map(|(_, monitor)| monitor.synced()))).await.is_err() {
             self.errors.inc();
             let unsynced = monitors().filter(|(_, monitor)| !monitor.is_synced());
             let unsynced: Vec<String> = unsynced.map(|(resource, _)| resource.to_string()).collect();
-            tracing::warn!(?unsynced, "not all kinds could be listed in time; going on with the others");
+            tracing::warn!(?unsynced, "some kinds could not be listed in time; continuing without them");
         }
     }
 
-    /// Gives the kinds whose monitors were started; none where it is not known what is served.
+    /// Returns the kinds whose monitors were started; none if the discovery failed.
     async fn follow_served(&mut self) -> Option<Vec<Resource>> {
         let discovery = match self.feeder.discover().await {
             Ok(discovery) => discovery,
             Err(error) => {
                 self.errors.inc();
-                tracing::warn!(%error, "cannot discover what is served; the monitors stay as they are");
+                tracing::warn!(%error, "discovery failed; keeping the monitors");
                 return None;
             }
         };
@@ -122,15 +121,15 @@ impl Monitors {
         };
         self.caches.set_served(discovery);
         for resource in &stop {
-            tracing::info!(%resource, version = &*resource.version, "monitor stops");
+            tracing::info!(%resource, version = &*resource.version, "monitor stopped");
             self.running.remove(resource);
-            self.caches.monitor_stopped(resource);
+            self.caches.kinds.monitor_stopped(resource);
         }
         let mut listing = FuturesUnordered::new();
         for resource in &start {
-            tracing::debug!(%resource, version = &*resource.version, "monitor starts");
+            tracing::debug!(%resource, version = &*resource.version, "monitor started");
             let monitor = self.start(resource);
-            self.caches.monitor_started(resource, monitor.health());
+            self.caches.kinds.monitor_started(resource, monitor.health());
             listing.push(monitor.synced());
             self.running.insert(resource.clone(), monitor);
             if listing.len() >= LISTS_AT_ONCE {
@@ -168,12 +167,12 @@ impl Monitors {
     }
 }
 
-/// Whether it is this resource, in whatever version it is served.
+/// Whether it is this resource, in any version.
 fn is_of(resource: &Resource, known: &Resource) -> bool {
     (&resource.group, &resource.plural) == (&known.group, &known.plural)
 }
 
-/// The monitor of Leases, once there is one.
+/// The monitor of Leases, if one runs.
 #[derive(Default)]
 struct LeaseMonitor(Mutex<Option<Arc<Health>>>);
 
@@ -186,7 +185,7 @@ impl LeaseMonitor {
         *self.health() = Some(monitor);
     }
 
-    /// Lists all Leases anew, once for several wishes.
+    /// Lists all Leases again; several requests lead to one list.
     fn list(&self) {
         if let Some(monitor) = &*self.health() {
             monitor.relist();
@@ -194,18 +193,18 @@ impl LeaseMonitor {
     }
 }
 
-/// Tells the graph what one monitor sees.
+/// Feeds the events of one monitor to the graph.
 struct GraphStore {
     caches: Arc<Caches>,
     kind: Arc<ObjectKind>,
-    /// Woken by changes of what defines kinds.
+    /// Notified if objects of this kind define kinds.
     definitions: Option<Arc<Notify>>,
-    /// Listed when an object of this kind has gone, for they may depend on it.
+    /// Listed when an object of this kind was deleted, because Leases may depend on it.
     leases: Option<Arc<LeaseMonitor>>,
 }
 
 impl GraphStore {
-    fn tell(&self, event: Event<'_>) {
+    fn feed(&self, event: Event<'_>) {
         self.caches.update(event);
         if let Some(definitions) = &self.definitions {
             definitions.notify_one();
@@ -221,16 +220,16 @@ impl GraphStore {
 
 impl Store<PartialObject> for GraphStore {
     fn apply(&self, object: Arc<PartialObject>) {
-        self.tell(Event::Observed(&self.kind, &object));
+        self.feed(Event::Observed(&self.kind, &object));
     }
 
     fn delete(&self, last: Arc<PartialObject>) {
-        self.tell(Event::Deleted(&self.kind, &last));
+        self.feed(Event::Deleted(&self.kind, &last));
         self.list_leases();
     }
 
     fn delete_unread(&self, key: &Key) {
-        self.tell(Event::DeletedUnread(&self.kind, key));
+        self.feed(Event::DeletedUnread(&self.kind, key));
         self.list_leases();
     }
 

@@ -1,6 +1,6 @@
 //! Owners that are known not to exist: a thousand dependents of one absent owner cost one read.
 //!
-//! Left out: expiry. A uid never comes back, and what is oldest makes room.
+//! Entries never expire, because a uid is never used again.
 //!
 //! Upstream: `ReferenceCache`, `pkg/controller/garbagecollector/uid_cache.go`.
 
@@ -11,7 +11,7 @@ use crate::objects::Identity;
 /// Upstream's size.
 const SIZE: usize = 500;
 
-/// The absent owners that were used last.
+/// The least recently used owner is dropped first.
 #[derive(Debug, Default)]
 pub(super) struct AbsentOwners {
     last_use: BTreeMap<Identity, Use>,
@@ -23,7 +23,7 @@ pub(super) struct AbsentOwners {
 #[derive(Debug)]
 struct Use {
     at: u64,
-    /// A monitor saw it go.
+    /// Whether a monitor saw its deletion.
     was_seen: bool,
 }
 
@@ -44,7 +44,7 @@ impl AbsentOwners {
         self.last_use.contains_key(owner)
     }
 
-    /// Whether a monitor saw it go.
+    /// Whether a monitor saw its deletion.
     pub(super) fn was_seen(&self, owner: &Identity) -> bool {
         self.last_use.get(owner).is_some_and(|last| last.was_seen)
     }

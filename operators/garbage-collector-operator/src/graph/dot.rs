@@ -1,6 +1,4 @@
-//! The graph as a drawing in the DOT language, for people.
-//!
-//! Left out: nodes without an owner and without a dependent, unless one is asked for.
+//! The graph in the DOT language. Nodes without owners and dependents are drawn only if they are asked for.
 //!
 //! Upstream: `pkg/controller/garbagecollector/dump.go`.
 
@@ -14,12 +12,12 @@ use super::{Graph, Node, Stage};
 /// Upstream's.
 pub const CONTENT_TYPE: &str = "text/vnd.graphviz";
 
-/// So many nodes are drawn at a time.
+/// How many nodes are drawn at a time.
 const PIECE: usize = 256;
 
-/// A drawing under way. Between two pieces the graph may change: what comes later is drawn as it is then.
+/// An unfinished drawing. The graph may change between two pieces; each piece shows it as it is then.
 pub struct Drawing {
-    /// None for all that is connected.
+    /// None for all connected nodes.
     shown: Option<BTreeSet<Uid>>,
     next: Part,
 }
@@ -33,13 +31,12 @@ enum Part {
 }
 
 impl Drawing {
-    /// A drawing of the nodes of these uids with all their owners and dependents, or with no uid of all that is
-    /// connected.
+    /// A drawing of the nodes of these uids with all their owners and dependents; without a uid, of all connected nodes.
     pub fn new(graph: &Graph, of: &[Uid]) -> Self {
         Self { shown: (!of.is_empty()).then(|| connected_to(graph, of)), next: Part::Head }
     }
 
-    /// The next piece, none at the end.
+    /// The next piece; none at the end.
     pub fn piece(&mut self, graph: &Graph) -> Option<String> {
         let mut text = String::new();
         self.next = match self.next {
@@ -66,7 +63,7 @@ impl Drawing {
         Some(text)
     }
 
-    /// Draws the next nodes and gives the last of them; none if there are no more.
+    /// Draws the next nodes, and returns the last of them; none if there are no more.
     fn draw(&self, graph: &Graph, after: Option<Uid>, mut draw: impl FnMut(&Node)) -> Option<Uid> {
         let shown = |node: &&Node| match &self.shown {
             Some(shown) => shown.contains(&uid(node)),

@@ -1,6 +1,4 @@
-//! Which dependents mean which owner, where several claim different things of one uid.
-//!
-//! Pure. Left out: what follows from it, which is the graph's.
+//! Which dependents mean which owner, if their references to one uid differ.
 
 use shared::api::intern::Text;
 
@@ -25,8 +23,8 @@ pub(super) fn compare(dependent: &Node, owner: &Identity) -> Match {
     })
 }
 
-/// The next identity that a uid may have once `absent` is known to be none: the first after it of those that the
-/// dependents name, or the first of all.
+/// The next identity that a uid may have once `absent` is known not to exist: of the identities that the dependents name,
+/// the first after it, or the first of all.
 ///
 /// Upstream: `getAlternateOwnerIdentity`, `pkg/controller/garbagecollector/graph_builder.go`.
 pub(super) fn next_identity<'a>(dependents: impl IntoIterator<Item = &'a Node>, absent: &Identity) -> Option<Identity> {

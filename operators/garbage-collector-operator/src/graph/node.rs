@@ -1,6 +1,5 @@
-//! One node of the graph: an object that was observed, or one that is only referred to.
-//!
-//! Left out: labels, annotations and finalizers. Twenty thousand nodes must fit into a few MiB.
+//! One node of the graph: an object that was observed, or one that is only referred to. It keeps little: twenty thousand
+//! nodes must fit into a few MiB.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,23 +8,23 @@ use shared::api::object::{ResourceVersion, Uid};
 
 use crate::objects::{FOREGROUND_DELETION, Identity, ORPHAN, OwnerReference, PartialObject};
 
-/// How far an object's life has come; it never goes back.
+/// The stage of an object's life; it only advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// No monitor has seen it: some dependent refers to it.
+    /// A dependent refers to it, and no monitor has seen it.
     Virtual,
     /// Observed.
     Live,
     /// Observed with deletionTimestamp.
     BeingDeleted,
-    /// As before, and its dependents are deleted first.
+    /// The same, and its dependents are deleted first.
     DeletingDependents,
 }
 
 /// One node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its identity; a virtual node has the one that a dependent's reference names.
+    /// Its identity; a virtual node has that of a dependent's reference.
     pub identity: Identity,
     /// Whether it is virtual, alive or being deleted, and how.
     pub stage: Stage,
@@ -35,7 +34,7 @@ pub struct Node {
     /// Its owners.
     pub owners: Box<[Arc<OwnerReference>]>,
     pub(super) dependents: Dependents,
-    /// A monitor saw an owner of it go, and it was given no other one since.
+    /// A monitor saw that one of its owners was deleted, and it got no new owner since.
     pub(super) saw_owner_go: bool,
 }
 
@@ -48,8 +47,8 @@ impl Node {
         self.owners.iter().filter(move |reference| reference.owner.uid == uid)
     }
 
-    /// The uid of this owner as its references write it, which is what a patch must name: an aggregated apiserver's
-    /// objects may have uids of any form.
+    /// The uid of this owner as it is written in the references. A patch must name it so: objects of an aggregated
+    /// apiserver may have uids of any form.
     pub fn names_of(&self, owner: Uid) -> Vec<String> {
         let mut names: Vec<String> =
             self.references_to(owner).map(|reference| reference.uid_text().into_owned()).collect();
@@ -62,19 +61,19 @@ impl Node {
         self.was.orphan
     }
 
-    /// By which of the collector's own finalizers its deletion waits.
+    /// The collector's own finalizers that its deletion waits for.
     pub fn finalizers(&self) -> impl Iterator<Item = &'static str> {
         let Deleting { orphan, foreground } = self.was;
         [(orphan, ORPHAN), (foreground, FOREGROUND_DELETION)].into_iter().filter(|(is, _)| *is).map(|(_, name)| name)
     }
 
-    /// Whether it holds a foreground deletion of this owner back.
+    /// Whether it blocks a foreground deletion of this owner.
     pub fn blocks(&self, owner: Uid) -> bool {
         self.references_to(owner).any(|reference| reference.blocks())
     }
 }
 
-/// By which finalizers a deletion waits.
+/// The finalizers that a deletion waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Deleting {
     pub(super) orphan: bool,

@@ -1,73 +1,56 @@
-//! The state that monitors and workers share: the graph, the served resources, the results of reads, and the two queues
-//! of attempts.
+//! The state that monitors and workers share: the graph, the state of the kinds, and the two queues of attempts.
 //!
 //! The graph's lock stands for upstream's single graph worker: the attempts of one event are enqueued before the next
 //! event is handled. It is never held over an await.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use shared::api::object::{Key, Uid};
-use shared::api::resource::Resource;
 use shared::runtime::discovery::Discovery;
 use shared::runtime::events::{EventType, Recorder};
-use shared::runtime::queue::{Backoff, Cause, Queue};
-use tokio::sync::watch;
+use shared::runtime::queue::{Cause, Queue};
 
 use crate::graph::{Attempts, Event, Graph, Stage};
+use crate::memory::Kinds;
 use crate::objects::{Coordinates, Identity, ObjectKind};
-use crate::observe::Learned;
-use crate::observe::lookup::Monitored;
 
 /// The reason of the event about a reference to an owner in another namespace.
 const OWNER_REF_INVALID_NAMESPACE: &str = "OwnerRefInvalidNamespace";
 
-/// The mark of the key of an attempt that counts only while no monitor has seen the object.
+/// Marks the key of an attempt that is dropped once a monitor has seen the object.
 const VIRTUAL: &str = "virtual";
 
 /// The state that monitors and workers share.
 pub struct Caches {
     graph: Mutex<Graph>,
-    served: watch::Sender<Arc<Discovery>>,
     attempt_to_delete: Queue,
     attempt_to_orphan: Queue,
     recorder: Recorder,
-    /// The kinds of which the last read failed.
-    unreadable: Mutex<BTreeSet<Resource>>,
-    /// Objects that wait for a kind to be served, and how often they were looked at in vain.
-    unserved: Mutex<BTreeMap<Uid, u32>>,
-    pub(super) monitored: Monitored,
+    pub(crate) kinds: Kinds,
 }
-
-/// How often an object is looked at while nothing new is served. Upstream: `AttemptToDelete`'s rate limiter, which
-/// is client-go's default with a longest wait of 1000 s.
-const UNSERVED: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(1000) };
 
 /// The effect of an event on the object that was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Followed {
-    /// All that follows is enqueued.
+    /// All attempts are enqueued.
     Enqueued,
-    /// As before, and it is to be looked at again, later.
-    LookAgain,
+    /// All attempts are enqueued, and the object itself has to be attempted again later.
+    Retry,
 }
 
 impl Caches {
     /// An empty graph before these queues.
     pub(crate) fn new(attempt_to_delete: Queue, attempt_to_orphan: Queue, recorder: Recorder) -> Self {
-        let (graph, served) = (Mutex::default(), watch::Sender::default());
-        let (unreadable, unserved) = (Mutex::default(), Mutex::default());
-        let monitored = Monitored::default();
-        Self { graph, served, attempt_to_delete, attempt_to_orphan, recorder, unreadable, unserved, monitored }
+        let (graph, kinds) = (Mutex::default(), Kinds::default());
+        Self { graph, attempt_to_delete, attempt_to_orphan, recorder, kinds }
     }
 
-    /// Reads or changes the graph. What it gives is a copy: nothing can wait in here.
+    /// Reads or changes the graph under its lock; nothing can be awaited in here.
     pub(crate) fn with_graph<T>(&self, look: impl FnOnce(&mut Graph) -> T) -> T {
         look(&mut self.graph.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes an event, and enqueues what it is worth.
+    /// Feeds an event to the graph, and enqueues the attempts that follow.
     pub(crate) fn update(&self, event: Event<'_>) -> Followed {
         self.with_graph(|graph| {
             let attempts = graph.update(event);
@@ -75,7 +58,7 @@ impl Caches {
         })
     }
 
-    /// Enqueues what all that is known is worth: while another replica was at work, nobody here has kept that.
+    /// Enqueues the attempts that follow from the whole graph: a standby drops those of single events.
     pub(crate) fn resume(&self) {
         self.with_graph(|graph| {
             let attempts = graph.resume();
@@ -94,8 +77,8 @@ impl Caches {
         for (dependent, owner) in invalid_namespace {
             self.report(&dependent, &owner);
         }
-        // The one who is told is the one who asked, and whose queue waits for the answer.
-        if attempt_to_delete_later.is_empty() { Followed::Enqueued } else { Followed::LookAgain }
+        // Only the sync that reported the object absent gets these, and its own key is requeued.
+        if attempt_to_delete_later.is_empty() { Followed::Enqueued } else { Followed::Retry }
     }
 
     /// Enqueues objects for an attempt.
@@ -107,90 +90,14 @@ impl Caches {
         });
     }
 
-    /// The resources of the last discovery.
-    pub(crate) fn served(&self) -> Arc<Discovery> {
-        Arc::clone(&self.served.borrow())
-    }
-
-    /// Notes what the apiserver serves. If it is not what it was, all that waited for it is looked at.
+    /// Replaces the last discovery. If it has changed, enqueues the objects that waited for a kind.
     pub(crate) fn set_served(&self, discovery: Discovery) {
-        let is_new = self.served.send_if_modified(|served| {
-            let is_new = **served != discovery;
-            if is_new {
-                *served = Arc::new(discovery);
-            }
-            is_new
-        });
-        if is_new {
-            let waiting = std::mem::take(&mut *self.unserved());
-            self.attempt(&waiting.into_keys().collect::<Vec<_>>());
-        }
-    }
-
-    /// How often an object was looked at in vain while it waited for a kind.
-    pub(crate) fn unserved_looks(&self, uid: Uid) -> u32 {
-        self.unserved().get(&uid).copied().unwrap_or_default()
-    }
-
-    /// An object waits for no kind any more.
-    pub(crate) fn stop_waiting(&self, uid: Uid) {
-        self.unserved().remove(&uid);
-    }
-
-    /// An object waits for a kind that was not among those `served`, looked at so many times. Gives how long at the
-    /// longest, which is not at all if others are served by now.
-    pub(crate) fn wait_for_kinds(&self, uid: Uid, looks: u32, served: &Arc<Discovery>) -> Duration {
-        let mut unserved = self.unserved();
-        if !Arc::ptr_eq(&self.served(), served) {
-            return Duration::ZERO;
-        }
-        unserved.insert(uid, looks);
-        UNSERVED.after(looks)
-    }
-
-    fn unserved(&self) -> MutexGuard<'_, BTreeMap<Uid, u32>> {
-        self.unserved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Where objects of this kind are served.
-    pub(crate) fn resource_of(&self, kind: &ObjectKind) -> Option<Resource> {
-        self.served.borrow().resource_of(&kind.api_version, &kind.kind).cloned()
-    }
-
-    /// Whether the last read of a kind failed.
-    pub(crate) fn is_unreadable(&self, resource: &Resource) -> bool {
-        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).contains(resource)
-    }
-
-    /// Keeps what an attempt has learned, and lets its object wait for nothing.
-    pub(crate) fn remember(&self, uid: Uid, Learned { absent, restores, reads, served: _, looks: _ }: &Learned) {
-        if !absent.is_empty() {
-            self.with_graph(|graph| {
-                let are_still = graph.restores() == *restores;
-                absent.iter().filter(|_| are_still).for_each(|owner| graph.note_absent(owner.clone()));
-            });
-        }
-        for (resource, failure) in reads {
-            self.note_read(resource, failure.as_deref());
-        }
-        self.stop_waiting(uid);
-    }
-
-    /// Logs that objects of a kind cannot be read, once until they can again.
-    pub(crate) fn note_read(&self, resource: &Resource, failure: Option<&str>) {
-        let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
-        match failure {
-            Some(error) if unreadable.insert(resource.clone()) => {
-                tracing::warn!(%resource, error, "cannot read objects of a kind; what depends on them waits");
-            }
-            None if unreadable.remove(resource) => tracing::info!(%resource, "objects of a kind can be read again"),
-            Some(_) | None => {}
-        }
+        self.attempt(&self.kinds.set_served(discovery));
     }
 
     /// Upstream: `reportInvalidNamespaceOwnerRef`, `pkg/controller/garbagecollector/graph_builder.go`.
     fn report(&self, dependent: &Identity, owner: &Coordinates) {
-        let Some(resource) = self.resource_of(&dependent.object.kind) else { return };
+        let Some(resource) = self.kinds.resource_of(&dependent.object.kind) else { return };
         self.recorder.event(
             &dependent.reference(resource),
             EventType::Warning,
@@ -215,7 +122,7 @@ pub(super) fn key_of(graph: &Graph, uid: Uid) -> Key {
     Key::new(if is_virtual { VIRTUAL } else { "" }, &uid.to_string())
 }
 
-/// The uid of a key, unless the attempt was only worth while the object was virtual, and it is so no more.
+/// The uid of a key; none if the attempt was about a virtual object that a monitor has seen since.
 ///
 /// Upstream: `attemptToDeleteWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
 pub(crate) fn uid_of(graph: &Graph, key: &Key) -> Option<Uid> {
@@ -226,7 +133,11 @@ pub(crate) fn uid_of(graph: &Graph, key: &Key) -> Option<Uid> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use shared::api::resource::PODS;
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use shared::api::resource::{PODS, Resource};
     use shared::runtime::client::{Client, ClientOptions, load_config};
     use shared::runtime::clock::Clock;
     use shared::runtime::consistency::{Consistency, Watched};
@@ -235,12 +146,13 @@ pub(crate) mod tests {
     use shared::runtime::discovery::Served;
     use shared::runtime::events::Events;
     use shared::runtime::metrics::Metrics;
-    use shared::runtime::queue::Finish;
+    use shared::runtime::queue::{Backoff, Finish};
 
     use super::*;
     use crate::objects::PartialObject;
+    use crate::observe::Learned;
 
-    /// Caches that have seen these objects, and a writer; their apiserver refuses every connection.
+    /// Caches that have seen these objects, and a control; their apiserver refuses every connection.
     pub(crate) async fn caches(seen: &[(&str, &str, &str)]) -> (Caches, Control) {
         let config = load_config(None, Some("http://127.0.0.1:1")).await.unwrap().config;
         let client = Client::new(&config, ClientOptions::default()).unwrap();
@@ -256,7 +168,7 @@ pub(crate) mod tests {
         (caches, Control::new(client, Arc::new(consistency), Decisions::default()))
     }
 
-    /// Of these resources alone.
+    /// A discovery of these resources.
     pub(crate) fn serving(resources: &[Resource]) -> Discovery {
         let served =
             |resource: &Resource| Served { resource: resource.clone(), verbs: BTreeSet::default(), is_preferred: true };
@@ -266,8 +178,8 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn what_waits_for_a_kind_is_looked_at_when_others_are_served_and_else_seldom() {
         let (caches, _) = caches(&[("v1", "Pod", POD)]).await;
-        let (pod, nothing) = (Uid::parse("11111111-2222-4333-8444-555555555555"), caches.served());
-        let waits: Vec<u64> = (1..12).map(|looks| caches.wait_for_kinds(pod, looks, &nothing).as_secs()).collect();
+        let (pod, nothing) = (Uid::parse("11111111-2222-4333-8444-555555555555"), caches.kinds.served());
+        let waits: Vec<u64> = (1..12).map(|looks| caches.kinds.wait(pod, looks, &nothing).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
         let queue = caches.attempt_to_delete.clone();
         Queue::start(std::slice::from_ref(&queue), || ());
@@ -278,13 +190,13 @@ pub(crate) mod tests {
         let key = queue.next().await.unwrap();
         assert_eq!(uid_of(&caches.graph.lock().unwrap(), &key), Some(pod));
         queue.finish(&key, Finish::Done);
-        assert_eq!(caches.unserved_looks(pod), 0);
-        // It was looked at while the apiserver served less than it does now.
-        assert_eq!(caches.wait_for_kinds(pod, 7, &nothing), Duration::ZERO);
-        caches.wait_for_kinds(pod, 7, &caches.served());
-        assert_eq!(caches.unserved_looks(pod), 7);
+        assert_eq!(caches.kinds.looks(pod), 0);
+        // It was synced while the apiserver served less than it does now.
+        assert_eq!(caches.kinds.wait(pod, 7, &nothing), Duration::ZERO);
+        caches.kinds.wait(pod, 7, &caches.kinds.served());
+        assert_eq!(caches.kinds.looks(pod), 7);
         caches.remember(pod, &Learned::default());
-        assert_eq!(caches.unserved_looks(pod), 0);
+        assert_eq!(caches.kinds.looks(pod), 0);
     }
 
     #[tokio::test]

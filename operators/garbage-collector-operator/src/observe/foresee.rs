@@ -1,7 +1,7 @@
 //! The observation that an attempt would make, from the graph alone, for previews.
 //!
-//! It asks the same questions in the same order as an attempt does. Left out: whatever only the apiserver knows, which
-//! is said of it; and the object's references word for word, so that no patch of such an observation may ever be sent.
+//! It asks the same questions in the same order as an attempt. It lacks the references as they are written, so its
+//! patches must never be sent.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Caches {
         };
         if node.stage == Stage::Virtual {
             let is_absent = self.with_graph(|graph| graph.is_absent(&node.identity));
-            return if is_absent { Live::Absent } else { Live::Unseen { failing: self.failing(&resource) } };
+            return if is_absent { Live::Absent } else { Live::Unseen { failing: self.kinds.failing(&resource) } };
         }
         let owners = if node.stage == Stage::DeletingDependents {
             Owners::NotAsked
@@ -61,7 +61,7 @@ impl Caches {
                         Some((true, _)) => Owner::Solid,
                         Some((false, _)) => self.absent_owner(dependent, reference),
                         None => {
-                            let failing = self.failing(&resource);
+                            let failing = self.kinds.failing(&resource);
                             return Owners::Unseen { reference: Arc::clone(reference), failing };
                         }
                     }

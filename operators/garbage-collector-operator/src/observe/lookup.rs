@@ -1,39 +1,43 @@
-//! Which key an object has that somebody asks about, and why it has none.
+//! Finds the key of an object by its path, for `/why`, or the reason why no monitor has seen it.
 //!
-//! Keys are uids, so the graph is searched by kind and name: that costs a look at every node, once a question.
-//! Left out: objects that are gone. Their last decisions are found by their uid alone.
+//! Keys are uids, so the graph is searched by kind and name, which reads every node. An object that is gone is not
+//! found; its last decisions are under its uid.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
+use serde::Serialize;
 use shared::api::explain::Subject;
 use shared::api::object::Key;
 use shared::api::resource::{LEASES, Resource};
 use shared::runtime::discovery::Served;
-use shared::runtime::informer::Health;
 
 use crate::graph::{Graph, Node, Stage};
 use crate::objects::Identity;
-use crate::observe::Caches;
-use crate::observe::caches::key_of;
-use crate::plan::unseen::Unseen;
+use crate::observe::caches::{Caches, key_of};
 
-/// The mark of the key of an object that no monitor has seen; kind and name follow.
+/// Marks the key of an object that no monitor has seen; kind and name follow.
 const UNSEEN: &str = "unseen";
 /// The namespace of kubelets' Leases.
 const NODE_LEASES: &str = "kube-node-lease";
 
-/// How each monitor fares.
-#[derive(Default)]
-pub(super) struct Monitored(Mutex<BTreeMap<Resource, Arc<Health>>>);
-
-impl Monitored {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Resource, Arc<Health>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Why no monitor has seen an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Unseen {
+    /// Its kind is not served.
+    Unserved,
+    /// Objects of its kind cannot be deleted, listed or watched, or are never collected, such as Events.
+    NotFollowed,
+    /// Its kind cannot be listed or watched now.
+    Failing {
+        /// The error of the monitor.
+        error: String,
+    },
+    /// It is the Lease of a kubelet: these are listed when a Node was deleted.
+    LeaseOfNode,
+    /// It has not arrived yet, is gone, or never existed.
+    NotSeen,
 }
 
-/// A kind and a namespace, in the words of a path.
+/// A kind and a namespace, as in a path.
 struct Path<'a> {
     group: &'a str,
     plural: &'a str,
@@ -53,24 +57,7 @@ impl<'a> Path<'a> {
 }
 
 impl Caches {
-    /// A monitor runs for this kind.
-    pub(crate) fn monitor_started(&self, resource: &Resource, health: Arc<Health>) {
-        self.monitored.all().insert(resource.clone(), health);
-    }
-
-    /// No monitor runs for this kind any more.
-    pub(crate) fn monitor_stopped(&self, resource: &Resource) {
-        self.monitored.all().remove(resource);
-    }
-
-    /// Why a kind cannot be listed or watched at the moment.
-    pub(super) fn failing(&self, resource: &Resource) -> Option<String> {
-        let is_meant = |known: &Resource| (&known.group, &known.plural) == (&resource.group, &resource.plural);
-        self.monitored.all().iter().find(|(known, _)| is_meant(known)).and_then(|(_, health)| health.failing())
-    }
-
-    /// The key of the attempts to delete this object; one by which [`Self::unseen`] finds out more where the graph does
-    /// not know it.
+    /// The key of the attempts to delete this object. If the graph does not have it, a key for [`Self::unseen`].
     pub(crate) fn key_of(&self, object: &Subject) -> Key {
         self.with_graph(|graph| self.find(graph, object).map(|node| key_of(graph, node.identity.object.uid)))
             .unwrap_or_else(|| {
@@ -79,7 +66,7 @@ impl Caches {
             })
     }
 
-    /// The key of the attempts to orphan this object's dependents, if it is deleted so.
+    /// The key of the attempts to orphan this object's dependents, if it is deleted with the policy Orphan.
     pub(crate) fn orphaning_key_of(&self, object: &Subject) -> Option<Key> {
         self.with_graph(|graph| {
             let node = self.find(graph, object).filter(|node| node.is_orphaning())?;
@@ -87,31 +74,31 @@ impl Caches {
         })
     }
 
-    /// Why no monitor has seen the object of this key; none where the key is a node's.
+    /// Why no monitor has seen the object of this key; none if the key is a node's.
     pub(crate) fn unseen(&self, key: &Key) -> Option<Unseen> {
         let path = Path::of_key(key)?;
-        let served = self.served();
+        let served = self.kinds.served();
         let Some(Served { resource, .. }) = served.served.iter().find(|served| path.is_of(&served.resource)) else {
             return Some(Unseen::Unserved);
         };
         if path.is_of(&LEASES) && path.namespace == NODE_LEASES {
             return Some(Unseen::LeaseOfNode);
         }
-        if !self.monitored.all().keys().any(|known| path.is_of(known)) {
+        if !self.kinds.is_monitored(|known| path.is_of(known)) {
             return Some(Unseen::NotFollowed);
         }
-        Some(self.failing(resource).map_or(Unseen::NotSeen, |error| Unseen::Failing { error }))
+        Some(self.kinds.failing(resource).map_or(Unseen::NotSeen, |error| Unseen::Failing { error }))
     }
 
-    /// The node of an object: rather one that was observed than one that is only referred to.
+    /// The node of an object; an observed one has precedence over a virtual one.
     fn find<'a>(&self, graph: &'a Graph, object: &Subject) -> Option<&'a Node> {
-        let served = self.served();
+        let served = self.kinds.served();
         let mut resources = served.served.iter().map(|served| &served.resource);
         let resource = resources.find(|resource| object.key_of(resource).is_some())?;
         let is_meant = |identity: &Identity| {
             let kind = &identity.object.kind;
             let group = kind.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-            // A reference does not say that its owner is in no namespace.
+            // A reference does not say whether its owner is cluster-scoped.
             let is_here = !resource.namespaced || identity.namespace == *object.namespace;
             is_here && *identity.object.name == *object.name && *kind.kind == *resource.kind && group == object.group
         };

@@ -1,6 +1,6 @@
-//! Decides which dependents of an owner that is deleted with the policy Orphan lose which references first.
+//! Which dependents of an owner that is deleted with the policy Orphan lose which references.
 //!
-//! Left out: dependents that the graph has not seen yet, as upstream.
+//! A dependent that the graph has not seen yet keeps its references, as upstream.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use shared::runtime::decisions::{self, Reasoned};
 use crate::graph::Graph;
 use crate::objects::{Identity, ORPHAN};
 
-/// Every dependent is released; then, and only then, the owner loses its finalizer.
+/// Release every dependent, then remove the owner's finalizer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The owner that is deleted without its dependents.
@@ -25,7 +25,7 @@ pub struct Plan {
 pub struct Release {
     /// The dependent.
     pub dependent: Identity,
-    /// The owner's uid as the dependent's references write it.
+    /// The owner's uid as it is written in the dependent's references.
     pub owners: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub enum Reason {
     },
 }
 
-/// Decides for the owner of this uid; nothing if the graph does not know it any more.
+/// Decides for the owner of this uid; none if the graph no longer has it.
 ///
 /// Upstream: `processAttemptToOrphanWorker`, `pkg/controller/garbagecollector/garbagecollector.go`.
 pub fn plan(graph: &Graph, owner: Uid) -> Option<Plan> {

@@ -1,7 +1,7 @@
-//! The bodies of all patches, in both forms.
+//! The bodies of all patches, in two forms.
 //!
-//! Pure. A strategic merge patch names single references, and needs no more than the uid as precondition; where a kind
-//! does not take one (custom resources), a merge patch has the whole list, and needs the version it was read at, too.
+//! A strategic merge patch names single references, and needs only the uid as precondition. Kinds that do not accept it
+//! (custom resources) get a merge patch with the whole list, which also needs the version that was read.
 //!
 //! Upstream: `pkg/controller/garbagecollector/patch.go`.
 
@@ -12,9 +12,9 @@ use crate::objects::LiveMeta;
 /// One change in both forms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patch {
-    /// Which object, as it is written.
+    /// The object's uid as it is written.
     pub uid: String,
-    /// In which state, for the merge patch.
+    /// The version that was read, for the merge patch.
     pub resource_version: String,
     /// For kinds that are built in.
     pub strategic: Value,
@@ -52,7 +52,7 @@ pub fn keep_other_owners(live: &LiveMeta, owners: &[String]) -> Value {
     json!({ "metadata": { "ownerReferences": kept } })
 }
 
-/// Makes no reference hold its owner back any more.
+/// Makes no reference block its owner's deletion.
 ///
 /// Upstream: `unblockOwnerReferencesStrategicMergePatch`, `pkg/controller/garbagecollector/patch.go`.
 pub fn unblock_owners(live: &LiveMeta) -> Patch {
@@ -68,7 +68,7 @@ pub fn unblock_owners(live: &LiveMeta) -> Patch {
     of(live, owners(blocking), owners(all))
 }
 
-/// Takes one finalizer away and leaves all others; none if it is not there.
+/// Removes one finalizer and keeps all others; none if the object does not have it.
 ///
 /// Upstream: `removeFinalizer`, `pkg/controller/garbagecollector/operations.go`.
 pub fn remove_finalizer(live: &LiveMeta, finalizer: &str) -> Option<Value> {

@@ -1,6 +1,4 @@
-//! Why an object stays, goes, or waits: as values for programs, and in words.
-//!
-//! Left out: deciding. Of many owners or dependents only the first are named, as many as a reason has room for.
+//! The reasons of decisions, for programs and in words; of many owners or dependents, a reason names only the first.
 
 use std::fmt;
 
@@ -9,11 +7,11 @@ use shared::runtime::decisions;
 
 use crate::objects::{Identity, OwnerReference};
 
-/// So many are named.
+/// How many are named.
 const NAMED: usize = 3;
-/// So many bytes their names have, all together.
+/// How many bytes their names may have together.
 const NAMES: usize = 110;
-/// A text that may be of any length is cut after so many bytes.
+/// After how many bytes a text of any length is cut.
 const TEXT: usize = 400;
 
 /// Some owners, or some dependents.
@@ -22,11 +20,11 @@ const TEXT: usize = 400;
 pub struct Named {
     /// Kinds and names of the first.
     pub names: Vec<String>,
-    /// How many there are besides.
+    /// How many others there are.
     pub more: usize,
 }
 
-/// Why something is done, or nothing.
+/// Why an object is written, or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -34,21 +32,21 @@ pub enum Reason {
     BeingDeleted,
     /// Its kind is not served.
     Unserved,
-    /// The apiserver left a question open.
+    /// A read failed.
     Unread {
         /// The error of the read.
         error: String,
     },
-    /// It names no namespace.
+    /// Its namespace is not known.
     NoNamespace,
     /// It does not exist.
     Absent,
-    /// Dependents hold it back, whose references block its deletion.
+    /// Dependents block its deletion.
     WaitsForDependents {
-        /// They.
+        /// These.
         dependents: Named,
     },
-    /// No dependent holds it back.
+    /// No dependent blocks its deletion.
     DependentsGone,
     /// It has no owners.
     NoOwners,
@@ -61,7 +59,7 @@ pub enum Reason {
     },
     /// No object can have its name.
     InvalidName,
-    /// An owner lives in a namespace, and the object in none.
+    /// An owner is namespaced, and the object is cluster-scoped.
     OwnerNamespaced {
         /// Its kind and name.
         owner: String,
@@ -75,12 +73,12 @@ pub enum Reason {
     },
     /// All its owners stay.
     Owned {
-        /// They.
+        /// These.
         owners: Named,
     },
     /// Some of its owners stay, others do not.
     OwnersGone {
-        /// These do.
+        /// These stay.
         #[serde(skip_serializing_if = "Named::is_empty")]
         stay: Named,
         /// These do not exist.
@@ -89,16 +87,16 @@ pub enum Reason {
         /// These exist in other namespaces, where they own nothing of its.
         #[serde(skip_serializing_if = "Named::is_empty")]
         elsewhere: Named,
-        /// These are being deleted, and wait for their dependents.
+        /// These are being deleted and wait for their dependents.
         #[serde(skip_serializing_if = "Named::is_empty")]
         waiting: Named,
     },
     /// Its owners wait for it.
     OwnersWait {
-        /// Those that do; there may be others that are gone.
+        /// These wait; others may be gone.
         owners: Named,
     },
-    /// It has no owners any more.
+    /// None of its owners exists.
     AllOwnersGone {
         /// These do not exist.
         #[serde(skip_serializing_if = "Named::is_empty")]
@@ -107,35 +105,35 @@ pub enum Reason {
         #[serde(skip_serializing_if = "Named::is_empty")]
         elsewhere: Named,
     },
-    /// No monitor has seen it: a sync asks the apiserver whether it exists.
+    /// No monitor has seen it: a sync reads it.
     Unseen {
-        /// Why its kind cannot be listed or watched, where that is so.
+        /// Why its kind cannot be listed or watched, if it cannot.
         #[serde(skip_serializing_if = "Option::is_none")]
         failing: Option<String>,
     },
-    /// No monitor has seen an owner: a sync asks the apiserver whether it exists.
+    /// No monitor has seen an owner: a sync reads it.
     OwnerUnseen {
         /// Its kind and name.
         owner: String,
-        /// Why its kind cannot be listed or watched, where that is so.
+        /// Why its kind cannot be listed or watched, if it cannot.
         #[serde(skip_serializing_if = "Option::is_none")]
         failing: Option<String>,
     },
 }
 
-/// As a person calls an owner.
+/// An owner's kind and name.
 pub(super) fn owner_name(reference: &OwnerReference) -> String {
     let owner = &reference.owner;
     format!("{} {}", owner.kind.kind, &*owner.name)
 }
 
-/// A text as far as there is room for it.
+/// The beginning of a text of any length.
 pub(super) fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(TEXT)].to_owned()
 }
 
 impl Named {
-    /// So many, of which these are the first.
+    /// This many, of which these are the first.
     pub(super) fn of(count: usize, first: impl IntoIterator<Item = String>) -> Self {
         let mut names: Vec<String> = Vec::new();
         let mut room = NAMES;
@@ -185,13 +183,13 @@ impl fmt::Display for Reason {
             Self::BeingDeleted => f.write_str("is being deleted"),
             Self::Unserved => f.write_str("its kind is not served"),
             Self::Unread { error } => f.write_str(error),
-            Self::NoNamespace => f.write_str("nobody says in which namespace it is"),
+            Self::NoNamespace => f.write_str("its namespace is not known"),
             Self::InvalidName => f.write_str("no object can have its name"),
             Self::Absent => f.write_str("does not exist"),
             Self::WaitsForDependents { dependents } => {
                 write!(f, "waits for dependents that block its deletion: {dependents}")
             }
-            Self::DependentsGone => f.write_str("no dependent holds it back"),
+            Self::DependentsGone => f.write_str("no dependent blocks its deletion"),
             Self::NoOwners => f.write_str("has no owners"),
             Self::OwnerUnserved { api_version, kind } => write!(f, "{api_version} {kind} of an owner is not served"),
             Self::OwnerNamespaced { owner } => {
@@ -200,8 +198,12 @@ impl fmt::Display for Reason {
             Self::OwnerInvalidName { kind, name } => write!(f, "no owner can have this name: {kind} {name:?}"),
             Self::Owned { owners } => write!(f, "is owned by {owners}"),
             Self::OwnersGone { stay, absent, elsewhere, waiting } => {
-                let owners = [("is absent", absent), ("is in another namespace", elsewhere), ("is going", waiting)];
-                f.write_str(&gone(&owners))?;
+                let gone = gone(&[
+                    ("is absent", absent),
+                    ("is in another namespace", elsewhere),
+                    ("is being deleted", waiting),
+                ]);
+                f.write_str(&gone)?;
                 write!(f, "; {stay} stays")
             }
             Self::OwnersWait { owners } => write!(f, "its owners wait for it: {owners}"),
@@ -210,11 +212,11 @@ impl fmt::Display for Reason {
                 write!(f, "all its owners are gone: {owners}")
             }
             Self::Unseen { failing } => {
-                f.write_str("no monitor has seen it, and the apiserver is asked for it")?;
+                f.write_str("no monitor has seen it; a sync reads it")?;
                 failing.iter().try_for_each(|error| write!(f, "; its kind cannot be followed: {error}"))
             }
             Self::OwnerUnseen { owner, failing } => {
-                write!(f, "no monitor has seen its owner {owner}, and the apiserver is asked for it")?;
+                write!(f, "no monitor has seen its owner {owner}; a sync reads it")?;
                 failing.iter().try_for_each(|error| write!(f, "; that kind cannot be followed: {error}"))
             }
         }

@@ -1,30 +1,10 @@
-//! Why nothing is decided about an object that no monitor has seen, for people who ask about it.
-//!
-//! Left out: whether it exists. Nobody is asked for what nobody depends on.
+//! Why nothing is decided about an object that no monitor has seen, in words.
 
 use std::fmt;
 
-use serde::Serialize;
 use shared::runtime::decisions::{self, Reasoned};
 
-/// Why no monitor has seen an object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Unseen {
-    /// Its kind is not served.
-    Unserved,
-    /// Objects of its kind cannot be deleted, listed or watched, or are never collected, as Events.
-    NotFollowed,
-    /// Its kind cannot be listed or watched at the moment.
-    Failing {
-        /// Why.
-        error: String,
-    },
-    /// It is the Lease of a kubelet: these are listed when a Node has gone.
-    LeaseOfNode,
-    /// It has not come yet, is gone, or never was.
-    NotSeen,
-}
+use crate::observe::Unseen;
 
 impl fmt::Display for Unseen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,7 +12,7 @@ impl fmt::Display for Unseen {
             Self::Unserved => f.write_str("nothing (its kind is not served)"),
             Self::NotFollowed => f.write_str("nothing (its kind is not followed: it is never collected)"),
             Self::Failing { error } => write!(f, "nothing (its kind cannot be followed: {error})"),
-            Self::LeaseOfNode => f.write_str("nothing (Leases of kubelets are looked at when a Node has gone)"),
+            Self::LeaseOfNode => f.write_str("nothing (Leases of kubelets are listed when a Node was deleted)"),
             Self::NotSeen => f.write_str("nothing (no monitor has seen it)"),
         }
     }

@@ -121,8 +121,8 @@ fn a_deletion_is_explained_by_an_owner_that_was_seen_to_go_or_waits() {
 
 #[test]
 fn owners_that_are_gone_or_wait_are_dropped_while_another_stays() {
-    let plan = pod("SDW")
-        .check("drop owners (ReplicaSet owner-1 is absent, ReplicaSet owner-2 is going; ReplicaSet owner-0 stays)");
+    let gone = "ReplicaSet owner-1 is absent, ReplicaSet owner-2 is being deleted";
+    let plan = pod("SDW").check(&format!("drop owners ({gone}; ReplicaSet owner-0 stays)"));
     let Action::Patch(_, patch) = plan.action else { panic!("{plan}") };
     let (first, second) = (uid("owner-1").to_string(), uid("owner-2").to_string());
     let dropped = json!([{ "$patch": "delete", "uid": first }, { "$patch": "delete", "uid": second }]);
@@ -172,7 +172,7 @@ fn a_circle_of_waiting_objects_is_broken() {
 fn a_foreground_deletion_waits_for_what_blocks_it_and_nothing_else() {
     let me = thing("Pod", "ns/pod");
     let case = || pod("S").stage(Stage::DeletingDependents);
-    let gone = "remove finalizer foregroundDeletion (no dependent holds it back)";
+    let gone = "remove finalizer foregroundDeletion (no dependent blocks its deletion)";
     case().check(gone);
     case().dependents(&[thing("Pod", "ns/a").owned_by(&me)]).check(gone);
     case().dependents(&[thing("Pod", "ns/a").reference(&me.kind, "pod", me.uid, Some(false))]).check(gone);
@@ -188,9 +188,9 @@ fn a_foreground_deletion_waits_for_what_blocks_it_and_nothing_else() {
 
 #[test]
 fn an_open_question_leaves_the_object_alone() {
-    pod("").live(Live::Unserved).check("nothing (its kind is not served), look again when other kinds are served");
-    pod("").live(Live::Unread("no".to_owned())).check("nothing (no), look again");
-    pod("D").owners(Owners::Unread("no".to_owned())).check("nothing (no), look again");
+    pod("").live(Live::Unserved).check("nothing (its kind is not served), retry when other kinds are served");
+    pod("").live(Live::Unread("no".to_owned())).check("nothing (no), retry");
+    pod("D").owners(Owners::Unread("no".to_owned())).check("nothing (no), retry");
     let reference = pod("D").observed;
     let Live::Present(present) = reference.live else { panic!("it is there") };
     let Owners::Known(owners) = present.owners else { panic!("they are known") };
@@ -205,23 +205,23 @@ fn an_open_question_leaves_the_object_alone() {
     pod("").live(Live::InvalidName).stage(Stage::Virtual).check("nothing (no object can have its name)");
     pod("D")
         .owners(Owners::Unserved(kind))
-        .check("nothing (v1 ReplicaSet of an owner is not served), look again when other kinds are served");
+        .check("nothing (v1 ReplicaSet of an owner is not served), retry when other kinds are served");
     pod("D")
         .owners(Owners::Namespaced(owner))
         .check("nothing (cluster-scoped objects cannot refer to namespaced owners: ReplicaSet owner-0)");
-    pod("").live(Live::NoNamespace).check("nothing (nobody says in which namespace it is)");
+    pod("").live(Live::NoNamespace).check("nothing (its namespace is not known)");
 }
 
 #[test]
 fn what_no_monitor_has_seen_is_asked_for() {
     let no = || Some("no".to_owned());
-    let unseen = "nothing (no monitor has seen it, and the apiserver is asked for it";
+    let unseen = "nothing (no monitor has seen it; a sync reads it";
     pod("").live(Live::Unseen { failing: None }).check(&format!("{unseen})"));
     pod("").live(Live::Unseen { failing: no() }).check(&format!("{unseen}; its kind cannot be followed: no)"));
     let Live::Present(present) = pod("D").observed.live else { panic!("it is there") };
     let Owners::Known(owners) = present.owners else { panic!("they are known") };
     let owner = |failing| Owners::Unseen { reference: Arc::clone(&owners[0].0), failing };
-    let unseen = "nothing (no monitor has seen its owner ReplicaSet owner-0, and the apiserver is asked for it";
+    let unseen = "nothing (no monitor has seen its owner ReplicaSet owner-0; a sync reads it";
     pod("D").owners(owner(None)).check(&format!("{unseen})"));
     pod("D").owners(owner(no())).check(&format!("{unseen}; that kind cannot be followed: no)"));
 }
@@ -249,10 +249,10 @@ fn what_is_absent_is_forgotten_and_what_is_being_deleted_is_left() {
 
 #[test]
 fn a_virtual_object_is_looked_at_until_a_monitor_has_seen_it() {
-    pod("").stage(Stage::Virtual).check("nothing (has no owners), look again");
+    pod("").stage(Stage::Virtual).check("nothing (has no owners), retry");
     pod("D")
         .stage(Stage::Virtual)
-        .check("delete Background (all its owners are gone: ReplicaSet owner-0 is absent), look again");
+        .check("delete Background (all its owners are gone: ReplicaSet owner-0 is absent), retry");
 }
 
 #[test]

@@ -1,7 +1,6 @@
-//! Which nodes are synced when one changes, and whose pods.
+//! The nodes that are synced when one changes.
 //!
-//! Left out: heartbeats, which change the memory and nothing else; the end of a grace period and of a turn, which the
-//! next round finds.
+//! A heartbeat only changes the memory. The next round finds the end of a grace period, and of a turn.
 
 use jiff::Timestamp;
 use shared::runtime::cache::Change;
@@ -25,7 +24,7 @@ impl Caches {
         is_news.then(|| Effect::Enqueue(key.clone(), cause)).into_iter().collect()
     }
 
-    /// The pods of a node have to be marked once its kubelet is lost.
+    /// The pods of a lost node have to be marked.
     pub(crate) fn pods_concerned(&self, change: Change<'_, Node>) -> Vec<Effect> {
         let Some(node) = change.existing() else { return Vec::new() };
         let is_concerned = node.is_lost() && !self.memory.is_marked(node);

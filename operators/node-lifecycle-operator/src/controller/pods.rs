@@ -1,37 +1,40 @@
-//! The controller of pods: one sync marks the pods of a node that is lost.
+//! One sync of a node that may be lost: it marks the node's pods.
 //!
-//! Left out: following pods. They are listed once, when the node's condition says that it is lost, and at a start.
+//! Pods are not followed. They are listed once for each loss, and at a start.
+
+use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::api::resource::NODES;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage};
+use shared::runtime::context::ControllerContext;
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
-use crate::observe::{ObservedPods, live_pods};
-use crate::plan::pods::{plan_pods, plan_pods_read};
+use crate::apply::Writer;
+use crate::observe::{Caches, live_pods};
+use crate::plan::Next;
+use crate::plan::pods::{next_pods, plan_pods};
 
 /// Marks the pods of nodes.
 pub(super) struct PodsController {
+    pub(super) caches: Arc<Caches>,
     pub(super) writer: Writer,
-    pub(super) clock: Clock,
-    pub(super) decisions: Decisions,
+    pub(super) ctx: ControllerContext,
 }
 
 impl Controller for PodsController {
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.writer.caches.observe_pods(key) else { return Ok(Requeue::Done) };
-        let mut pods = Vec::new();
-        if let Some(live_read) = plan_pods_read(&observed) {
-            self.decisions.record(self.clock.now(), key, &live_read);
-            pods = live_pods(&self.writer.control, key).await?;
-        }
-        let plan = plan_pods(&observed, &pods);
-        self.decisions.record(self.clock.now(), key, &plan);
-        let Outcome { error } = self.writer.apply_pods(&observed, plan).await;
-        error.map_or(Ok(Requeue::Done), Err)
+        let Some(observed) = self.caches.observe_pods(key) else { return Ok(Requeue::Done) };
+        let plan = match next_pods(&observed) {
+            Next::Act(plan) => plan,
+            Next::Ask(live_read) => {
+                self.ctx.decide(key, &live_read);
+                plan_pods(&live_pods(self.ctx.control(), key).await?)
+            }
+        };
+        self.ctx.decide(key, &plan);
+        self.writer.apply_pods(&observed, plan).await?;
+        Ok(Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -39,8 +42,6 @@ impl Controller for PodsController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.writer.caches.observe_pods(key);
-        let stage = |observed: &ObservedPods| first_stage(plan_pods_read(observed), || plan_pods(observed, &[]));
-        observed.iter().map(stage).collect()
+        self.caches.observe_pods(key).iter().map(|observed| next_pods(observed).stage()).collect()
     }
 }

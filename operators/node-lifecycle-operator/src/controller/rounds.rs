@@ -1,13 +1,10 @@
-//! The controller of rounds: one sync looks at all nodes, and finds those that have to be synced.
-//!
-//! Left out: writing, which the sync of each node does.
+//! One sync of the round: it looks at all nodes, and enqueues those that have to be written.
 
 use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::Decisions;
+use shared::runtime::context::ControllerContext;
 use shared::runtime::queue::Queue;
 use shared::runtime::worker::{Controller, Requeue};
 
@@ -28,19 +25,18 @@ pub(super) struct RoundController {
     pub(super) caches: Arc<Caches>,
     pub(super) nodes: Queue,
     pub(super) metrics: NodeMetrics,
-    pub(super) clock: Clock,
-    pub(super) decisions: Decisions,
+    pub(super) ctx: ControllerContext,
 }
 
 impl Controller for RoundController {
-    /// Nothing is awaited between the look and what follows from it, so no node changes meanwhile.
+    /// Nothing is awaited between the observation and the end of `apply_round`, so no node changes meanwhile.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let now = self.clock.now();
+        let now = self.ctx.now();
         let plan = plan_round(&self.caches.observe_round(), &self.config, now);
-        self.decisions.record(now, key, &plan);
+        self.ctx.decide(key, &plan);
         let next = plan.next;
-        apply_round(&self.caches, &self.nodes, &self.metrics, plan);
-        self.metrics.looked(self.clock.now().duration_since(now));
+        apply_round(&self.caches.memory, &self.nodes, &self.metrics, plan);
+        self.metrics.looked(self.ctx.now().duration_since(now));
         Ok(Requeue::After(next, "the next look at all nodes"))
     }
 
@@ -49,7 +45,7 @@ impl Controller for RoundController {
         None
     }
 
-    /// Each node says by itself what is decided about it.
+    /// The previews of the nodes show what is decided about each.
     fn preview(&self, _key: &Key) -> Vec<Stage> {
         Vec::new()
     }

@@ -1,46 +1,21 @@
-//! How many nodes of each zone are not ready, and how fast nodes of the zone may therefore be tainted.
+//! How many nodes of each zone are not ready, and the rate at which its nodes may therefore be tainted.
 //!
-//! Where many nodes of a zone are lost at once, it is more likely that the zone cannot be reached than that each of its
-//! nodes has failed. Left out: the reaction to that beyond upstream's.
+//! If many nodes of a zone are lost at once, it is more likely that the zone cannot be reached than that each of them has
+//! failed.
 //!
 //! Upstream: `handleDisruption`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use shared::api::intern::Text;
 
+use crate::memory::rate_limited_queue::Limiter;
+use crate::memory::{Zone, ZoneState};
 use crate::objects::{Node, Ready};
-use crate::plan::Config;
-use crate::plan::rate_limited_queue::Limiter;
+use crate::plan::config::Config;
 
-/// The state of a zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum ZoneState {
-    /// Few of its nodes are not ready.
-    Normal,
-    /// Many are not.
-    PartialDisruption,
-    /// None is.
-    FullDisruption,
-}
-
-/// A zone.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Zone {
-    /// How many nodes count.
-    pub size: usize,
-    /// How many of these are not ready.
-    pub unhealthy: usize,
-    /// The state that follows from these counts.
-    pub state: ZoneState,
-    /// How fast its nodes are tainted.
-    pub limiter: Limiter,
-}
-
-/// Counts the nodes of each zone, and sets its rate.
+/// Counts the nodes of each zone, and sets its rate. The flag says whether no zone has a ready node.
 pub fn zones<'a>(
     nodes: impl IntoIterator<Item = &'a Node>,
     before: &BTreeMap<Text, Zone>,
@@ -49,7 +24,7 @@ pub fn zones<'a>(
 ) -> (BTreeMap<Text, Zone>, bool) {
     let mut counts: BTreeMap<Text, (usize, usize)> = BTreeMap::new();
     for node in nodes {
-        // A zone whose nodes do not count has a queue all the same.
+        // A zone whose nodes do not count has a queue, too.
         let (size, unhealthy) = counts.entry(node.zone()).or_default();
         *size += usize::from(node.counts());
         *unhealthy += usize::from(node.counts() && node.ready() != Ready::True);
@@ -89,15 +64,5 @@ fn rate(state: ZoneState, size: usize, config: &Config) -> f64 {
             let is_large = i32::try_from(size).is_ok_and(|size| size > config.large_zone);
             if is_large { config.secondary_rate } else { 0.0 }
         }
-    }
-}
-
-impl fmt::Display for ZoneState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Normal => "Normal",
-            Self::PartialDisruption => "PartialDisruption",
-            Self::FullDisruption => "FullDisruption",
-        })
     }
 }

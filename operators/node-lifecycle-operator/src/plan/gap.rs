@@ -1,43 +1,32 @@
-//! Whether this process has watched without a gap since its last look. A node that was not heard of while nobody
-//! listened may be well: after a gap each node gets its whole grace period again.
+//! Whether this process has watched without a gap since its last look. During a gap a healthy node may have been heard
+//! from unseen, so after it each node gets its whole grace period again.
 //!
-//! This is a deviation (kubernetes/kubernetes#24200 and #32510). Without a gap there is no difference.
-//! Left out: gaps that are too short to bring a healthy node to the end of its grace period.
-//!
-//! Upstream has only `handleDisruption`, which waits anew once a node is ready after none was.
+//! Upstream has only `handleDisruption`, which restarts the grace periods once a node is ready after none was
+//! (kubernetes/kubernetes#24200, kubernetes/kubernetes#32510). Without a gap there is no difference.
 
 use std::fmt;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::Serialize;
 use shared::api::time::Time;
 
-use crate::plan::Config;
+use crate::memory::Look;
+use crate::plan::config::Config;
 
-/// A look at all nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// When it was.
-    pub at: Timestamp,
-    /// Whether nodes and Leases were followed.
-    pub is_followed: bool,
-}
-
-/// Why nodes are not to be judged by the time that has passed.
+/// Why no node is judged by the time that has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Gap {
-    /// Nodes or Leases cannot be followed.
+    /// The watch of nodes or Leases fails.
     NotFollowed,
-    /// They could not at the last look.
+    /// It failed at the last look.
     WasNotFollowed {
-        /// When that was.
+        /// The time of the last look.
         looked: Time,
     },
-    /// The last look is too long ago: the process slept, or its clock was set.
+    /// The last look is too long ago: the process was paused, or its clock was set.
     Paused {
-        /// When the last look was.
+        /// The time of the last look.
         looked: Time,
     },
 }
@@ -52,13 +41,13 @@ pub fn gap(last: Option<Look>, look: Look, config: &Config) -> Option<Gap> {
     if !last.is_followed {
         return Some(Gap::WasNotFollowed { looked });
     }
-    // A clock that was set back leaves a negative time.
+    // If the clock was set back, the time is negative.
     let passed = Duration::try_from(look.at.duration_since(last.at)).ok();
     passed.is_none_or(|passed| passed > longest(config)).then_some(Gap::Paused { looked })
 }
 
-/// Looks come late where the processor is busy. A kubelet renews its Lease several times in a grace period, so half of
-/// one more brings no healthy node to its end.
+/// A busy processor delays looks. A kubelet renews its Lease several times in a grace period, so a pause of half a grace
+/// period does not let a healthy node's one end.
 fn longest(config: &Config) -> Duration {
     config.period.saturating_mul(2).max(config.grace / 2)
 }
@@ -66,9 +55,9 @@ fn longest(config: &Config) -> Duration {
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFollowed => f.write_str("nodes or their leases cannot be followed"),
-            Self::WasNotFollowed { looked } => write!(f, "nodes or their leases could not be followed at {looked}"),
-            Self::Paused { looked } => write!(f, "nobody has looked since {looked}"),
+            Self::NotFollowed => f.write_str("cannot watch nodes or their leases"),
+            Self::WasNotFollowed { looked } => write!(f, "could not watch nodes or their leases at {looked}"),
+            Self::Paused { looked } => write!(f, "no look at the nodes since {looked}"),
         }
     }
 }

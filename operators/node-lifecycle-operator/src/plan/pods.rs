@@ -1,7 +1,6 @@
-//! Which pods of a node are marked as not ready: those that may be ready by their status, once for each loss of the
-//! node.
+//! Which pods of a lost node are marked as not ready: those that may be ready by their status, once for each loss.
 //!
-//! Left out: pods of a node whose kubelet is there and not well, because it still keeps their conditions.
+//! If the kubelet runs and the node is not ready, it keeps the conditions of its pods itself.
 //!
 //! Upstream: `MarkPodsNotReady`, `pkg/controller/util/node/controller_utils.go`.
 
@@ -13,41 +12,35 @@ use shared::runtime::decisions::{self, LiveRead, Reasoned};
 
 use crate::objects::Pod;
 use crate::observe::ObservedPods;
+use crate::plan::Next;
 use crate::plan::reasons::{PodsReason, Question};
 
 /// The decision about the pods of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodsPlan {
-    /// The pods that are marked.
+    /// The pods to mark.
     pub mark: Vec<Arc<Pod>>,
     /// Why.
     pub reason: PodsReason,
 }
 
-/// Whether the pods have to be listed.
-pub fn plan_pods_read(observed: &ObservedPods) -> Option<LiveRead<Question>> {
-    idle(observed).is_none().then_some(LiveRead { step: "list pods", reason: Question::Ready })
+/// The next stage for the pods of a node: a list of them, unless none can need a mark.
+pub fn next_pods(observed: &ObservedPods) -> Next<PodsPlan> {
+    let ObservedPods { node, is_marked } = observed;
+    let none = |reason| Next::Act(PodsPlan { mark: Vec::new(), reason });
+    if !node.is_lost() {
+        none(PodsReason::NotLost)
+    } else if *is_marked {
+        none(PodsReason::Marked)
+    } else {
+        Next::Ask(LiveRead { step: "list pods", reason: Question::Ready })
+    }
 }
 
-/// Decides which of these pods are marked.
-pub fn plan_pods(observed: &ObservedPods, pods: &[Arc<Pod>]) -> PodsPlan {
-    if let Some(reason) = idle(observed) {
-        return PodsPlan { mark: Vec::new(), reason };
-    }
+/// Decides which of the listed pods of a lost node are marked.
+pub fn plan_pods(pods: &[Arc<Pod>]) -> PodsPlan {
     let mark = pods.iter().filter(|pod| pod.may_be_ready).cloned().collect();
     PodsPlan { mark, reason: PodsReason::Lost }
-}
-
-/// Why nothing is to be done.
-fn idle(observed: &ObservedPods) -> Option<PodsReason> {
-    let ObservedPods { node, is_marked } = observed;
-    if !node.is_lost() {
-        Some(PodsReason::NotLost)
-    } else if *is_marked {
-        Some(PodsReason::Marked)
-    } else {
-        None
-    }
 }
 
 impl Reasoned for PodsPlan {

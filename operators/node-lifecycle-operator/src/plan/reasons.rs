@@ -1,6 +1,4 @@
-//! Why nodes are written, or not: as values for programs, and in words.
-//!
-//! Left out: why a kubelet is not well, which its own condition says.
+//! The reasons of decisions, for programs and in words.
 
 use std::fmt;
 
@@ -17,20 +15,20 @@ use crate::plan::gap::Gap;
 pub enum Reason {
     /// It is gone.
     Gone,
-    /// It was heard of within its grace period.
+    /// It was heard from within its grace period.
     Heard {
-        /// The condition.
+        /// Its condition `Ready`.
         ready: Ready,
-        /// When that was.
+        /// When it was last heard from.
         heard: Time,
         /// Whether its pods have to leave.
         leaving: Leaving,
     },
-    /// It was not.
+    /// It was not heard from for its grace period.
     Silent {
-        /// The condition.
+        /// Its condition `Ready`.
         ready: Ready,
-        /// When it was last heard of.
+        /// When it was last heard from.
         heard: Time,
         /// Whether its pods have to leave.
         leaving: Leaving,
@@ -43,32 +41,32 @@ pub enum Reason {
 pub enum Leaving {
     /// They stay.
     No,
-    /// They have to.
+    /// They have to leave.
     Yes,
-    /// It is not the node's turn.
+    /// They stay until it is the node's turn.
     Waits,
     /// No zone has a node that is ready, so all pods stay.
     AllDisrupted,
 }
 
-/// The question before a node becomes Unknown.
+/// The question of a live read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
-    /// Whether its Lease was renewed, and the cache is behind.
+    /// Whether its Lease was renewed, and the cache lags.
     Renewed {
-        /// When it was last heard of.
+        /// When the node was last heard from.
         heard: Time,
     },
     /// Which pods of a lost node may be ready.
     Ready,
 }
 
-/// How the nodes are.
+/// The state of all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RoundReason {
-    /// Nobody has watched for a while.
+    /// The process has not watched for a while.
     Gap {
         /// Why.
         gap: Gap,
@@ -78,12 +76,12 @@ pub enum RoundReason {
         /// How many nodes there are.
         nodes: usize,
     },
-    /// One has, after none had.
+    /// A zone has a ready node again.
     Recovered {
         /// How many nodes there are.
         nodes: usize,
     },
-    /// All is as usual.
+    /// Neither of these.
     Watched {
         /// How many nodes there are.
         nodes: usize,
@@ -96,9 +94,9 @@ pub enum RoundReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PodsReason {
-    /// Its kubelet is there, or never was.
+    /// Its kubelet is not lost.
     NotLost,
-    /// They are marked.
+    /// They are already marked.
     Marked,
     /// Its kubelet is lost.
     Lost,
@@ -113,8 +111,8 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gone => f.write_str("the node is gone"),
-            Self::Heard { ready, heard, leaving } => write!(f, "{ready}{leaving}, heard of at {heard}"),
-            Self::Silent { ready, heard, leaving } => write!(f, "{ready}{leaving}, not heard of since {heard}"),
+            Self::Heard { ready, heard, leaving } => write!(f, "{ready}{leaving}, last heard from at {heard}"),
+            Self::Silent { ready, heard, leaving } => write!(f, "{ready}{leaving}, not heard from since {heard}"),
         }
     }
 }
@@ -124,8 +122,8 @@ impl fmt::Display for Leaving {
         f.write_str(match self {
             Self::No => "",
             Self::Yes => ", its pods have to leave",
-            Self::Waits => ", its pods stay until it is its turn",
-            Self::AllDisrupted => ", its pods stay as no zone has a ready node",
+            Self::Waits => ", its pods stay until its turn",
+            Self::AllDisrupted => ", its pods stay because no zone has a ready node",
         })
     }
 }
@@ -133,7 +131,7 @@ impl fmt::Display for Leaving {
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Renewed { heard } => write!(f, "not heard of since {heard}"),
+            Self::Renewed { heard } => write!(f, "not heard from since {heard}"),
             Self::Ready => f.write_str("its kubelet is lost"),
         }
     }
@@ -144,7 +142,7 @@ impl fmt::Display for RoundReason {
         match self {
             Self::Gap { gap } => write!(f, "{gap}"),
             Self::AllDisrupted { nodes } => write!(f, "no zone has a ready node, nodes: {nodes}"),
-            Self::Recovered { nodes } => write!(f, "a node is ready after none was, nodes: {nodes}"),
+            Self::Recovered { nodes } => write!(f, "a node is ready again, nodes: {nodes}"),
             Self::Watched { nodes, disrupted } => write!(f, "nodes: {nodes}, disrupted zones: {disrupted}"),
         }
     }

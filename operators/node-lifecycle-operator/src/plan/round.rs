@@ -1,6 +1,4 @@
-//! A look at all nodes: how the zones are, whose turn it is to be tainted, and which nodes have to be synced.
-//!
-//! Left out: writing. Each node's own sync does that.
+//! A look at all nodes: the state of the zones, whose turn it is to be tainted, and which nodes have to be synced.
 //!
 //! Upstream: `monitorNodeHealth` and `doNoExecuteTaintingPass`,
 //! `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
@@ -15,14 +13,14 @@ use shared::api::list::list;
 use shared::api::object::Key;
 use shared::runtime::decisions::{self, Reasoned};
 
-use crate::observe::memory::{Known, Turn, Zones};
+use crate::memory::{Known, Look, Turn, Zone, ZoneState, Zones};
 use crate::observe::{Observed, ObservedRound};
-use crate::plan::disruption::{Zone, ZoneState, zones};
-use crate::plan::gap::{Look, gap};
+use crate::plan::disruption::zones;
+use crate::plan::gap::gap;
 use crate::plan::reasons::RoundReason;
 use crate::plan::{Config, plan, waits_for_turn};
 
-/// The least time between two looks.
+/// The shortest time between two looks.
 ///
 /// Upstream: `NodeEvictionPeriod`, `pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go`.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -34,7 +32,7 @@ pub struct RoundPlan {
     pub zones: Zones,
     /// The turns that change.
     pub turns: Vec<(Key, Turn)>,
-    /// Each node gets its whole grace period again, from this moment on.
+    /// When all grace periods start over, if they do.
     pub start_over: Option<Timestamp>,
     /// The nodes that have to be synced.
     pub sync: Vec<Key>,
@@ -75,8 +73,8 @@ pub fn plan_round(observed: &ObservedRound, config: &Config, now: Timestamp) -> 
     RoundPlan { zones, turns, start_over, sync, next, reason }
 }
 
-/// Queues the nodes that have to be tainted, and gives a turn to the first of each zone for as long as its rate allows.
-/// Gives the turns that have changed.
+/// Queues the nodes that have to be tainted, and gives the first of each zone its turn if the zone has a token. Returns
+/// the turns that have changed.
 fn take_turns(nodes: &mut [Observed], zones: &mut BTreeMap<Text, Zone>, now: Timestamp) -> Vec<(Key, Turn)> {
     let before: Vec<Option<Turn>> = nodes.iter().map(turn).collect();
     for node in &mut *nodes {
@@ -88,7 +86,7 @@ fn take_turns(nodes: &mut [Observed], zones: &mut BTreeMap<Text, Zone>, now: Tim
             turn @ (Turn::Waits { .. } | Turn::Now) => turn,
         };
     }
-    // By name where several wait since the same look.
+    // By name if several wait since the same look.
     let mut waiting: Vec<(Timestamp, usize)> = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
         if let Some(Turn::Waits { since }) = turn(node) {
@@ -113,7 +111,7 @@ fn turn(node: &Observed) -> Option<Turn> {
     node.known.map(|Known { uid: _, heard: _, is_registered: _, turn }| turn)
 }
 
-/// After the period, or as soon as a zone in which a node waits has a token.
+/// The period, or less if a zone with a waiting node has a token earlier.
 fn next_look(nodes: &[Observed], zones: &BTreeMap<Text, Zone>, config: &Config, now: Timestamp) -> Duration {
     let waiting = nodes.iter().filter(|node| matches!(turn(node), Some(Turn::Waits { .. })));
     let zones = waiting.filter_map(|node| zones.get(&node.node.as_ref()?.zone()));
@@ -131,7 +129,7 @@ impl fmt::Display for RoundPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { zones: _, turns: _, start_over, sync, next: _, reason } = self;
         if start_over.is_some() {
-            f.write_str("wait anew, ")?;
+            f.write_str("restart grace periods, ")?;
         }
         if sync.is_empty() {
             write!(f, "nothing ({reason})")

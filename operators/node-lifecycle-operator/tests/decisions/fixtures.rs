@@ -1,12 +1,12 @@
-//! Nodes in a line.
+//! Builders of nodes and observations.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use node_lifecycle_operator::memory::{Known, Turn};
 use node_lifecycle_operator::objects::Node;
 use node_lifecycle_operator::observe::Observed;
-use node_lifecycle_operator::observe::memory::{Known, Turn};
 use node_lifecycle_operator::plan::Config;
 use serde_json::{Value, json};
 use shared::testing::{NOW, ObjectBuilder, ago, object};
@@ -59,7 +59,7 @@ pub(crate) fn tainted(node: ObjectBuilder, taints: &[&str]) -> ObjectBuilder {
     node.set(&["spec", "taints"], taints.iter().map(taint).collect::<Vec<Value>>())
 }
 
-/// The node, which people know of, and which was heard of so many seconds ago.
+/// The observation of a registered node that was last heard from this many seconds ago.
 pub(crate) fn silent_for(node: &ObjectBuilder, seconds: i64) -> Observed {
     let node: Arc<Node> = node.build();
     let known = Known { uid: node.metadata.uid, heard: ago(seconds), is_registered: true, turn: Turn::None };
@@ -69,6 +69,8 @@ pub(crate) fn silent_for(node: &ObjectBuilder, seconds: i64) -> Observed {
         node: Some(node),
         renewed: None,
         is_all_disrupted: false,
+        looked: None,
+        is_followed: true,
     }
 }
 

@@ -1,13 +1,13 @@
 //! One node: upstream's cases.
 
+use node_lifecycle_operator::memory::{Known, Look, Turn};
 use node_lifecycle_operator::observe::Observed;
-use node_lifecycle_operator::observe::memory::{Known, Turn};
-use node_lifecycle_operator::plan::{Config, plan, plan_live_read};
+use node_lifecycle_operator::plan::{Config, Next, next, plan};
 use serde_json::json;
 use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder, ago, uid};
 
-use crate::fixtures::{CONFIG, in_turn, node, of, silent_for, tainted, with};
+use crate::fixtures::{CONFIG, after, in_turn, node, of, silent_for, tainted, with};
 
 /// The steps for a node that was heard of so many seconds ago.
 fn steps(observed: &Observed) -> String {
@@ -44,17 +44,31 @@ fn a_node_that_is_silent_for_its_grace_period_becomes_unknown() {
 #[test]
 fn nobody_is_judged_by_a_first_look_or_by_a_cache_alone() {
     let first = Observed { known: None, ..silent_for(&of("True"), 5000) };
-    assert!(plan(&first, &CONFIG, NOW).to_string().starts_with("register (ready, heard of at 2026-01-01T12:00:00Z"));
+    assert!(
+        plan(&first, &CONFIG, NOW).to_string().starts_with("register (ready, last heard from at 2026-01-01T12:00:00Z")
+    );
     let former = Known { uid: uid("former"), heard: ago(5000), is_registered: true, turn: Turn::Now };
     let renamed = Observed { known: Some(former), ..silent_for(&of("False"), 0) };
     assert_eq!(steps(&renamed), "register, taint node.kubernetes.io/not-ready:NoSchedule");
 
-    let read = |observed: &Observed| plan_live_read(observed, &CONFIG, NOW).map(|read| read.to_string());
+    let read = |observed: &Observed| match next(observed, &CONFIG, NOW) {
+        Next::Ask(live_read) => Some(live_read.to_string()),
+        Next::Act(_) => None,
+    };
     let silent = silent_for(&of("True"), 51);
-    assert_eq!(read(&silent).as_deref(), Some("read its lease (not heard of since 2026-01-01T11:59:09Z)"));
-    assert_eq!(read(&silent.clone().heard_at(NOW)), None);
-    assert_eq!(steps(&silent.heard_at(NOW)), "keep");
+    assert_eq!(read(&silent).as_deref(), Some("read its lease (not heard from since 2026-01-01T11:59:09Z)"));
+    let not_followed = Observed { is_followed: false, ..silent };
+    assert_eq!((read(&not_followed), steps(&not_followed).as_str()), (None, "keep"));
     assert_eq!(read(&silent_for(&of("Unknown"), 51)), None);
+}
+
+#[test]
+fn nobody_is_judged_after_a_gap_that_no_look_has_found_yet() {
+    let looked = Some(Look { at: NOW, is_followed: true });
+    let observed = Observed { looked, ..silent_for(&of("True"), 0) };
+    let planned = |seconds| plan(&observed, &CONFIG, after(seconds)).to_string();
+    assert_eq!(planned(20), "keep (ready, last heard from at 2026-01-01T12:00:00Z)");
+    assert_eq!(planned(600), "keep (ready, last heard from at 2026-01-01T12:10:00Z)");
 }
 
 /// Upstream: `TestTaintsNodeByCondition`.
@@ -138,13 +152,13 @@ fn older_labels_say_the_same_as_newer_ones() {
 
 /// Upstream: `TestNodeEventGeneration`.
 #[test]
-fn people_are_told_once_of_a_node_that_is_gone() {
+fn the_removal_of_a_node_is_reported_once() {
     let gone = Observed { node: None, ..silent_for(&of("True"), 0) };
-    assert_eq!(plan(&gone, &CONFIG, NOW).to_string(), "tell that it is gone (the node is gone)");
+    assert_eq!(plan(&gone, &CONFIG, NOW).to_string(), "report its removal (the node is gone)");
     let unknown = gone.known.map(|known| Known { is_registered: false, ..known });
-    let never_told = Observed { known: unknown, ..gone.clone() };
-    assert_eq!(plan(&never_told, &CONFIG, NOW).to_string(), "keep (the node is gone)");
-    assert!(plan(&never_told, &CONFIG, NOW).is_news(), "it has to be forgotten");
+    let never_reported = Observed { known: unknown, ..gone.clone() };
+    assert_eq!(plan(&never_reported, &CONFIG, NOW).to_string(), "keep (the node is gone)");
+    assert!(plan(&never_reported, &CONFIG, NOW).is_news(), "it has to be forgotten");
     assert!(!plan(&Observed { known: None, ..gone }, &CONFIG, NOW).is_news());
 }
 

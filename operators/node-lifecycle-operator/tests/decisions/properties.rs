@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use node_lifecycle_operator::memory::{Look, Turn, Zones};
 use node_lifecycle_operator::objects::Node;
-use node_lifecycle_operator::observe::memory::{Turn, Zones};
 use node_lifecycle_operator::observe::{Observed, ObservedRound};
-use node_lifecycle_operator::plan::gap::Look;
 use node_lifecycle_operator::plan::round::plan_round;
-use node_lifecycle_operator::plan::{Change, Plan, Tell, plan};
+use node_lifecycle_operator::plan::{Change, Plan, Registration, plan};
 use node_lifecycle_operator::status::{labels_patch, silent_status, taints_patch};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -114,7 +113,7 @@ proptest! {
             prop_assert!(!evicts || swaps || turn == Some(Turn::Now), "{}", planned);
             prop_assert!(!evicts || !observed.is_all_disrupted, "{}", planned);
         }
-        let is_gone = matches!(planned.tell, Some(Tell::Removed { .. }));
+        let is_gone = matches!(planned.registration, Some(Registration::Remove { .. }));
         prop_assert!(!is_gone);
     }
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use node_lifecycle_operator::observe::memory::{Turn, Zones};
+use node_lifecycle_operator::memory::{Look, Turn, Zones};
 use node_lifecycle_operator::observe::{Observed, ObservedRound};
-use node_lifecycle_operator::plan::gap::Look;
 use node_lifecycle_operator::plan::round::{RoundPlan, plan_round};
 use shared::testing::{NOW, ObjectBuilder, ago};
 
@@ -48,7 +47,7 @@ fn nodes_are_synced_whose_grace_period_is_over() {
 fn after_a_gap_nobody_is_judged() {
     let nodes = || vec![silent_for(&well("a"), 5000), silent_for(&well("b"), 51)];
     let away = round(&ObservedRound { is_followed: false, ..observed(nodes()) });
-    assert_eq!(away.to_string(), "wait anew, nothing (nodes or their leases cannot be followed)");
+    assert_eq!(away.to_string(), "restart grace periods, nothing (cannot watch nodes or their leases)");
     assert_eq!((away.start_over, away.zones.looked.map(|look| look.is_followed)), (Some(NOW), Some(false)));
     let back = round(&ObservedRound { zones: away.zones, ..observed(nodes()) });
     assert_eq!(back.start_over, Some(NOW));
@@ -56,7 +55,8 @@ fn after_a_gap_nobody_is_judged() {
     assert_eq!(at_once.to_string(), "sync a, b (nodes: 2, disrupted zones: 0)");
     let mut paused = observed(nodes());
     paused.zones.looked = Some(Look { at: ago(600), is_followed: true });
-    assert_eq!(round(&paused).to_string(), "wait anew, nothing (nobody has looked since 2026-01-01T11:50:00Z)");
+    let expected = "restart grace periods, nothing (no look at the nodes since 2026-01-01T11:50:00Z)";
+    assert_eq!(round(&paused).to_string(), expected);
 }
 
 /// Upstream: `TestAddNode`, `TestTryOrdering` and `TestTry` of the queue.
@@ -110,7 +110,7 @@ fn while_no_zone_has_a_ready_node_no_pod_has_to_leave() {
     // One is ready again: all others get a whole grace period, and the rates are as before.
     let after = vec![silent_for(&well("a"), 5000), silent_for(&lost("b"), 5000), silent_for(&well("c"), 5000)];
     let left = round(&ObservedRound { zones: entered.zones, ..observed(after) });
-    assert_eq!(left.to_string(), "wait anew, nothing (a node is ready after none was, nodes: 3)");
+    assert_eq!(left.to_string(), "restart grace periods, nothing (a node is ready again, nodes: 3)");
     assert_eq!((left.start_over, left.zones.is_all_disrupted), (Some(NOW), false));
     // An empty bucket is empty at another rate too.
     assert_eq!(turns(&left), ["b Waits { since: 2026-01-01T12:00:00Z }"]);

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use node_lifecycle_operator::memory::rate_limited_queue::Limiter;
+use node_lifecycle_operator::memory::{Zone, ZoneState};
 use node_lifecycle_operator::objects::Node;
 use node_lifecycle_operator::plan::Config;
-use node_lifecycle_operator::plan::disruption::{Zone, ZoneState, state, zones};
-use node_lifecycle_operator::plan::rate_limited_queue::Limiter;
+use node_lifecycle_operator::plan::disruption::{state, zones};
 use shared::api::intern::Text;
 use shared::testing::NOW;
 

@@ -1,57 +1,29 @@
-//! Why pods go or stay: as values for programs, and in words.
-//!
-//! Left out: what a round alone can tell of a pod, for it is read live.
+//! The reasons of decisions, for programs and in words.
 
 use std::fmt;
 
 use serde::Serialize;
 use shared::runtime::decisions::{self, Reasoned};
 
-use super::excess;
-
-/// Why a pod goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Reason {
-    /// It has ended, and too many others have ended after it.
-    Terminated,
-    /// It is being deleted, and its node is out of service.
-    OutOfService,
-    /// Its node is gone.
-    Orphaned,
-    /// It is being deleted, and no node ever had it.
-    Unscheduled,
-}
-
-impl Reason {
-    /// As in upstream's metrics (`pkg/controller/podgc/metrics`).
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Terminated => "terminated",
-            Self::OutOfService => "out-of-service",
-            Self::Orphaned => "orphaned",
-            Self::Unscheduled => "unscheduled",
-        }
-    }
-}
+use crate::objects::{DeletionReason, excess};
 
 /// The result of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RoundReason {
-    /// All that it looked for could be read.
+    /// All reads succeeded.
     Found {
-        /// Ended pods that are too many.
+        /// Terminated pods beyond the threshold.
         terminated: usize,
-        /// Pods being deleted on nodes out of service.
+        /// Pods being deleted on nodes that are out of service.
         out_of_service: usize,
-        /// Pods being deleted that no node ever had.
+        /// Pods being deleted that were never bound to a node.
         unscheduled: usize,
     },
-    /// Some could not be read, and are left out.
+    /// Some reads failed.
     Unread {
-        /// The reasons for which these would be deleted.
-        reasons: Vec<Reason>,
+        /// The reasons for which their pods would be deleted.
+        reasons: Vec<DeletionReason>,
     },
 }
 
@@ -59,9 +31,9 @@ pub enum RoundReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BindingsReason {
-    /// All nodes are there to which pods are bound.
+    /// All nodes exist to which pods are bound.
     AllThere,
-    /// Some are not.
+    /// Some nodes do not exist.
     Missing {
         /// How many.
         nodes: usize,
@@ -73,27 +45,27 @@ pub enum BindingsReason {
 /// Why the pods of a node that was missing stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepReason {
-    /// The node is there again.
+    /// The node is back.
     IsBack,
-    /// There are none.
+    /// It has no pods.
     NoPods,
-    /// The cache does not have the node, and the apiserver does.
+    /// The apiserver has the node, although the cache does not.
     Exists,
 }
 
-/// Why the pods of a node that was missing stay, or go.
+/// Why the pods of a node that was missing stay, or are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MissingReason {
-    /// The node is there.
+    /// The node is back.
     IsBack,
-    /// There are none.
+    /// It has no pods.
     NoPods,
-    /// The cache does not have the node, and the apiserver does.
+    /// The apiserver has the node, although the cache does not.
     Exists,
     /// The node is gone.
     Gone {
-        /// So many are bound to it.
+        /// How many pods are bound to it.
         pods: usize,
     },
 }
@@ -112,9 +84,9 @@ impl From<KeepReason> for MissingReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NodeOutlook {
-    /// It is there, and no pod goes for its sake.
+    /// It exists, so its pods stay.
     Exists,
-    /// None of this name is: a sync reads its pods and asks for it.
+    /// It is not in the cache: a sync reads its pods and the node.
     NotSeen,
 }
 
@@ -122,27 +94,27 @@ pub enum NodeOutlook {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PodOutlook {
-    /// It has ended, and as many may stay.
+    /// It has terminated, and not too many have.
     Stays {
-        /// So many have ended.
+        /// The number of terminated pods.
         ended: usize,
-        /// So many may stay.
+        /// How many may stay.
         threshold: i32,
     },
-    /// It has ended, and too many have.
+    /// It has terminated, and too many have.
     TooMany {
-        /// So many have ended.
+        /// The number of terminated pods.
         ended: usize,
-        /// So many may stay.
+        /// How many may stay.
         threshold: i32,
     },
-    /// Any number of ended pods may stay, and none is followed.
+    /// There is no threshold, so terminated pods are not followed.
     NotCounted,
-    /// No ended pod of this name is followed.
+    /// It is not in the cache of terminated pods.
     NotEnded,
 }
 
-/// The outlook of a pod; `is_ended` says whether the cache of ended pods has it.
+/// The outlook of a pod; `is_ended` says whether the cache of terminated pods has it.
 pub fn pod_outlook(is_ended: bool, ended: usize, threshold: i32) -> PodOutlook {
     if threshold <= 0 {
         PodOutlook::NotCounted
@@ -155,7 +127,7 @@ pub fn pod_outlook(is_ended: bool, ended: usize, threshold: i32) -> PodOutlook {
     }
 }
 
-impl decisions::Reason for Reason {}
+impl decisions::Reason for DeletionReason {}
 impl decisions::Reason for RoundReason {}
 impl decisions::Reason for BindingsReason {}
 impl decisions::Reason for MissingReason {}
@@ -174,17 +146,11 @@ impl Reasoned for PodOutlook {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 impl fmt::Display for RoundReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Found { terminated: 0, out_of_service: 0, unscheduled: 0 } => {
-                f.write_str("nothing is stuck, not too much has ended")
+                f.write_str("no stuck pods, not too many terminated ones")
             }
             Self::Found { terminated, out_of_service, unscheduled } => {
                 write!(f, "{terminated} terminated, {out_of_service} out-of-service, {unscheduled} unscheduled")
@@ -200,7 +166,7 @@ impl fmt::Display for RoundReason {
 impl fmt::Display for BindingsReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::AllThere => "all nodes are there",
+            Self::AllThere => "all nodes exist",
             Self::Missing { .. } => "missing",
         })
     }
@@ -220,8 +186,8 @@ impl fmt::Display for MissingReason {
 impl fmt::Display for NodeOutlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Exists => "keep the pods (the node is there)",
-            Self::NotSeen => "read its pods, and delete them if the apiserver has no such node (none is followed)",
+            Self::Exists => "keep the pods (the node exists)",
+            Self::NotSeen => "read its pods and the node; delete them if it is gone (not in the cache of nodes)",
         })
     }
 }
@@ -230,19 +196,14 @@ impl fmt::Display for PodOutlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stays { ended, threshold } => {
-                write!(f, "keep (has ended, as {ended} have, and {threshold} may stay)")
+                write!(f, "keep (terminated pods: {ended}, threshold: {threshold})")
             }
             Self::TooMany { ended, threshold } => write!(
                 f,
-                "the oldest go with the next round, evicted ones first (has ended, as {ended} have, and {threshold} may \
-                 stay)"
+                "the next round deletes the oldest, evicted ones first (terminated pods: {ended}, threshold: {threshold})"
             ),
-            Self::NotCounted => {
-                f.write_str("each round reads which pods are stuck (any number of ended ones may stay)")
-            }
-            Self::NotEnded => {
-                f.write_str("each round reads which pods are stuck (has not ended, as far as is followed)")
-            }
+            Self::NotCounted => f.write_str("each round reads the stuck pods (no threshold for terminated ones)"),
+            Self::NotEnded => f.write_str("each round reads the stuck pods (not in the cache of terminated ones)"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pods and nodes in a line.
+//! Builders of pods and nodes.
 
 use std::sync::Arc;
 

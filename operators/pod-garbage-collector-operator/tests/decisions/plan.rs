@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use jiff::{Span, Timestamp};
-use pod_garbage_collector_operator::objects::{Pod, PodMetadata};
+use pod_garbage_collector_operator::objects::{DeletionReason, Pod, PodMetadata};
 use pod_garbage_collector_operator::observe::{MissingNode, Observed, Unread};
-use pod_garbage_collector_operator::plan::{Reason, plan, plan_bindings, plan_missing, pod_outlook};
+use pod_garbage_collector_operator::plan::{plan, plan_bindings, plan_missing, pod_outlook};
 use serde_json::json;
 use shared::api::object::Key;
 use shared::runtime::decisions::stage;
@@ -13,7 +13,7 @@ use shared::testing::{ObjectBuilder, ago};
 
 use crate::fixtures::{bindings, evicted, node, not_ready, observed, pod, tainted};
 
-const NOTHING: &str = "nothing (nothing is stuck, not too much has ended)";
+const NOTHING: &str = "nothing (no stuck pods, not too many terminated ones)";
 
 #[track_caller]
 fn check(observed: &Observed, threshold: i32, expected: &str) {
@@ -116,7 +116,7 @@ fn the_pods_of_a_node_go_once_it_has_been_missing_and_is_gone() {
         existing("c", "existing2", "Succeeded"),
     ];
     let none_missing = |pods: &[ObjectBuilder], nodes: &[ObjectBuilder]| {
-        assert_eq!(plan_bindings(&bindings(pods, nodes)).to_string(), "nothing (all nodes are there)");
+        assert_eq!(plan_bindings(&bindings(pods, nodes)).to_string(), "nothing (all nodes exist)");
     };
     none_missing(&pods, &[node("existing1"), node("existing2")]);
     // "nodes present in client"
@@ -231,9 +231,9 @@ fn a_pod_goes_once_whatever_its_reasons() {
 #[test]
 fn what_could_not_be_read_is_left_out_and_said() {
     let pods = [pod("a", "node", "Failed"), pod("b", "node", "Failed"), pod("c", "", "Pending").terminating()];
-    let unread = vec![Unread { reason: Reason::Terminated, error: "list pods: no".to_owned() }];
+    let unread = vec![Unread { reason: DeletionReason::Terminated, error: "list pods: no".to_owned() }];
     let partly = Observed { unsuccessful: None, unread, ..observed(&pods, &[]) };
-    check(&partly, 1, "delete default/c (unscheduled), leave out terminated (list pods: no)");
+    check(&partly, 1, "delete default/c (unscheduled), skip terminated (list pods: no)");
 }
 
 #[test]
@@ -241,10 +241,10 @@ fn what_the_cache_alone_says_of_a_pod_comes_from_the_ended_ones() {
     let check = |is_ended, threshold, expected: &str| {
         assert_eq!(pod_outlook(is_ended, 3, threshold).to_string(), expected);
     };
-    check(true, 3, "keep (has ended, as 3 have, and 3 may stay)");
-    check(true, 2, "the oldest go with the next round, evicted ones first (has ended, as 3 have, and 2 may stay)");
-    check(false, 2, "each round reads which pods are stuck (has not ended, as far as is followed)");
-    check(true, 0, "each round reads which pods are stuck (any number of ended ones may stay)");
+    check(true, 3, "keep (terminated pods: 3, threshold: 3)");
+    check(true, 2, "the next round deletes the oldest, evicted ones first (terminated pods: 3, threshold: 2)");
+    check(false, 2, "each round reads the stuck pods (not in the cache of terminated ones)");
+    check(true, 0, "each round reads the stuck pods (no threshold for terminated ones)");
 }
 
 /// Reasons as programs read them.
@@ -254,7 +254,7 @@ fn reasons_count_pods_and_name_nodes() {
     let seen = observed(&pods, &[]);
     let found = json!({ "terminated": 1, "outOfService": 0, "unscheduled": 1 });
     assert_eq!(stage(&plan(&seen, 1)).reason, json!({ "found": found }));
-    let unread = vec![Unread { reason: Reason::OutOfService, error: "no".to_owned() }];
+    let unread = vec![Unread { reason: DeletionReason::OutOfService, error: "no".to_owned() }];
     let partly = Observed { unread, ..seen };
     assert_eq!(stage(&plan(&partly, 1)).reason, json!({ "unread": { "reasons": ["outOfService"] } }));
     let search = stage(&plan_bindings(&bindings(&pods, &[node("node")]))).reason;

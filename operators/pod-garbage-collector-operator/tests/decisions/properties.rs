@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pod_garbage_collector_operator::objects::Pod;
+use pod_garbage_collector_operator::objects::{DeletionReason, Pod};
 use pod_garbage_collector_operator::observe::{MissingNode, Observed};
-use pod_garbage_collector_operator::plan::{MissingPlan, Plan, Reason, plan, plan_bindings, plan_missing};
+use pod_garbage_collector_operator::plan::{MissingPlan, Plan, plan, plan_bindings, plan_missing};
 use proptest::prelude::*;
 use shared::api::object::Key;
 use shared::testing::{ObjectBuilder, ago, properties};
@@ -33,7 +33,7 @@ fn any_pods() -> impl Strategy<Value = Vec<ObjectBuilder>> {
     })
 }
 
-fn names(plan: &Plan, reason: Reason) -> BTreeSet<String> {
+fn names(plan: &Plan, reason: DeletionReason) -> BTreeSet<String> {
     let of_reason = plan.delete.iter().filter(|deletion| deletion.reason == reason);
     of_reason.map(|deletion| deletion.pod.metadata.key.to_string()).collect()
 }
@@ -48,10 +48,10 @@ proptest! {
             let pod = &deletion.pod;
             let is_deleted = pod.metadata.is_being_deleted();
             let holds = match deletion.reason {
-                Reason::Terminated => threshold > 0 && ended.contains(&pod.metadata.uid),
-                Reason::OutOfService => is_deleted && pod.node == "tainted",
-                Reason::Unscheduled => is_deleted && pod.node.is_empty(),
-                Reason::Orphaned => false,
+                DeletionReason::Terminated => threshold > 0 && ended.contains(&pod.metadata.uid),
+                DeletionReason::OutOfService => is_deleted && pod.node == "tainted",
+                DeletionReason::Unscheduled => is_deleted && pod.node.is_empty(),
+                DeletionReason::Orphaned => false,
             };
             prop_assert!(holds, "{deletion} of {pod:?}");
         }
@@ -71,7 +71,7 @@ proptest! {
     fn as_many_ended_pods_stay_as_may(pods in any_pods(), threshold in 1..10_i32) {
         let observed = observed(&pods, &nodes());
         let ended = pods.iter().filter(|pod| has_ended(pod)).count();
-        let going = names(&plan(&observed, threshold), Reason::Terminated).len();
+        let going = names(&plan(&observed, threshold), DeletionReason::Terminated).len();
         prop_assert_eq!(ended - going, ended.min(usize::try_from(threshold).unwrap()));
     }
 
@@ -93,7 +93,7 @@ proptest! {
         let outcome = |observed: &Observed| {
             let planned = plan(observed, threshold);
             let of = |reason| names(&planned, reason);
-            (of(Reason::Terminated), of(Reason::OutOfService), of(Reason::Unscheduled))
+            (of(DeletionReason::Terminated), of(DeletionReason::OutOfService), of(DeletionReason::Unscheduled))
         };
         properties::order_is_irrelevant(&observed.ended, |ended| {
             outcome(&Observed { ended: ended.to_vec(), ..observed.clone() })

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use pod_garbage_collector_operator::plan::{Deletion, Reason};
+use pod_garbage_collector_operator::objects::DeletionReason;
+use pod_garbage_collector_operator::plan::Deletion;
 use pod_garbage_collector_operator::status::failed_status;
 use serde_json::{Value, json};
 use shared::testing::{NOW, ObjectBuilder};
@@ -10,7 +11,7 @@ use shared::testing::{NOW, ObjectBuilder};
 use crate::fixtures::pod;
 
 #[track_caller]
-fn check(pod: &ObjectBuilder, reason: Reason, expected: &Value) {
+fn check(pod: &ObjectBuilder, reason: DeletionReason, expected: &Value) {
     let deletion = Deletion { pod: pod.build(), reason };
     let expected = (!expected.is_null()).then(|| json!({ "status": expected }));
     assert_eq!(failed_status(&deletion, NOW), expected);
@@ -23,7 +24,7 @@ fn a_pod_that_goes_has_failed_and_says_so_if_its_node_is_gone() {
     let failed = json!({ "phase": "Failed", "observedGeneration": 3 });
     for phase in ["Pending", "Running", "Unknown", ""] {
         let alive = pod("a", "node", phase).generation(3).ready();
-        for reason in [Reason::OutOfService, Reason::Unscheduled, Reason::Terminated] {
+        for reason in [DeletionReason::OutOfService, DeletionReason::Unscheduled, DeletionReason::Terminated] {
             check(&alive, reason, &failed);
         }
         // "orphaned pod should have DisruptionTarget condition added before deletion"
@@ -33,14 +34,19 @@ fn a_pod_that_goes_has_failed_and_says_so_if_its_node_is_gone() {
             "message": "PodGC: node no longer exists", "observedGeneration": 3,
             "lastTransitionTime": "2026-01-01T12:00:00Z",
         }]);
-        check(&alive, Reason::Orphaned, &orphaned);
+        check(&alive, DeletionReason::Orphaned, &orphaned);
     }
 }
 
 #[test]
 fn a_phase_that_is_final_stays_and_gets_no_condition() {
     for phase in ["Succeeded", "Failed"] {
-        for reason in [Reason::OutOfService, Reason::Unscheduled, Reason::Terminated, Reason::Orphaned] {
+        for reason in [
+            DeletionReason::OutOfService,
+            DeletionReason::Unscheduled,
+            DeletionReason::Terminated,
+            DeletionReason::Orphaned,
+        ] {
             check(&pod("a", "node", phase), reason, &Value::Null);
         }
     }
@@ -52,7 +58,7 @@ fn a_condition_that_was_true_keeps_its_time() {
         let conditions = json!([{ "type": "DisruptionTarget", "status": status, "reason": "EvictionByEvictionAPI" }]);
         let deletion = Deletion {
             pod: Arc::clone(&pod("a", "node", "Running").set(&["status", "conditions"], conditions).build()),
-            reason: Reason::Orphaned,
+            reason: DeletionReason::Orphaned,
         };
         failed_status(&deletion, NOW).unwrap()["status"]["conditions"][0].get("lastTransitionTime").cloned()
     };

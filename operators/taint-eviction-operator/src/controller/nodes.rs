@@ -1,6 +1,4 @@
-//! The controller of nodes: one sync finds the pods of a node whose plans have changed.
-//!
-//! Left out: decisions about pods, which each pod's own sync makes.
+//! One sync of a node: it finds the pods of the node whose plans have changed.
 
 use std::sync::Arc;
 
@@ -9,30 +7,28 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::resource::NODES;
 use shared::controllers::brake::Brake;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::Queue;
 use shared::runtime::worker::{Controller, Requeue};
 
 use crate::apply::apply_node;
-use crate::observe::Caches;
-use crate::plan::plan_node;
+use crate::observe::{Caches, ObservedNode};
+use crate::plan::{NodePlan, plan_node};
 
-/// Looks at the pods of nodes.
+/// Enqueues the pods of nodes.
 pub(super) struct NodeController {
     pub(super) caches: Arc<Caches>,
     pub(super) pods: Queue,
-    pub(super) clock: Clock,
-    pub(super) decisions: Decisions,
     pub(super) brake: Arc<Brake<Text>>,
+    pub(super) ctx: ControllerContext,
 }
 
 impl Controller for NodeController {
     /// Upstream: `handleNodeUpdate`, `pkg/controller/tainteviction/taint_eviction.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let Some(observed) = self.caches.observe_node(key) else { return Ok(Requeue::Done) };
-        let plan = plan_node(&observed, self.clock.now());
-        self.decisions.record(self.clock.now(), key, &plan);
+        let Some((observed, plan)) = self.decide(key) else { return Ok(Requeue::Done) };
+        self.ctx.decide(key, &plan);
         apply_node(&self.pods, plan);
         if !observed.node.is_tainted_for_health() {
             self.brake.withdraw(&Text::new(key.name()));
@@ -45,7 +41,14 @@ impl Controller for NodeController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe_node(key);
-        observed.iter().map(|observed| stage(&plan_node(observed, self.clock.now()))).collect()
+        self.decide(key).iter().map(|(_, plan)| stage(plan)).collect()
+    }
+}
+
+impl NodeController {
+    fn decide(&self, key: &Key) -> Option<(ObservedNode, NodePlan)> {
+        let observed = self.caches.observe_node(key)?;
+        let plan = plan_node(&observed, self.ctx.now());
+        Some((observed, plan))
     }
 }

@@ -1,6 +1,4 @@
-//! Why pods stay or go: as values for programs, and in words.
-//!
-//! Left out: why a node is tainted. No taint says so.
+//! The reasons of decisions, for programs and in words.
 
 use std::fmt;
 
@@ -10,7 +8,7 @@ use shared::api::list::list;
 use shared::api::time::Time;
 use shared::runtime::decisions;
 
-/// Why a pod stays or goes.
+/// Why a pod stays or leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -18,34 +16,34 @@ pub enum Reason {
     Gone,
     /// It is marked, and being deleted.
     BeingDeleted,
-    /// No node has it.
+    /// It is not bound to a node.
     Unbound,
-    /// Its node is gone, so nothing new is decided.
+    /// Its node is gone, so only a pending deletion counts.
     NodeGone,
-    /// Its node ends no pods.
+    /// Its node has no `NoExecute` taints.
     NotTainted,
-    /// It tolerates the taints of its node for ever.
+    /// It tolerates the taints of its node forever.
     ToleratesForEver {
-        /// How many there are.
+        /// The number of taints.
         taints: usize,
     },
     /// It tolerates the taints of its node for a while.
     Tolerates {
-        /// Of these the one that it tolerates for the shortest time.
+        /// The taint that it tolerates for the shortest time.
         taint: Text,
-        /// When that is over.
+        /// When that time ends.
         until: Time,
     },
-    /// It has tolerated the taints of its node, and the time is over.
+    /// It tolerated the taints of its node for a while, which is over.
     Tolerated {
-        /// Of these the one that it tolerates for the shortest time.
+        /// The taint that it tolerated for the shortest time.
         taint: Text,
-        /// Since when that is over.
+        /// When that time ended.
         until: Time,
     },
     /// It does not tolerate a taint of its node.
     NotTolerated {
-        /// This one.
+        /// The taint.
         taint: Text,
     },
 }
@@ -54,16 +52,16 @@ pub enum Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NodeReason {
-    /// It ends pods.
+    /// It has `NoExecute` taints.
     Tainted {
-        /// By these taints.
+        /// These taints.
         taints: Vec<Text>,
-        /// So many pods are there.
+        /// The number of its pods.
         pods: usize,
     },
-    /// It does not.
+    /// It has none.
     NotTainted {
-        /// So many pods are there, as far as they are followed.
+        /// The number of its pods that are followed.
         pods: usize,
     },
 }
@@ -76,11 +74,11 @@ impl fmt::Display for Reason {
         match self {
             Self::Gone => f.write_str("the pod is gone"),
             Self::BeingDeleted => f.write_str("marked, and being deleted"),
-            Self::Unbound => f.write_str("no node has it"),
+            Self::Unbound => f.write_str("is not bound to a node"),
             Self::NodeGone => f.write_str("its node is gone"),
-            Self::NotTainted => f.write_str("its node ends no pods"),
-            Self::ToleratesForEver { taints: 1 } => f.write_str("tolerates the taint of its node for ever"),
-            Self::ToleratesForEver { taints } => write!(f, "tolerates the {taints} taints of its node for ever"),
+            Self::NotTainted => f.write_str("its node has no NoExecute taints"),
+            Self::ToleratesForEver { taints: 1 } => f.write_str("tolerates the taint of its node forever"),
+            Self::ToleratesForEver { taints } => write!(f, "tolerates the {taints} taints of its node forever"),
             Self::Tolerates { taint, until } => write!(f, "tolerates {taint} until {until}"),
             Self::Tolerated { taint, until } => write!(f, "tolerated {taint} until {until}"),
             Self::NotTolerated { taint } => write!(f, "does not tolerate {taint}"),
@@ -92,9 +90,9 @@ impl fmt::Display for NodeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tainted { taints, pods } => {
-                write!(f, "of {pods} on a node with the taints {}", list(taints, Text::to_string))
+                write!(f, "pods: {pods}, taints: {}", list(taints, Text::to_string))
             }
-            Self::NotTainted { pods } => write!(f, "of {pods} on a node that ends no pods"),
+            Self::NotTainted { pods } => write!(f, "pods: {pods}, no NoExecute taints"),
         }
     }
 }

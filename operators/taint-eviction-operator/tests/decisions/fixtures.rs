@@ -1,12 +1,13 @@
-//! Pods and nodes in a line.
+//! Builders of pods and nodes.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::testing::{ObjectBuilder, ago, object, uid};
+use taint_eviction_operator::memory::Pending;
 use taint_eviction_operator::objects::Pod;
-use taint_eviction_operator::observe::{Observed, ObservedNode, Pending};
+use taint_eviction_operator::observe::{Observed, ObservedNode};
 
 /// So many seconds after now.
 pub(crate) fn after(seconds: i64) -> Timestamp {

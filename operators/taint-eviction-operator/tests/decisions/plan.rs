@@ -3,15 +3,16 @@
 use serde_json::{Value, json};
 use shared::runtime::decisions::stage;
 use shared::testing::{NOW, ObjectBuilder};
-use taint_eviction_operator::observe::{Observed, Pending};
+use taint_eviction_operator::memory::Pending;
+use taint_eviction_operator::observe::Observed;
 use taint_eviction_operator::plan::{plan, plan_node};
 
 use crate::fixtures::{after, marked, node, observed, observed_node, pending, pod, pod_of, toleration};
 
 const NOT_TOLERATED: &str = "evict (does not tolerate testTaint1=test1)";
-const START: &str = "start to wait 1m40s (tolerates testTaint1=test1 until 2026-01-01T12:01:40Z)";
-const FOR_EVER: &str = "keep (tolerates the taint of its node for ever)";
-const NOT_TAINTED: &str = "keep (its node ends no pods)";
+const START: &str = "evict after 1m40s (tolerates testTaint1=test1 until 2026-01-01T12:01:40Z)";
+const FOR_EVER: &str = "keep (tolerates the taint of its node forever)";
+const NOT_TAINTED: &str = "keep (its node has no NoExecute taints)";
 
 /// A pod on a node with these taints.
 #[track_caller]
@@ -31,7 +32,7 @@ fn check_pending(pod: &ObjectBuilder, taints: &[u32], pending: Option<Pending>, 
 fn a_pod_that_is_new_to_its_node_goes_unless_it_tolerates_all_taints() {
     // "not scheduled - ignore"
     let unbound = observed(&pod(&[]).node(""), None);
-    assert_eq!(plan(&unbound, NOW).to_string(), "keep (no node has it)");
+    assert_eq!(plan(&unbound, NOW).to_string(), "keep (is not bound to a node)");
     // "scheduled on untainted Node"
     check(&pod(&[]), &[], NOT_TAINTED);
     // "schedule on tainted Node"
@@ -98,7 +99,7 @@ fn all_taints_of_the_node_count_and_of_the_tolerations_the_shortest() {
     check_pending(&tolerant, &[], Some(pending("pod1", 100, false)), &format!("cancel, {NOT_TAINTED}"));
     // "Pod with multiple tolerations are evicted when first one runs out"
     let both = pod(&[toleration(1, Some(1)), toleration(2, Some(100))]).ready();
-    check(&both, &[1, 2], "start to wait 1s (tolerates testTaint1=test1 until 2026-01-01T12:00:01Z)");
+    check(&both, &[1, 2], "evict after 1s (tolerates testTaint1=test1 until 2026-01-01T12:00:01Z)");
 }
 
 /// Upstream: `TestUpdateNodeWithMultipleTaints`.
@@ -109,7 +110,7 @@ fn a_taint_that_is_tolerated_for_a_while_counts_while_it_is_there() {
     let pod = pod(&[of_key("testTaint1", None), of_key("testTaint2", Some(60))]);
     check(&pod, &[], NOT_TAINTED);
     check(&pod, &[1], FOR_EVER);
-    check(&pod, &[1, 2], "start to wait 1m0s (tolerates testTaint2=test2 until 2026-01-01T12:01:00Z)");
+    check(&pod, &[1, 2], "evict after 1m0s (tolerates testTaint2=test2 until 2026-01-01T12:01:00Z)");
     check_pending(&pod, &[1], Some(pending("pod1", 60, false)), &format!("cancel, {FOR_EVER}"));
 }
 
@@ -119,9 +120,9 @@ fn a_toleration_without_a_time_is_longer_than_all_others() {
     check(&pod(&[]), &[1], NOT_TOLERATED);
     check(&pod(&[toleration(1, None)]), &[1], FOR_EVER);
     let both = |first, second| pod(&[toleration(1, first), toleration(2, second)]);
-    check(&both(None, None), &[1, 2], "keep (tolerates the 2 taints of its node for ever)");
-    let first = "start to wait 1s (tolerates testTaint1=test1 until 2026-01-01T12:00:01Z)";
-    let second = "start to wait 1s (tolerates testTaint2=test2 until 2026-01-01T12:00:01Z)";
+    check(&both(None, None), &[1, 2], "keep (tolerates the 2 taints of its node forever)");
+    let first = "evict after 1s (tolerates testTaint1=test1 until 2026-01-01T12:00:01Z)";
+    let second = "evict after 1s (tolerates testTaint2=test2 until 2026-01-01T12:00:01Z)";
     check(&both(Some(1), Some(2)), &[1, 2], first);
     check(&both(Some(1), None), &[1, 2], first);
     check(&both(None, Some(1)), &[1, 2], second);
@@ -132,7 +133,7 @@ fn a_toleration_without_a_time_is_longer_than_all_others() {
     }
     // A time that no clock counts.
     let planned = plan(&observed(&pod(&[toleration(1, Some(i64::MAX))]), Some(&node(&[1]))), NOW);
-    assert!(planned.to_string().starts_with("start to wait "), "{planned}");
+    assert!(planned.to_string().starts_with("evict after "), "{planned}");
 }
 
 /// Upstream: `GetMatchingTolerations`.
@@ -160,18 +161,18 @@ fn the_pods_of_a_node_whose_plans_change_are_synced() {
     };
     // "Creating Node matching already assigned Pod"
     let one = [pod(&[])];
-    check(&one, &[], "nothing (of 1 on a node that ends no pods)");
+    check(&one, &[], "nothing (pods: 1, no NoExecute taints)");
     // "Creating tainted Node matching already assigned Pod"
-    check(&one, &[1], "sync default/pod1 (of 1 on a node with the taints testTaint1=test1)");
+    check(&one, &[1], "sync default/pod1 (pods: 1, taints: testTaint1=test1)");
     // "Creating tainted Node matching already assigned tolerating Pod"
     let tolerant = [pod(&[toleration(1, None)])];
-    check(&tolerant, &[1], "nothing (of 1 on a node with the taints testTaint1=test1)");
+    check(&tolerant, &[1], "nothing (pods: 1, taints: testTaint1=test1)");
     // "Pods with different toleration times are evicted appropriately"
     let three =
         [pod_of("pod1", &[]), pod_of("pod2", &[toleration(1, Some(1))]), pod_of("pod3", &[toleration(1, None)])];
-    check(&three, &[1], "sync default/pod1, default/pod2 (of 3 on a node with the taints testTaint1=test1)");
+    check(&three, &[1], "sync default/pod1, default/pod2 (pods: 3, taints: testTaint1=test1)");
     // "Evict all pods not matching all taints instantly"
-    let all = "sync default/pod1, default/pod2, default/pod3 (of 3 on a node with the taints testTaint1=test1, \
+    let all = "sync default/pod1, default/pod2, default/pod3 (pods: 3, taints: testTaint1=test1, \
                testTaint2=test2)";
     check(&three, &[1, 2], all);
 }
@@ -185,7 +186,7 @@ fn pods_that_wait_are_synced_again_when_the_taints_go() {
     let mut untainted = observed_node(&[pod(&[toleration(1, Some(100))]), pod_of("other", &[])], &node(&[]));
     untainted.pods[0].pending = Some(pending("pod1", 50, false));
     let planned = plan_node(&untainted, NOW);
-    assert_eq!(planned.to_string(), "sync default/pod1 (of 2 on a node that ends no pods)");
+    assert_eq!(planned.to_string(), "sync default/pod1 (pods: 2, no NoExecute taints)");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::testing::{NOW, properties};
+use taint_eviction_operator::memory::Pending;
 use taint_eviction_operator::objects::{Disruption, Node, Pod};
-use taint_eviction_operator::observe::{Observed, Pending};
+use taint_eviction_operator::observe::Observed;
 use taint_eviction_operator::plan::{Eviction, Plan, Step, plan};
 
 use crate::fixtures::{after, marked, node, observed, pending, pod};

@@ -11,7 +11,7 @@ use crate::fixtures::marked;
 
 /// Upstream: `TestFilterNoExecuteTaints`.
 #[test]
-fn of_a_nodes_taints_those_count_that_end_pods() {
+fn of_a_nodes_taints_those_count_that_evict_pods() {
     let taints = json!([
         { "key": "one", "value": "one", "effect": "NoExecute" },
         { "key": "two", "value": "two", "effect": "NoSchedule" },
@@ -22,7 +22,7 @@ fn of_a_nodes_taints_those_count_that_end_pods() {
     assert_eq!(read.taints.iter().map(Taint::to_string).collect::<Vec<_>>(), ["one=one:NoExecute", "three:NoExecute"]);
     for none in [json!(null), json!([])] {
         let read: Arc<Node> = node.clone().set(&["spec", "taints"], none).build();
-        assert!(!read.ends_pods());
+        assert!(!read.evicts_pods());
     }
 }
 

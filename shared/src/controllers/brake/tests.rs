@@ -13,7 +13,7 @@ fn second(second: i64) -> Timestamp {
     after(NOW, SignedDuration::from_secs(second))
 }
 
-/// How many of so many go within each of these minutes, if all are asked for at once and then when they are told to.
+/// How many of a population are deleted in each minute, if all ask at once and then when they are told to.
 fn gone(population: usize, minutes: usize) -> Vec<usize> {
     let mut allowance = Allowance::default();
     let mut due: BTreeMap<Timestamp, Vec<usize>> = BTreeMap::from([(NOW, (0..population).collect())]);
@@ -47,7 +47,7 @@ fn all_go_in_the_end() {
     assert_eq!(gone(300, 200).iter().sum::<usize>(), 300);
 }
 
-/// When it is its turn, in seconds; none if it may go.
+/// Its turn in seconds; none if it may be deleted now.
 fn turn(answer: &Answer) -> Option<i64> {
     match answer {
         Answer::Go => None,
@@ -62,20 +62,20 @@ fn what_may_go_may_go_again_and_what_waits_is_told_the_same() {
     assert!((0..20).all(|unit| ask(unit, 0) == Answer::Go));
     assert_eq!(ask(3, 1), Answer::Go);
     let first = ask(20, 1);
-    let Answer::Wait { again, held, is_new: true, tell: true } = first.clone() else { panic!("it has to wait") };
+    let Answer::Wait { again, held, is_new: true, report: true } = first.clone() else { panic!("it has to wait") };
     assert_eq!(again, second(1 + 11), "it asks in between");
     assert_eq!(
         held.to_string(),
-        format!("wait until {}: 20 of 100 pods go within 10m0s, and no user's change explains it", held.until)
+        format!("wait until {}: 20 of 100 pods affected within 10m0s, and no user's change explains it", held.until)
     );
-    let Answer::Wait { held: same, is_new: false, tell: false, .. } = ask(20, 2) else { panic!("it has to wait") };
+    let Answer::Wait { held: same, is_new: false, report: false, .. } = ask(20, 2) else { panic!("it has to wait") };
     assert_eq!(same, held);
     let later = ask(21, 2);
-    assert!(matches!(later, Answer::Wait { is_new: true, tell: false, .. }), "{later:?}");
+    assert!(matches!(later, Answer::Wait { is_new: true, report: false, .. }), "{later:?}");
     assert_eq!((turn(&first), turn(&later)), (Some(60), Some(120)));
     assert_eq!(ask(20, 61), Answer::Go);
-    let told = ask(22, 601);
-    assert!(matches!(told, Answer::Go | Answer::Wait { tell: true, .. }), "{told:?}");
+    let reported = ask(22, 601);
+    assert!(matches!(reported, Answer::Go | Answer::Wait { report: true, .. }), "{reported:?}");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn those_that_come_later_wait_for_those_before_them_until_these_need_not_go() {
     assert_eq!(turn(&ask(&mut allowance, 40, 90)), Some(660), "its turn is after those before it");
     assert_eq!(ask(&mut allowance, 20, 90), Answer::Go, "whose turn it was");
     (20..30).for_each(|unit| allowance.withdraw(&unit));
-    assert_eq!(ask(&mut allowance, 40, 120), Answer::Go, "nobody is before it");
+    assert_eq!(ask(&mut allowance, 40, 120), Answer::Go, "none is before it");
     assert_eq!(turn(&ask(&mut allowance, 41, 120)), Some(180));
 }
 
@@ -146,7 +146,7 @@ fn a_share_is_a_number_from_0_to_1() {
 }
 
 proptest! {
-    /// Whoever asks when, no ten minutes see more than what may go at once and what crawls.
+    /// No ten minutes see more deletions than the share and the slowed ones.
     #[test]
     fn no_ten_minutes_see_more_than_the_share_and_the_crawl(
         population in 1_usize..3000,

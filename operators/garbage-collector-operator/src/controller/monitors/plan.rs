@@ -1,13 +1,11 @@
-//! Which monitors start and stop, given what is served.
-//!
-//! Left out: whether a kind can be listed in fact. A monitor finds out, and tries on.
+//! Which monitors start and stop, by the served resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::api::resource::Resource;
 use shared::runtime::discovery::Discovery;
 
-/// The verbs that a kind must allow.
+/// The verbs that a kind must support.
 const VERBS: [&str; 3] = ["delete", "list", "watch"];
 /// Events have no dependents and are many: group and plural. Upstream: `DefaultIgnoredResources`,
 /// `pkg/controller/garbagecollector/graph_builder.go`.
@@ -20,8 +18,8 @@ pub(super) struct Plan {
     pub(super) stop: Vec<Resource>,
 }
 
-/// `running` says of each monitor whether it is synced. A monitor of a group version that cannot be discovered at the
-/// moment stays, if it ever was. None if nothing at all is served.
+/// `running` has each monitor, and whether it is synced. A synced monitor stays while its group version cannot be
+/// discovered. None if nothing at all is served.
 ///
 /// Upstream: `Sync` and `GetDeletableResources`, `pkg/controller/garbagecollector/garbagecollector.go`.
 pub(super) fn plan(running: &BTreeMap<&Resource, bool>, discovery: &Discovery) -> Option<Plan> {
@@ -29,7 +27,7 @@ pub(super) fn plan(running: &BTreeMap<&Resource, bool>, discovery: &Discovery) -
     let wanted: BTreeSet<&Resource> =
         deletable.filter(|resource| !IGNORED.contains(&(&*resource.group, &*resource.plural))).collect();
     if wanted.is_empty() {
-        // No cluster is without a single kind: this is a failure that was not reported as one.
+        // Every cluster serves some kinds, so this is an unreported failure.
         return None;
     }
     let stays = |resource: &Resource, synced: bool| {

@@ -1,60 +1,99 @@
-//! The memory of nodes and zones: when a node was last heard of, whose turn it is to be tainted, and how the zones are.
+//! The state of nodes and zones, remembered between syncs: when a node was last heard from, its turn to be tainted, and
+//! the zones at the last look.
 //!
-//! All times are this process's own: a node was heard of when its Lease or its status was seen to have changed. The
-//! memory is empty when work begins, so a start, a hand-over and a standby's promotion give each node its whole grace
-//! period. Left out: the memory of a former process.
+//! All times are this process's own: a node was heard from when a change of its Lease or status was seen. The memory is
+//! empty when work begins, so a start or a takeover gives each node its whole grace period. [`Memory::follow`] notes what
+//! the watches show; everything else is written by `apply`.
+
+pub mod rate_limited_queue;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use serde::Serialize;
 use shared::api::intern::Text;
 use shared::api::object::{Key, Uid};
 use shared::api::time::Time;
 use shared::runtime::cache::Change;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::informer::Informer;
 
 use crate::objects::{Condition, Lease, Node, READY};
-use crate::plan::disruption::Zone;
-use crate::plan::gap::Look;
+use rate_limited_queue::Limiter;
 
 /// The memory of a node.
 ///
 /// Upstream: `nodeHealthData` and `knownNodeSet`, `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// The node.
+    /// Its uid.
     pub uid: Uid,
-    /// When it was last heard of.
+    /// When it was last heard from.
     pub heard: Timestamp,
-    /// Whether people were told of it.
+    /// Whether its registration was reported.
     pub is_registered: bool,
-    /// Whether it is its turn to be tainted.
+    /// Its turn to be tainted.
     pub turn: Turn,
 }
 
 /// The place of a node in the queue of its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It does not wait.
+    /// Not queued.
     None,
-    /// It waits.
+    /// Queued.
     Waits {
-        /// Since then; the first come are the first served.
+        /// Since when; the first in the queue is served first.
         since: Timestamp,
     },
-    /// It is its turn.
+    /// Its turn has come.
     Now,
 }
 
-/// How the zones were at the last look.
+/// The zones at the last look.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zones {
-    /// Those that have nodes.
+    /// All zones that have nodes.
     pub zones: BTreeMap<Text, Zone>,
-    /// Whether no zone has a node that is ready.
+    /// Whether no zone has a ready node.
     pub is_all_disrupted: bool,
     /// The last look.
     pub looked: Option<Look>,
+}
+
+/// A zone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zone {
+    /// How many nodes count.
+    pub size: usize,
+    /// How many of these are not ready.
+    pub unhealthy: usize,
+    /// The state that follows from these counts.
+    pub state: ZoneState,
+    /// The rate at which its nodes are tainted.
+    pub limiter: Limiter,
+}
+
+/// The state of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum ZoneState {
+    /// Few of its nodes are not ready.
+    Normal,
+    /// Many of its nodes are not ready.
+    PartialDisruption,
+    /// None of its nodes is ready.
+    FullDisruption,
+}
+
+/// A look at all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// When it was.
+    pub at: Timestamp,
+    /// Whether the watches of nodes and Leases worked.
+    pub is_followed: bool,
 }
 
 /// The memory; empty at first.
@@ -65,9 +104,12 @@ pub struct Memory(Mutex<State>);
 struct State {
     nodes: BTreeMap<Key, Known>,
     zones: Zones,
-    /// The nodes whose pods are marked, and since when each was lost.
-    marked: BTreeMap<Key, (Uid, Option<Time>)>,
+    /// The nodes whose pods are marked, with the loss for which they are.
+    marked: BTreeMap<Key, Loss>,
 }
+
+/// A loss of a node: its uid, and when it was lost.
+type Loss = (Uid, Option<Time>);
 
 impl Memory {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,7 +121,7 @@ impl Memory {
         self.state().nodes.get(node).copied()
     }
 
-    /// How the zones were at the last look.
+    /// The zones at the last look.
     pub fn zones(&self) -> Zones {
         self.state().zones.clone()
     }
@@ -89,28 +131,40 @@ impl Memory {
         self.state().zones.looked
     }
 
-    /// Whether no zone had a node that was ready.
+    /// Whether no zone had a ready node.
     pub fn is_all_disrupted(&self) -> bool {
         self.state().zones.is_all_disrupted
     }
 
-    /// Whether the pods of this node were marked since it was lost.
+    /// Whether the pods of this node were marked for its current loss.
     pub fn is_marked(&self, node: &Node) -> bool {
         self.state().marked.get(&node.metadata.key) == Some(&loss(node))
     }
 
-    /// Takes in a change of a node.
-    pub(crate) fn note_node(&self, change: &Change<'_, Node>, now: Timestamp) {
+    /// Notes what the watches of nodes and Leases show, before the handlers that are added later.
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        nodes: &mut Informer<Node>,
+        leases: &mut Informer<Lease>,
+        ctx: &ControllerContext,
+    ) {
+        let (memory, clock) = (Arc::clone(self), ctx.clone());
+        nodes.on_change(move |change| memory.note_node(&change, clock.now()));
+        let (memory, clock) = (Arc::clone(self), ctx.clone());
+        leases.on_change(move |change| memory.note_lease(&change, clock.now()));
+    }
+
+    fn note_node(&self, change: &Change<'_, Node>, now: Timestamp) {
         let (old, node) = match change {
             Change::Added(node) => (None, node),
             Change::Updated { old, new } => (Some(old), new),
-            // People are told of it first.
+            // Its sync reports the removal first, and then forgets it.
             Change::Deleted(_) => return,
         };
         let (mut state, uid) = (self.state(), node.metadata.uid);
         let known = state.nodes.get_mut(&node.metadata.key).filter(|known| known.uid == uid);
         match (known, old) {
-            (Some(known), Some(old)) if is_sign(old, node) => known.heard = now,
+            (Some(known), Some(old)) if is_heartbeat(old, node) => known.heard = now,
             (Some(_), _) => {}
             (None, _) => {
                 let known = Known { uid, heard: now, is_registered: false, turn: Turn::None };
@@ -119,37 +173,34 @@ impl Memory {
         }
     }
 
-    /// Takes in a change of a Lease.
-    ///
-    /// Upstream: `tryUpdateNodeHealth`, for which a Lease that it sees for the first time is a sign of life too.
-    pub(crate) fn note_lease(&self, change: &Change<'_, Lease>, now: Timestamp) {
+    /// Upstream: `tryUpdateNodeHealth`, for which a Lease that it sees for the first time counts as renewed.
+    fn note_lease(&self, change: &Change<'_, Lease>, now: Timestamp) {
         let is_renewed = match change {
             Change::Added(_) => true,
             Change::Updated { old, new } => new.renewed > old.renewed,
             Change::Deleted(_) => false,
         };
-        let node = Key::new("", change.latest().metadata.name());
-        if is_renewed && let Some(known) = self.state().nodes.get_mut(&node) {
-            known.heard = now;
+        if is_renewed {
+            self.hear(&Key::new("", change.latest().metadata.name()), now);
         }
     }
 
-    /// A live read has shown that this node is there, or may be.
+    /// The node was heard from.
     pub(crate) fn hear(&self, node: &Key, now: Timestamp) {
         if let Some(known) = self.state().nodes.get_mut(node) {
             known.heard = now;
         }
     }
 
-    /// People were told of this node.
+    /// The registration of this node was reported.
     pub(crate) fn register(&self, node: &Key, uid: Uid) {
         if let Some(known) = self.state().nodes.get_mut(node).filter(|known| known.uid == uid) {
             known.is_registered = true;
         }
     }
 
-    /// Its turn is over.
-    pub(crate) fn had_its_turn(&self, node: &Key) {
+    /// The node was tainted in its turn.
+    pub(crate) fn end_turn(&self, node: &Key) {
         if let Some(known) = self.state().nodes.get_mut(node) {
             known.turn = Turn::None;
         }
@@ -171,7 +222,7 @@ impl Memory {
         self.state().marked.insert(node.metadata.key.clone(), loss(node));
     }
 
-    /// Takes in a look: the zones, turns that have changed, and whether each node gets its whole grace period again.
+    /// Stores a look: the zones, the turns that have changed, and whether all grace periods start over.
     pub(crate) fn look(&self, zones: Zones, turns: &[(Key, Turn)], start_over: Option<Timestamp>) {
         let mut state = self.state();
         state.zones = zones;
@@ -188,20 +239,29 @@ impl Memory {
     }
 }
 
-/// Which loss of a node this is.
-fn loss(node: &Node) -> (Uid, Option<Time>) {
+fn loss(node: &Node) -> Loss {
     (node.metadata.uid, node.condition(READY).and_then(|ready| ready.transition))
 }
 
-/// Whether the kubelet of this node has written its status. What this operator writes is no sign of life.
+/// Whether the kubelet of this node has written its status. This operator's own writes do not count.
 ///
 /// Upstream: `tryUpdateNodeHealth`.
-fn is_sign(old: &Node, new: &Node) -> bool {
+fn is_heartbeat(old: &Node, new: &Node) -> bool {
     let heartbeat = |ready: &Condition| ready.heartbeat;
     match (old.condition(READY), new.condition(READY)) {
         (None, None) => false,
         (None, Some(new)) => !new.is_by_us(),
         (Some(_), None) => true,
         (Some(old), Some(new)) => heartbeat(old) != heartbeat(new),
+    }
+}
+
+impl fmt::Display for ZoneState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Normal => "Normal",
+            Self::PartialDisruption => "PartialDisruption",
+            Self::FullDisruption => "FullDisruption",
+        })
     }
 }

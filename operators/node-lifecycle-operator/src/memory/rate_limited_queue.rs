@@ -1,6 +1,6 @@
-//! How many nodes of a zone are tainted in a time: a bucket of one token, which fills at a rate.
+//! The rate at which nodes of a zone are tainted: a token bucket with a burst of one.
 //!
-//! Left out: the queue itself. Each node's memory says since when it waits.
+//! The queue itself is in the memory of each node: since when it waits.
 //!
 //! Upstream: `pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go`.
 
@@ -12,22 +12,22 @@ use jiff::{SignedDuration, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limiter {
     rate: f64,
-    /// When there is a token.
+    /// When it has a token.
     full_at: Timestamp,
 }
 
 impl Limiter {
-    /// A full bucket that is filled so often a second; never if that is no positive number.
+    /// A full bucket with a rate of tokens a second; it is never filled if the rate is not positive.
     pub fn new(rate: f64, now: Timestamp) -> Self {
         Self { rate, full_at: now }
     }
 
-    /// How often a second it is filled.
+    /// Its tokens a second.
     pub fn rate(self) -> f64 {
         self.rate
     }
 
-    /// Takes the token, if there is one.
+    /// Takes the token, if it has one.
     pub fn try_accept(&mut self, now: Timestamp) -> bool {
         self.full_at = self.full_after(now);
         if !self.is_ever_filled() || now < self.full_at {
@@ -37,18 +37,18 @@ impl Limiter {
         true
     }
 
-    /// How long until there is a token; none if there never is.
+    /// How long until it has a token; none if it never gets one.
     pub fn wait(self, now: Timestamp) -> Option<Duration> {
         let full_at = self.full_after(now);
         self.is_ever_filled().then(|| Duration::try_from(full_at.duration_since(now)).unwrap_or_default())
     }
 
-    /// After a clock was set back nobody waits longer than for one token.
+    /// At most the time of one token from now, in case the clock was set back.
     fn full_after(self, now: Timestamp) -> Timestamp {
         self.full_at.min(after(now, self.rate))
     }
 
-    /// Another rate: the bucket is empty if it was.
+    /// Changes the rate; an empty bucket stays empty.
     ///
     /// Upstream: `SwapLimiter`.
     #[must_use]
@@ -69,7 +69,7 @@ impl Limiter {
     }
 }
 
-/// One token's time later.
+/// The time at which a bucket that is empty now has a token.
 fn after(now: Timestamp, rate: f64) -> Timestamp {
     let filling = Duration::try_from_secs_f64(rate.recip()).ok().and_then(|time| SignedDuration::try_from(time).ok());
     filling.and_then(|time| now.checked_add(time).ok()).unwrap_or(Timestamp::MAX)
