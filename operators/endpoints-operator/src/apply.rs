@@ -1,8 +1,7 @@
-//! Executes a plan: creates, changes and deletes Endpoints, and tells people of failures.
+//! Executes a plan: creates, changes or deletes Endpoints, and records failures as events.
 //!
-//! Decides nothing. Endpoints are changed by a merge patch under the uid and resourceVersion it was decided on: what
-//! others wrote there stays, and what they wrote since then makes it fail.
-//! Left out: Endpoints that are gone when they are to be deleted are as good as deleted.
+//! Endpoints are changed by a merge patch with their uid and resourceVersion as preconditions: fields of other clients
+//! stay, and a change since the decision makes the patch fail.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +12,10 @@ use shared::api::json;
 use shared::api::labels::Labels;
 use shared::api::object::{Key, ObjectReference, ResourceVersion, Uid};
 use shared::api::time::Time;
-use shared::runtime::api_error::ApiError;
-use shared::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions};
-use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::api_error::ResultExt;
+use shared::runtime::context::ControllerContext;
+use shared::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions};
+use shared::runtime::events::PlannedEvent;
 
 use crate::objects::{ENDPOINTS, Subset, TRUNCATED, annotations, reasons};
 use crate::observe::Observed;
@@ -23,38 +23,30 @@ use crate::plan::{Creation, Deletion, Plan, Update};
 
 /// Writes Endpoints.
 pub(crate) struct Writer {
-    pub(crate) control: Control,
-    pub(crate) recorder: Recorder,
-}
-
-/// The result of executing a plan.
-pub(crate) struct Outcome {
-    /// The error.
-    pub(crate) error: Option<anyhow::Error>,
+    pub(crate) ctx: ControllerContext,
 }
 
 impl Writer {
-    /// Does what was planned.
-    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+    /// Execute the plan.
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let key = &observed.key;
         let control = if let Some(service) = &observed.service {
-            self.control.for_key(key, service.metadata.uid)
+            self.ctx.for_key(key, service.metadata.uid)
         } else {
-            self.control.forget(key, None);
-            self.control.for_name(key)
+            self.ctx.forget(key, None);
+            self.ctx.for_name(key)
         };
-        let done = match plan {
+        match plan {
             Plan::Nothing(_) => Ok(()),
             Plan::Create(creation) => self.create(control, key, creation).await,
             Plan::Update(update) => self.update(control, key, update).await,
             Plan::Delete(deletion) => delete(control, key, deletion).await,
-        };
-        Outcome { error: done.err() }
+        }
     }
 
     async fn create(&self, control: KeyControl<'_>, key: &Key, creation: Creation) -> anyhow::Result<()> {
         let Creation { labels, subsets, is_truncated, trigger, why: _ } = creation;
-        let mut annotations = marks(is_truncated, trigger);
+        let mut annotations = own_annotations(is_truncated, trigger);
         annotations.retain(|_, value| value.is_some());
         let body = json(&Body {
             api_version: ENDPOINTS.api_version(),
@@ -64,12 +56,11 @@ impl Writer {
         });
         match control.create(&ENDPOINTS, key.namespace(), body).await {
             Ok(_) => Ok(()),
-            // Nothing can be created there ever again.
             Err(error) if error.is_namespace_terminating() => Ok(()),
             Err(error) => {
                 let message = format!("Failed to create endpoint for service {key}: {error}");
-                self.tell(key, Uid::default(), ResourceVersion::default(), (reasons::FAILED_TO_CREATE, message));
-                Err(error).context("create the Endpoints")
+                self.warn(key, Uid::default(), ResourceVersion::default(), (reasons::FAILED_TO_CREATE, message));
+                Err(error).context("cannot create Endpoints")
             }
         }
     }
@@ -78,35 +69,33 @@ impl Writer {
         let Update { uid, resource_version, labels, subsets, is_truncated, trigger, why: _ } = update;
         let preconditions = Preconditions { uid, resource_version: Some(resource_version) };
         let patch = Patch::merge(&PatchBody {
-            metadata: PatchMetadata { annotations: marks(is_truncated, trigger), labels },
+            metadata: PatchMetadata { annotations: own_annotations(is_truncated, trigger), labels },
             subsets: subsets.as_deref(),
         });
         match control.patch(&ENDPOINTS, key, preconditions, patch).await {
             Ok(_) => Ok(()),
             Err(error) => {
                 let message = format!("Failed to update endpoint {key}: {error}");
-                self.tell(key, uid, resource_version, (reasons::FAILED_TO_UPDATE, message));
-                Err(error).context("change the Endpoints")
+                self.warn(key, uid, resource_version, (reasons::FAILED_TO_UPDATE, message));
+                Err(error).context("cannot update Endpoints")
             }
         }
     }
 
-    fn tell(&self, key: &Key, uid: Uid, resource_version: ResourceVersion, (reason, message): (&str, String)) {
+    fn warn(&self, key: &Key, uid: Uid, resource_version: ResourceVersion, (reason, message): (&'static str, String)) {
         let about = ObjectReference { resource: ENDPOINTS, key: key.clone(), uid, resource_version };
-        self.recorder.event(&about, EventType::Warning, reason, message);
+        self.ctx.event(PlannedEvent::warning(about, reason, message));
     }
 }
 
 async fn delete(control: KeyControl<'_>, key: &Key, Deletion { uid }: Deletion) -> anyhow::Result<()> {
-    let deleted: Result<(), ApiError> = control.delete(&ENDPOINTS, key, &DeleteOptions::of(uid)).await;
-    match deleted {
-        Err(error) if !error.is_not_found() => Err(error).context("delete the Endpoints"),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    let deleted = control.delete(&ENDPOINTS, key, &DeleteOptions::of(uid)).await;
+    deleted.unless_gone().context("cannot delete Endpoints")?;
+    Ok(())
 }
 
-/// The annotations of this controller: none is a field that goes.
-fn marks(is_truncated: bool, trigger: Option<Time>) -> BTreeMap<&'static str, Option<String>> {
+/// The annotations of this controller; `None` removes one.
+fn own_annotations(is_truncated: bool, trigger: Option<Time>) -> BTreeMap<&'static str, Option<String>> {
     let over_capacity = is_truncated.then(|| TRUNCATED.to_owned());
     let trigger = trigger.map(|time| time.to_string());
     [(annotations::OVER_CAPACITY, over_capacity), (annotations::TRIGGER_TIME, trigger)].into()

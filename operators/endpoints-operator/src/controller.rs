@@ -1,7 +1,4 @@
-//! Wiring, and one sync of a Service.
-//!
-//! Left out: which change wakes which Service, which is `changes`', and the look for what is left over, which is
-//! `leftovers`'.
+//! The operator as a process, and one sync on one screen.
 
 mod changes;
 mod leftovers;
@@ -12,18 +9,18 @@ use std::time::Duration;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::controllers::endpoints::changes::service_changed;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, first_stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Backoff, Cause, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
-use crate::objects::{ENDPOINTS, SERVICES};
+use crate::objects::{ENDPOINTS, SERVICES, Service};
 use crate::observe::{Caches, Informers, live_endpoints};
-use crate::plan::{plan, plan_live_read};
+use crate::plan::{Next, next, plan};
 use leftovers::{LeftoverController, all_endpoints};
 
 /// The operator as a process.
@@ -40,38 +37,30 @@ impl Operator for EndpointsOperator {
         let caches = Arc::new(caches);
         follow(flags, setup, &queue, &caches, informers);
         begin(setup, &leftovers);
-        let look = LeftoverController {
-            caches: Arc::clone(&caches),
-            control: setup.control(&leftovers),
-            services: queue.clone(),
-        };
-        let controller = EndpointsController {
-            writer: Writer { control: setup.control(&queue), recorder: setup.recorder() },
-            caches,
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
-        };
+        let ctx = setup.context(&queue);
+        let look =
+            LeftoverController { caches: Arc::clone(&caches), ctx: setup.context(&leftovers), services: queue.clone() };
+        let controller = EndpointsController { caches, writer: Writer { ctx: ctx.clone() }, ctx };
         setup.work(Arc::new(controller), &queue, flags.concurrent_endpoint_syncs);
         setup.work(Arc::new(look), &leftovers, 1);
     }
 }
 
-/// Which change leads to a sync, and what is followed while a Service selects pods.
+/// Register the handlers and the watches; only Services are watched while none selects pods.
 fn follow(flags: &Flags, setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>, informers: Informers) {
     let Informers { mut services, mut pods, mut endpoints } = informers;
     let effects = setup.effects(queue);
     let batch = flags.endpoint_updates_batch_period.0;
-    services.on_change(effects.of(caches, |_, change| service_changed(change)));
+    services.on_change(effects.with(service_changed::<Service>));
     pods.on_change(effects.of(caches, move |caches, change| caches.service_pods.pod_changed(change, batch)));
     endpoints.on_change(effects.of(caches, Caches::endpoints_changed));
     let need = services.need(|service| service.selects().is_some());
     setup.watch(services);
     setup.watch_beside(pods, &need);
-    // Those of a Service that has lost its selector are left alone.
     setup.watch_while(endpoints, &need);
 }
 
-/// Enqueues the look for what is left over: once, and after a restore of etcd, which may bring back Endpoints whose
+/// Enqueue the search for leftovers at the start and after a restore of etcd, which may bring back Endpoints whose
 /// Service was gone when the backup was made.
 fn begin(setup: &mut Setup, leftovers: &Queue) {
     let (started, restored) = (leftovers.clone(), leftovers.clone());
@@ -79,35 +68,35 @@ fn begin(setup: &mut Setup, leftovers: &Queue) {
     setup.on_restore(move || restored.add(&all_endpoints(), Cause::Event));
 }
 
-/// How far apart two syncs of a Service are that change its Endpoints: while pods come and go by the dozen, a thousand
-/// addresses are not written for each of them. The first change waits for nothing, nor does the Service's own.
+/// The pause after a sync that wrote Endpoints, because each write sends up to a thousand addresses: changes of pods in
+/// the pause are written together. The first change, and a change of the Service, are written at once.
 const REST: Duration = Duration::from_millis(100);
 
 /// Syncs Services.
 struct EndpointsController {
     caches: Arc<Caches>,
     writer: Writer,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for EndpointsController {
     /// Upstream: `syncService`, `pkg/controller/endpoint/endpoints_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
         let observed = self.caches.observe(key);
-        let observed = match plan_live_read(&observed) {
-            None => observed,
-            Some(live_read) => {
-                self.decisions.record(self.clock.now(), key, &live_read);
-                live_endpoints(&self.writer.control, observed).await?
+        let (observed, plan) = match next(&observed) {
+            Next::Act(plan) => (observed, plan),
+            Next::Ask(live_read) => {
+                self.ctx.decide(key, &live_read);
+                let observed = live_endpoints(self.ctx.control(), observed).await?;
+                let plan = plan(&observed);
+                (observed, plan)
             }
         };
-        let plan = plan(&observed);
-        self.decisions.record(self.clock.now(), key, &plan);
+        self.ctx.decide(key, &plan);
         self.caches.remember(&observed);
         let requeue = if plan.writes() { Requeue::Rest(REST) } else { Requeue::Done };
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        error.map_or(Ok(requeue), Err)
+        self.writer.apply(&observed, plan).await?;
+        Ok(requeue)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -115,7 +104,9 @@ impl Controller for EndpointsController {
     }
 
     fn preview(&self, key: &Key) -> Vec<Stage> {
-        let observed = self.caches.observe(key);
-        vec![first_stage(plan_live_read(&observed), || plan(&observed))]
+        match next(&self.caches.observe(key)) {
+            Next::Ask(live_read) => vec![stage(&live_read)],
+            Next::Act(plan) => vec![stage(&plan)],
+        }
     }
 }

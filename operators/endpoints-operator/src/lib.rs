@@ -1,9 +1,7 @@
-//! Lists the pods of each Service in one object of its name, its Endpoints: which of them are ready, and on which ports.
+//! Lists the pods of each Service in its Endpoints: their addresses, their ports, and whether they are ready.
 //!
-//! Reading order: [`objects`] (what is read) → [`observe`] (caches, a live read, and what is remembered between syncs) →
-//! [`plan`], with [`plan::subsets`] (which pod is listed, and how many are) and [`plan::util`] (their order) → `apply`
-//! (creates, changes, deletes) → `controller` (which event wakes which Service, one sync, and the look for what is left
-//! over). Left out: Services without a selector, whose Endpoints somebody else writes, and EndpointSlices.
+//! Reading order: [`objects`] (what is read) → `controller` (one sync; its `changes` say what leads to it) → [`observe`] →
+//! [`plan`], with [`plan::subsets`] (the listed pods) and [`plan::util`] (their order) → `apply`.
 //!
 //! Upstream: `pkg/controller/endpoint` and `pkg/api/v1/endpoints`.
 

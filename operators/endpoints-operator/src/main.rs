@@ -1,4 +1,4 @@
-//! The endpoints-operator as a process.
+//! The endpoints-operator's process.
 
 use std::process::ExitCode;
 

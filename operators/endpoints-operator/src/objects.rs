@@ -1,7 +1,4 @@
-//! The views of Services, pods and Endpoints, and the exact texts that this operator reads and writes.
-//!
-//! Left out: every field that decides nothing here. Endpoints are changed by a patch, so what is not known of them
-//! stays.
+//! The views of Services, pods and Endpoints, and the keys and values that this operator reads and writes.
 
 pub mod endpoints;
 pub mod service;
@@ -16,7 +13,7 @@ pub use shared::controllers::endpoints::subset::Port;
 pub use endpoints::{Endpoints, EndpointsMetadata};
 pub use service::Service;
 
-/// Addresses of the same ports.
+/// Addresses with the same ports.
 pub type Subset = subset::Subset;
 /// One address.
 pub type Address = subset::Address;
@@ -33,10 +30,10 @@ pub const MANAGED_BY: &str = "endpoint-controller";
 pub mod labels {
     pub use shared::controllers::endpoints::HEADLESS;
 
-    /// On Endpoints: their manager.
+    /// On Endpoints: the controller that writes them.
     pub const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 
-    /// Whether the label of this key never comes from the Service's labels.
+    /// Whether this label is never copied from the Service.
     pub fn is_reserved(key: &str) -> bool {
         [MANAGED_BY, HEADLESS].contains(&key)
     }
@@ -46,7 +43,7 @@ pub mod labels {
 pub mod annotations {
     pub use shared::controllers::endpoints::{LEADER, TRIGGER_TIME};
 
-    /// On Endpoints: not all addresses are listed.
+    /// On Endpoints: addresses are left out.
     pub const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 }
 
@@ -55,8 +52,8 @@ pub const TRUNCATED: &str = "truncated";
 
 /// Reasons of events.
 pub mod reasons {
-    /// Endpoints could not be created.
+    /// A creation failed.
     pub const FAILED_TO_CREATE: &str = "FailedToCreateEndpoint";
-    /// Endpoints could not be changed.
+    /// An update failed.
     pub const FAILED_TO_UPDATE: &str = "FailedToUpdateEndpoint";
 }

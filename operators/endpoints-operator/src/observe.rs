@@ -1,16 +1,16 @@
-//! Reads what one sync decides on: the Service, its pods, its Endpoints, and what is remembered of it.
+//! Reads one Service, its pods, its Endpoints, and the times of the last sync.
 //!
-//! The cache has the Endpoints that carry this controller's label. Where it has none, others of the name may be there,
-//! and the apiserver is asked before anything is written.
-//! Left out: waiting for own writes, which [`shared::runtime::consistency`] does.
+//! The cache holds only Endpoints with this controller's label. If it has none, Endpoints without the label may exist, so
+//! the sync reads them live before it writes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
 use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::controllers::endpoints::select::ServicePods;
 use shared::controllers::endpoints::trigger_time_tracker::{ServiceState, ServiceStates};
+use shared::runtime::api_error::ResultExt;
 use shared::runtime::cache::Cache;
 use shared::runtime::client::Accept;
 use shared::runtime::control::{Control, Selection};
@@ -18,42 +18,41 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{ENDPOINTS, Endpoints, EndpointsMetadata, MANAGED_BY, Pod, Service, labels};
 
-/// All that one sync decides on.
+/// The observation of one Service and its Endpoints, either of which may be gone.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The key of the Service, and of its Endpoints.
     pub key: Key,
     /// The Service; none if it is gone.
     pub service: Option<Arc<Service>>,
-    /// The pods that it selects.
+    /// The selected pods.
     pub pods: Vec<Arc<Pod>>,
     /// Its Endpoints.
     pub endpoints: Seen,
-    /// The times of what has changed last, to be remembered.
+    /// The times that this sync sees, to remember.
     pub state: Arc<ServiceState>,
-    /// When what has changed since the last sync happened, if that is known.
+    /// The time of the first change since the last sync, if it is known.
     pub trigger: Option<Time>,
 }
 
-/// The knowledge of the Endpoints of a Service.
+/// What is known of the Endpoints of a Service.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// These.
+    /// They exist.
     There(Arc<Endpoints>),
-    /// The apiserver has none.
+    /// A live read found none.
     Absent,
-    /// The cache has none; there may be some without its label.
+    /// The cache has none; Endpoints without the label may exist.
     NotCached,
 }
 
-/// The caches that a sync reads, and what is remembered between syncs. All but the Services are followed only while one
-/// of them selects pods.
+/// The caches of this operator, and its memory. All but the Services are watched only while a Service selects pods.
 pub struct Caches {
-    /// The Services, and the pods that they select.
+    /// Services, and the pods that they may select.
     pub service_pods: ServicePods<Service>,
-    /// The Endpoints that this controller manages.
+    /// Endpoints with this controller's label.
     pub endpoints: Arc<Cache<Endpoints>>,
-    states: Mutex<ServiceStates>,
+    states: ServiceStates,
 }
 
 /// The informers that fill the caches.
@@ -67,18 +66,13 @@ impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let (service_pods, services, pods) = ServicePods::new();
-        // Those that others write need not be known.
         let own = format!("{}={MANAGED_BY}", labels::MANAGED_BY);
         let endpoints = InformerBuilder::<Endpoints>::new().labels(own).build();
-        let caches = Self { service_pods, endpoints: endpoints.cache(), states: Mutex::default() };
+        let caches = Self { service_pods, endpoints: endpoints.cache(), states: ServiceStates::default() };
         (caches, Informers { services, pods, endpoints })
     }
 
-    fn states(&self) -> MutexGuard<'_, ServiceStates> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Observes the Service of this key, which may be gone.
+    /// Read the Service of this key.
     pub fn observe(&self, key: &Key) -> Observed {
         let service = self.service_pods.services.get(key);
         let selector = service.as_ref().and_then(|service| service.selects());
@@ -87,28 +81,28 @@ impl Caches {
         Observed {
             key: key.clone(),
             endpoints: self.endpoints.get(key).map_or(Seen::NotCached, Seen::There),
-            trigger: service.as_ref().and_then(|_| self.states().trigger(key, &state)),
+            trigger: service.as_ref().and_then(|_| self.states.trigger(key, &state)),
             service,
             pods,
             state,
         }
     }
 
-    /// A sync decides on this observation.
+    /// Remember the times that a sync has seen.
     pub(crate) fn remember(&self, Observed { key, service, state, .. }: &Observed) {
         match service {
-            Some(service) if service.selects().is_some() => self.states().remember(key, state),
+            Some(service) if service.selects().is_some() => self.states.remember(key, state),
             Some(_) => {}
-            None => self.states().forget(key),
+            None => self.states.forget(key),
         }
     }
 
-    /// Whether there is a Service of this key that gets Endpoints.
+    /// Whether the Service of this key exists and gets Endpoints.
     pub(crate) fn selects(&self, key: &Key) -> bool {
         self.service_pods.services.get(key).is_some_and(|service| service.selects().is_some())
     }
 
-    /// Reads live which Endpoints of the cluster have no Service, locks of elections apart.
+    /// List all Endpoints live, and call `each` for those without a Service, except for locks of elections.
     ///
     /// Upstream: `checkLeftoverEndpoints`, `pkg/controller/endpoint/endpoints_controller.go`.
     pub(crate) async fn leftovers(&self, control: &Control, each: impl Fn(&Key) + Send) -> anyhow::Result<()> {
@@ -119,16 +113,13 @@ impl Caches {
             }
         };
         let listed = control.list_each(&ENDPOINTS, "", Selection::default(), Accept::Metadata, look).await;
-        listed.context("cannot look for Endpoints without a Service")
+        listed.context("cannot list Endpoints")
     }
 }
 
-/// The same, with the Endpoints as the apiserver has them.
+/// The same observation with the Endpoints read live.
 pub(crate) async fn live_endpoints(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
-    let endpoints = match control.get::<Endpoints>(&ENDPOINTS, &observed.key).await {
-        Ok(live) => Seen::There(Arc::new(live)),
-        Err(error) if error.is_not_found() => Seen::Absent,
-        Err(error) => return Err(error).context("cannot look whether there are Endpoints"),
-    };
+    let live = control.get(&ENDPOINTS, &observed.key).await.unless_gone().context("cannot read Endpoints")?;
+    let endpoints = live.map_or(Seen::Absent, |live| Seen::There(Arc::new(live)));
     Ok(Observed { endpoints, ..observed })
 }

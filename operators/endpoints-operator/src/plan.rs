@@ -1,6 +1,4 @@
-//! Decides what one sync of a Service does to its Endpoints, and why, from an observation and nothing else.
-//!
-//! Left out: the time. What is written says when what it answers to happened, and that was observed.
+//! What a sync of a Service does to its Endpoints, and why.
 //!
 //! Upstream: `syncService`, `pkg/controller/endpoint/endpoints_controller.go`.
 
@@ -22,16 +20,25 @@ use crate::objects::{ClusterIp, Endpoints, MANAGED_BY, Service, Subset, TRUNCATE
 use crate::observe::{Observed, Seen};
 pub use reasons::{Counts, Reason};
 
-/// One sync, decided.
+/// The next step of a sync.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Read the Endpoints live, and decide then.
+    Ask(LiveRead<Reason>),
+    /// Execute the plan.
+    Act(Plan),
+}
+
+/// The decision about the Endpoints of one Service, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing, and why.
+    /// Write nothing.
     Nothing(Reason),
-    /// The Service gets Endpoints.
+    /// Create Endpoints.
     Create(Creation),
-    /// Its Endpoints are set right.
+    /// Update the Endpoints.
     Update(Update),
-    /// The Endpoints of no Service go.
+    /// Delete the Endpoints of a Service that is gone.
     Delete(Deletion),
 }
 
@@ -44,40 +51,40 @@ pub struct Creation {
     pub subsets: Vec<Subset>,
     /// Whether addresses are left out.
     pub is_truncated: bool,
-    /// When what this answers to happened, if that is known.
+    /// The time of the change that led to this write, if it is known.
     pub trigger: Option<Time>,
-    /// Why.
+    /// The addresses in numbers.
     pub why: Counts,
 }
 
-/// Changes of Endpoints, if they are still in the state that these were decided on.
+/// Changes of Endpoints, on condition that they are unchanged since the decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
-    /// Their identity.
+    /// Their uid.
     pub uid: Uid,
-    /// Their state.
+    /// Their version.
     pub resource_version: ResourceVersion,
-    /// Their labels that change, and what they become.
+    /// The labels to change; `None` removes one.
     pub labels: BTreeMap<Text, Option<Text>>,
     /// The addresses, if they change.
     pub subsets: Option<Vec<Subset>>,
     /// Whether addresses are left out.
     pub is_truncated: bool,
-    /// When what this answers to happened, if that is known.
+    /// The time of the change that led to this write, if it is known.
     pub trigger: Option<Time>,
-    /// Why.
+    /// The addresses in numbers.
     pub why: Counts,
 }
 
-/// Endpoints to be deleted, if they are still these.
+/// The deletion of Endpoints, on condition that their uid is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Their identity.
+    /// Their uid.
     pub uid: Uid,
 }
 
 impl Plan {
-    /// Whether Endpoints are created or changed.
+    /// Whether it creates or updates Endpoints.
     pub const fn writes(&self) -> bool {
         match self {
             Self::Create(_) | Self::Update(_) => true,
@@ -86,14 +93,16 @@ impl Plan {
     }
 }
 
-/// Plans to ask the apiserver where the cache does not tell whether there are Endpoints.
-pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
+/// Decide on the next step. If the Service gets Endpoints, or is gone, and the cache has none, read them live.
+pub fn next(observed: &Observed) -> Next {
     let matters = observed.service.as_ref().is_none_or(|service| service.selects().is_some());
-    let is_open = matters && observed.endpoints == Seen::NotCached;
-    is_open.then_some(LiveRead { step: "read its Endpoints", reason: Reason::NotCached })
+    if matters && observed.endpoints == Seen::NotCached {
+        return Next::Ask(LiveRead { step: "read its Endpoints", reason: Reason::NotCached });
+    }
+    Next::Act(plan(observed))
 }
 
-/// Decides one sync.
+/// Decide for one Service.
 pub fn plan(observed: &Observed) -> Plan {
     let Some(service) = &observed.service else { return plan_without(&observed.endpoints) };
     if service.is_external_name {
@@ -117,7 +126,7 @@ pub fn plan(observed: &Observed) -> Plan {
     }
 }
 
-/// The Service is gone. Locks of elections are called as they like.
+/// Decide for a Service that is gone. A lock of an election needs no Service.
 fn plan_without(endpoints: &Seen) -> Plan {
     match endpoints {
         Seen::Absent | Seen::NotCached => Plan::Nothing(Reason::Gone),
@@ -135,7 +144,7 @@ fn plan_update(
 ) -> Plan {
     let meta = &endpoints.metadata;
     let is_truncated = why.left_out > 0;
-    // In another order they are the same.
+    // The order does not matter.
     let is_right = endpoints.subsets == subsets || util::repack(&endpoints.subsets) == subsets;
     let is_marked = meta.annotations.over_capacity.as_deref() == is_truncated.then_some(TRUNCATED);
     if is_right && is_marked && !labels_differ(&meta.labels, service) {
@@ -152,17 +161,16 @@ fn plan_update(
     })
 }
 
-/// The labels of a Service's Endpoints: its own, and the reserved ones as they should be.
+/// The labels of a Service's Endpoints: those of the Service, and the reserved ones.
 pub fn endpoints_labels(service: &Service) -> Labels {
     let headless = (service.cluster_ip == ClusterIp::Absent).then_some((labels::HEADLESS, ""));
     let own = unreserved(&service.metadata.labels);
     Labels::new(own.chain(headless).chain([(labels::MANAGED_BY, MANAGED_BY)]))
 }
 
-/// Whether Endpoints lack a label that they should have, or have one too many. Whether their Service has an IP does not
-/// count.
+/// Whether Endpoints need other labels; the label `service.kubernetes.io/headless` is not compared.
 ///
-/// Upstream: `labelsCorrectForEndpoints`, for which those of a Service that has a reserved label are never right.
+/// Upstream: `labelsCorrectForEndpoints`, which is never satisfied if the Service has a reserved label.
 pub fn labels_differ(own: &Labels, service: &Service) -> bool {
     own.get(labels::MANAGED_BY) != Some(MANAGED_BY) || !unreserved(own).eq(unreserved(&service.metadata.labels))
 }

@@ -1,6 +1,4 @@
-//! Wiring, and one sync of a key: a Service, and the Endpoints of its name.
-//!
-//! Left out: which change wakes which key, which is `changes`'.
+//! The operator as a process, and one sync on one screen.
 
 mod changes;
 
@@ -11,22 +9,21 @@ use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
 use shared::controllers::endpoints::slice_writer::SliceWriter;
 use shared::runtime::cache::Change;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{FACTS, QUEUE};
 use crate::flags::Flags;
 use crate::metrics::MirroringMetrics;
 use crate::objects::{ENDPOINTS, SERVICES};
 use crate::observe::{Caches, Informers};
 use crate::plan::{Config, plan};
-use changes::{endpoints_changed, service_changed};
 
-/// A key that fails is not looked at again for a second: one change of it may be many writes.
+/// The back-off starts at a second, because one sync may need many writes.
 ///
 /// Upstream: `defaultSyncBackOff`,
 /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
@@ -41,6 +38,7 @@ impl Operator for EndpointSliceMirroringOperator {
 
     fn set_up(flags: &Flags, setup: &mut Setup) {
         let queue = setup.queue(QUEUE.name, BACKOFF);
+        let ctx = setup.context(&queue);
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
         let tracker = caches.tracker.clone();
@@ -51,31 +49,28 @@ impl Operator for EndpointSliceMirroringOperator {
         let controller = MirroringController {
             writer: Writer {
                 slices: SliceWriter {
-                    control: setup.control(&queue),
+                    ctx: ctx.clone(),
                     endpoint_slices: Arc::clone(&caches.endpoint_slices),
                     tracker: caches.tracker.clone(),
                     changes: metrics.changes.clone(),
                 },
-                recorder: setup.recorder(),
                 metrics,
             },
             caches,
             config: Config { max_endpoints_per_subset },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            ctx,
         };
         setup.work(Arc::new(controller), &queue, flags.mirroring_concurrent_service_endpoint_syncs);
     }
 }
 
-/// Which change leads to a sync, and what is followed beside a Service without a selector. What only the tracker knows has
-/// a handler of its own.
+/// Register the handlers and the watches; Endpoints are watched only in namespaces of Services without a selector.
 fn follow(flags: &Flags, setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>, informers: Informers) {
     let Informers { mut services, mut endpoints, mut endpoint_slices } = informers;
     let effects = setup.effects(queue);
     let batch = flags.mirroring_endpointslice_updates_batch_period.0;
-    services.on_change(effects.of(caches, |_, change| service_changed(change)));
-    endpoints.on_change(effects.of(caches, |_, change| endpoints_changed(change)));
+    services.on_change(effects.with(changes::service_changed));
+    endpoints.on_change(effects.with(changes::endpoints_changed));
     endpoint_slices.on_change(effects.of(caches, move |caches, change| caches.endpoint_slice_changed(change, batch)));
     let tracker = caches.tracker.clone();
     endpoint_slices.on_change(move |change| {
@@ -86,7 +81,7 @@ fn follow(flags: &Flags, setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>,
     let need = services.need(|service| !service.has_selector);
     setup.watch(services);
     setup.watch_beside(endpoints, &need);
-    // Also those that nothing needs any more: they go.
+    // Always, because slices that are no longer needed must be deleted.
     setup.watch(endpoint_slices);
 }
 
@@ -95,21 +90,21 @@ struct MirroringController {
     caches: Arc<Caches>,
     writer: Writer,
     config: Config,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for MirroringController {
     /// Upstream: `syncEndpoints`, `endpointslicemirroring_controller.go`.
     async fn sync(&self, key: &Key) -> anyhow::Result<Requeue> {
-        let started = self.clock.now();
+        let started = self.ctx.now();
         let observed = self.caches.observe(key);
         let plan = plan(&observed, self.config);
-        self.decisions.record(started, key, &plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        let took = Duration::try_from(started.duration_until(self.clock.now())).unwrap_or_default();
+        self.ctx.decide(key, &plan);
+        let applied = self.writer.apply(&observed, plan).await;
+        let took = Duration::try_from(started.duration_until(self.ctx.now())).unwrap_or_default();
         self.writer.metrics.synced(took);
-        error.map_or(Ok(Requeue::Done), Err)
+        applied?;
+        Ok(Requeue::Done)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {

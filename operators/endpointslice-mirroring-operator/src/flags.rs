@@ -1,6 +1,4 @@
-//! The flags of this operator: those every operator has, and upstream's own.
-//!
-//! Left out: the back-off, which upstream fixes too.
+//! The flags: those of every operator, and upstream's.
 
 use shared::runtime::flags::{GoDuration, one_to};
 

@@ -1,11 +1,8 @@
-//! Mirrors Endpoints that people or programs write for a Service without a selector in EndpointSlices, for all who read
-//! only these.
+//! Mirrors the Endpoints of Services without a selector in EndpointSlices, for clients that read only slices.
 //!
-//! Reading order: [`objects`] (what is read) → [`observe`] (caches, and what is remembered of own writes) → [`plan`], with
-//! [`plan::reconciler`] (which slice is kept, made or deleted), [`plan::reconciler_helpers`] (the endpoints that there
-//! are to be) and [`plan::utils`] (one endpoint, one slice's labels) → `apply` (creates, updates, deletes) →
-//! `controller` (which event wakes which key, and one sync).
-//! Left out: Services with a selector, whose slices somebody else writes.
+//! Reading order: [`objects`] (what is read) → `controller` (one sync; its `changes` say what leads to it) → [`observe`] →
+//! [`plan`], with [`plan::reconciler`] (which slices are kept, created or deleted), [`plan::reconciler_helpers`] (the
+//! desired endpoints) and [`plan::utils`] (one endpoint, and the labels of a slice) → `apply`.
 //!
 //! Upstream: `pkg/controller/endpointslicemirroring`.
 

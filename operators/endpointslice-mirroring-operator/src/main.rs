@@ -1,4 +1,4 @@
-//! The endpointslice-mirroring-operator as a process.
+//! The endpointslice-mirroring-operator's process.
 
 use std::process::ExitCode;
 

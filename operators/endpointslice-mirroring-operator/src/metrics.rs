@@ -1,6 +1,4 @@
-//! Upstream's own metrics of this controller, under upstream's very names.
-//!
-//! Left out: what every operator shows, which is [`shared::runtime::metrics`]'.
+//! Upstream's metrics of this controller.
 //!
 //! Upstream: `pkg/controller/endpointslicemirroring/metrics`.
 
@@ -42,7 +40,7 @@ pub(crate) struct MirroringMetrics {
 }
 
 impl MirroringMetrics {
-    /// Registers them with the process's metrics.
+    /// Register them with the process's metrics.
     pub(crate) fn register(metrics: &Metrics, max_endpoints_per_subset: usize) -> Self {
         let per_sync = || Histogram::new(exponential_buckets(2.0, 2.0, 15));
         let own = Self {
@@ -65,12 +63,12 @@ impl MirroringMetrics {
         own
     }
 
-    /// A sync has ended.
+    /// Observe the duration of a sync.
     pub(crate) fn synced(&self, took: Duration) {
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// It was decided how Endpoints are mirrored.
+    /// Count the decision about Endpoints.
     pub(crate) fn decided(&self, mirrored: &Mirrored) {
         self.added.observe(count(mirrored.changes.added));
         self.updated.observe(count(mirrored.changes.updated));
@@ -80,7 +78,7 @@ impl MirroringMetrics {
         self.mirrored.shown().insert(mirrored.endpoints.metadata.key.clone(), totals);
     }
 
-    /// Nothing is mirrored any more.
+    /// Forget Endpoints that are no longer mirrored.
     pub(crate) fn forget(&self, key: &Key) {
         self.mirrored.shown().remove(key);
     }
@@ -125,13 +123,13 @@ mod tests {
     use super::*;
     use crate::plan::{Changes, Writes};
 
-    /// A plan for groups of so many endpoints in so many slices.
+    /// A plan with groups of these numbers of endpoints and slices.
     fn mirrored(name: &str, sizes: &[(usize, usize)]) -> Mirrored {
         let sizes = sizes.iter().map(|(endpoints, slices)| Size { endpoints: *endpoints, slices: *slices });
         Mirrored {
             endpoints: object("v1", "Endpoints", name).build(),
             writes: Writes::default(),
-            notices: Vec::new(),
+            events: Vec::new(),
             changes: Changes { added: 3, updated: 2, removed: 1 },
             skipped: 4,
             invalid: 1,

@@ -1,7 +1,4 @@
-//! The views of Services, Endpoints and EndpointSlices, and the exact texts that this operator reads and writes.
-//!
-//! Left out: every field that decides nothing here. A slice is changed by a patch, so what is not known of it stays,
-//! annotations apart: they are mirrored too.
+//! The views of Services, Endpoints and EndpointSlices, and the keys and values that this operator reads and writes.
 
 mod annotations;
 pub mod reference;
@@ -18,7 +15,7 @@ use shared::controllers::endpoints::{LEADER, slice, subset};
 pub use annotations::Annotations;
 pub use reference::Reference;
 
-/// Addresses of the same ports.
+/// Addresses with the same ports.
 pub type Subset = subset::Subset<Reference>;
 /// One address.
 pub type Address = subset::Address<Reference>;
@@ -39,25 +36,25 @@ pub const MANAGED_BY: &str = "endpointslicemirroring-controller.k8s.io";
 pub mod labels {
     pub use shared::controllers::endpoints::slice::{MANAGED_BY, SERVICE_NAME};
 
-    /// On Endpoints that are not to be mirrored: `true`.
+    /// On Endpoints: `true` if they are not mirrored.
     pub const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
 }
 
 /// Reasons of events.
 pub mod reasons {
-    /// An address is none.
+    /// An address is not an IP.
     pub const INVALID_IP: &str = "InvalidIPAddress";
     /// A subset has more addresses than are mirrored.
     pub const TOO_MANY: &str = "TooManyAddressesToMirror";
 }
 
-/// A Service, as far as it decides whose slices it has.
+/// A Service.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawService")]
 pub struct Service {
     /// Its metadata.
     pub metadata: Meta,
-    /// Whether it has a selector. The API has no empty one: it becomes none on its way.
+    /// Whether it has a selector that is not empty.
     pub has_selector: bool,
 }
 
@@ -82,12 +79,12 @@ impl From<RawService> for Service {
     }
 }
 
-/// The addresses of a Service, whose name and namespace they have.
+/// The addresses of the Service with the same key.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Endpoints {
     /// Their metadata.
     pub metadata: Meta<Annotations>,
-    /// The addresses, by their ports.
+    /// The addresses, grouped by ports.
     #[serde(default, deserialize_with = "null_as_default")]
     pub subsets: Vec<Subset>,
 }
@@ -95,7 +92,7 @@ pub struct Endpoints {
 shared::view!(Endpoints, ENDPOINTS, Annotations);
 
 impl Endpoints {
-    /// Whether a label says that they are not to be mirrored.
+    /// Whether their label excludes them from mirroring.
     ///
     /// Upstream: `skipMirror`, `pkg/controller/endpointslicemirroring/utils.go`.
     pub fn is_to_be_skipped(&self) -> bool {
@@ -109,14 +106,14 @@ impl Endpoints {
         self.metadata.annotations.mirrored.get(LEADER).is_some()
     }
 
-    /// Whether they are to be mirrored, if their Service has no selector.
+    /// Whether they are mirrored if their Service has no selector.
     ///
     /// Upstream: `shouldMirror`, `endpointslicemirroring_controller.go`.
     pub fn is_meant(&self) -> bool {
         !self.is_to_be_skipped() && !self.is_lock()
     }
 
-    /// Whether another state of them asks for the same slices.
+    /// Whether another state of them leads to the same slices.
     pub fn asks_for_the_same(&self, other: &Self) -> bool {
         let Self { metadata, subsets } = self;
         let meta = |meta: &Meta<Annotations>| {

@@ -1,7 +1,4 @@
-//! Reads what one sync decides on: a Service, its Endpoints, the slices that mirror them, and what is remembered of own
-//! writes.
-//!
-//! Left out: the apiserver. All of it comes from caches, which have seen this key's own writes.
+//! Reads one Service, its Endpoints, and the slices that mirror them.
 
 use std::sync::Arc;
 
@@ -13,29 +10,28 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 
 use crate::objects::{EndpointSlice, Endpoints, MANAGED_BY, Service, labels};
 
-/// All that one sync decides on.
+/// The observation of one Service and its Endpoints, either of which may be gone.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The key of the Service, and of its Endpoints.
     pub key: Key,
     /// The Service; none if it is gone.
     pub service: Option<Arc<Service>>,
-    /// Its Endpoints; none if they are gone, or have the label that spares them.
+    /// Its Endpoints; none if they are gone, or their label excludes them.
     pub endpoints: Option<Arc<Endpoints>>,
-    /// The slices that mirror them, without those that are being deleted.
+    /// The slices that mirror them, except for those that are being deleted.
     pub slices: Vec<Arc<EndpointSlice>>,
 }
 
-/// The caches that a sync reads, and what is remembered between syncs. Endpoints are followed only beside Services without
-/// a selector.
+/// The caches of this operator, and its memory. Endpoints are watched only in namespaces of Services without a selector.
 pub struct Caches {
     /// All Services.
     pub services: Arc<Cache<Service>>,
-    /// The Endpoints that may be mirrored.
+    /// Endpoints that their label does not exclude.
     pub endpoints: Arc<Cache<Endpoints>>,
-    /// The slices that this controller manages.
+    /// Slices with this controller's label.
     pub endpoint_slices: Arc<Cache<EndpointSlice>>,
-    /// The slices by their Service's key.
+    /// The index of slices by the key of their Service.
     pub endpoint_slices_by_service: IndexId,
     pub(crate) tracker: EndpointSliceTracker,
 }
@@ -47,7 +43,7 @@ pub(crate) struct Informers {
     pub(crate) endpoint_slices: Informer<EndpointSlice>,
 }
 
-/// The value under which the slices of a Service are found.
+/// The index value of a Service's slices.
 fn service_value(service: &Key) -> IndexValue {
     IndexValue::Text(Text::new(service.as_str()))
 }
@@ -56,10 +52,8 @@ impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let services = InformerBuilder::<Service>::new().build();
-        // Those that are to be skipped are as good as gone.
         let meant = format!("{}!=true", labels::SKIP_MIRROR);
         let endpoints = InformerBuilder::<Endpoints>::new().labels(meant).build();
-        // Slices of other managers need not be known.
         let own = format!("{}={MANAGED_BY}", labels::MANAGED_BY);
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(own);
         let endpoint_slices_by_service =
@@ -75,7 +69,7 @@ impl Caches {
         (caches, Informers { services, endpoints, endpoint_slices })
     }
 
-    /// Observes what there is under this key.
+    /// Read the objects of this key.
     pub fn observe(&self, key: &Key) -> Observed {
         Observed {
             key: key.clone(),
@@ -85,7 +79,7 @@ impl Caches {
         }
     }
 
-    /// Slices that this process has deleted are gone, whether or not their events have come.
+    /// Slices that this process has deleted are left out, even if the cache still has them.
     ///
     /// Upstream: `endpointSlicesMirroredForService`,
     /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.

@@ -1,7 +1,4 @@
-//! Decides what one sync does about the slices that mirror the Endpoints of a Service, and why, from an observation and
-//! nothing else.
-//!
-//! Left out: the time, which decides nothing here.
+//! What a sync does to the slices that mirror the Endpoints of a Service, and why.
 //!
 //! Upstream: `syncEndpoints`, `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
 
@@ -16,6 +13,7 @@ use std::sync::Arc;
 pub use shared::controllers::endpoints::metrics::Size;
 use shared::controllers::endpoints::slice_plan;
 use shared::runtime::decisions::{self, Reasoned};
+use shared::runtime::events::PlannedEvent;
 
 use crate::objects::{Endpoints, Reference};
 use crate::observe::Observed;
@@ -30,71 +28,62 @@ pub type Update = slice_plan::Update<Reference, Changes>;
 /// A slice to be deleted.
 pub type Deletion = slice_plan::Deletion<Gone>;
 
-/// The configuration, which does not change while the process runs.
+/// The flags that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How many addresses of each subset are mirrored.
+    /// The limit of mirrored addresses of each subset.
     pub max_endpoints_per_subset: usize,
 }
 
-/// One sync, decided.
+/// The decision of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing is to be mirrored: what was, goes.
+    /// Mirror nothing, and delete the slices.
     CleanUp(CleanUp),
-    /// The Endpoints are to be mirrored.
+    /// Mirror the Endpoints.
     Mirror(Mirrored),
 }
 
-/// Slices that mirror nothing any more. Each is tried, whatever becomes of the others.
+/// The deletion of slices that mirror nothing any more. All are tried, even if one fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CleanUp {
     /// Why nothing is mirrored.
     pub why: NotMirrored,
-    /// The slices.
+    /// The deletions.
     pub delete: Vec<Deletion>,
 }
 
-/// The decision about the slices of Endpoints. The first write that fails ends them.
+/// The decision about the slices of mirrored Endpoints. The first write that fails ends the sync.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mirrored {
-    /// What is mirrored.
+    /// The Endpoints.
     pub endpoints: Arc<Endpoints>,
-    /// What is written.
+    /// The writes of slices.
     pub writes: Writes,
-    /// What people are told.
-    pub notices: Vec<PlannedEvent>,
-    /// The changes of endpoints, as metrics count them.
+    /// The events to record.
+    pub events: Vec<PlannedEvent>,
+    /// The changes of endpoints, for the metrics.
     pub changes: Changes,
-    /// How many addresses are not mirrored.
+    /// The number of addresses that are not mirrored.
     pub skipped: usize,
-    /// How many of these are none.
+    /// The number of these that are not IPs.
     pub invalid: usize,
-    /// How large each group of the same addresses' type and ports will be.
+    /// The size of each group of endpoints with the same address type and ports.
     pub sizes: Vec<Size>,
 }
 
-/// The changes of endpoints.
+/// Numbers of changed endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Were not there and are to be.
+    /// New endpoints.
     pub added: usize,
-    /// Are in another state.
+    /// Endpoints in another state.
     pub updated: usize,
-    /// Were there and are not to be.
+    /// Endpoints that are gone.
     pub removed: usize,
 }
 
-/// An event about the Endpoints; all are warnings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedEvent {
-    /// Its reason.
-    pub reason: &'static str,
-    /// The message.
-    pub message: String,
-}
-
-/// Decides one sync.
+/// Decide one sync.
 pub fn plan(observed: &Observed, config: Config) -> Plan {
     match meant(observed) {
         Ok(endpoints) => Plan::Mirror(reconciler::reconcile(observed, endpoints, config)),
@@ -105,7 +94,7 @@ pub fn plan(observed: &Observed, config: Config) -> Plan {
     }
 }
 
-/// The Endpoints that are to be mirrored, or why none are.
+/// The Endpoints to mirror, or why none are mirrored.
 fn meant(observed: &Observed) -> Result<&Arc<Endpoints>, NotMirrored> {
     let Some(service) = &observed.service else { return Err(NotMirrored::NoService) };
     if service.has_selector {
@@ -126,7 +115,7 @@ impl Changes {
 }
 
 impl Plan {
-    /// How many slices are written.
+    /// The number of writes.
     pub fn writes(&self) -> usize {
         match self {
             Self::CleanUp(clean_up) => clean_up.delete.len(),

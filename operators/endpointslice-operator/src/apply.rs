@@ -1,6 +1,4 @@
-//! Executes a plan: has slices written, and tells people.
-//!
-//! Decides nothing. Left out: the writes themselves, which [`shared::controllers::endpoints::slice_writer`] does.
+//! Executes a plan: writes slices and records events.
 
 use std::sync::Arc;
 
@@ -9,72 +7,65 @@ use shared::api::intern::Text;
 use shared::api::object::{Key, Kind};
 use shared::controllers::endpoints::slice_writer::{SliceWriter, Task};
 use shared::runtime::control::aggregate;
-use shared::runtime::events::{EventType, Recorder};
+use shared::runtime::events::PlannedEvent;
 
+use crate::memory::Memory;
 use crate::metrics::{EndpointSliceMetrics, results};
 use crate::objects::{EndpointSlice, Service, annotations, reasons};
 use crate::observe::Observed;
-use crate::observe::tracker::Tracker;
-use crate::plan::{Family, Plan, PlannedEvent, Skipped, Slices, Writes};
+use crate::plan::{Family, Plan, Skipped, Slices, Writes};
 
 /// Writes slices.
 pub(crate) struct Writer {
     pub(crate) slices: SliceWriter<EndpointSlice>,
-    pub(crate) recorder: Recorder,
     pub(crate) metrics: EndpointSliceMetrics,
-    pub(crate) tracker: Arc<Tracker>,
-}
-
-/// The result of executing a plan.
-pub(crate) struct Outcome {
-    /// The error.
-    pub(crate) error: Option<anyhow::Error>,
+    pub(crate) memory: Arc<Memory>,
 }
 
 impl Writer {
-    /// Does what was planned. A pod that is left out is named in the event, but fails nothing.
+    /// Execute the plan. A pod that is left out is named in an event, and is not an error.
     ///
     /// Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
-    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> Outcome {
+    pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         let (service, missing) = (&observed.service, plan.missing_nodes());
         let is_whole = missing.is_empty();
-        self.tracker.await_nodes(&service.metadata.key, missing);
-        let error = match plan {
+        self.memory.await_nodes(&service.metadata.key, missing);
+        let applied = match plan {
             Plan::Ignore(_) => {
-                self.tracker.slices.forget(&service.metadata.key);
-                None
+                self.memory.slices.forget(&service.metadata.key);
+                Ok(())
             }
             Plan::Write(slices) => {
-                self.tracker.remember_state(&service.metadata.key, &observed.state);
-                self.write_all(service, slices).await.err()
+                self.memory.services.remember(&service.metadata.key, &observed.state);
+                self.write_all(service, slices).await
             }
         };
-        self.metrics.synced(if is_whole && error.is_none() { results::SUCCESS } else { results::ERROR });
-        Outcome { error }
+        self.metrics.synced(if is_whole && applied.is_ok() { results::SUCCESS } else { results::ERROR });
+        applied
     }
 
-    /// Forgets a Service that is gone. Its slices are collected as garbage.
+    /// Forget a Service that is gone. The garbage collector deletes its slices.
     pub(crate) fn forget(&self, service: &Key) {
-        self.tracker.forget(service);
+        self.memory.forget(service);
         self.metrics.forget(service);
-        self.slices.control.forget(service, None);
+        self.slices.ctx.forget(service, None);
         self.metrics.synced(results::SUCCESS);
     }
 
     async fn write_all(&self, service: &Service, slices: Slices) -> anyhow::Result<()> {
         self.metrics.decided(service, &slices);
         let Slices { families, unsupported, pods: _, hints, trigger } = slices;
-        self.tracker.remember_hints(&service.metadata.key, hints);
+        self.memory.remember_hints(&service.metadata.key, hints);
         let trigger = trigger.map(|time| Text::new(&time.to_string()));
         let task = Task { owner: service.owner(), stamps: [(Text::new(annotations::TRIGGER_TIME), trigger)].into() };
-        let control = self.slices.control.for_key(&service.metadata.key, service.metadata.uid);
+        let control = self.slices.ctx.for_key(&service.metadata.key, service.metadata.uid);
         let mut report = Report::default();
         for family in families {
-            let Family { address_type: _, writes, skipped, notices, added: _, removed: _, sizes: _ } = family;
+            let Family { address_type: _, writes, skipped, events, added: _, removed: _, sizes: _ } = family;
             report.messages.extend(skipped.iter().map(|skipped| not_found(service, skipped)));
             report.note(self.write(service, &task, &writes).await);
-            for PlannedEvent { kind, reason, message } in notices {
-                self.recorder.event(&service.reference(), kind, reason, message);
+            for event in events {
+                self.slices.ctx.event(event);
             }
         }
         for deletion in &unsupported {
@@ -82,7 +73,7 @@ impl Writer {
             let deleted = self.slices.delete(control, &service.metadata.key, deletion).await;
             report.note(deleted.with_context(|| of_service(&verb(), service)));
         }
-        self.tell(service, report)
+        self.finish(service, report)
     }
 
     async fn write(&self, service: &Service, task: &Task, writes: &Writes) -> anyhow::Result<()> {
@@ -92,11 +83,13 @@ impl Writer {
         Ok(())
     }
 
+    /// Record the failures as one event, and give them as one error.
+    ///
     /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
-    fn tell(&self, service: &Service, Report { messages, errors }: Report) -> anyhow::Result<()> {
+    fn finish(&self, service: &Service, Report { messages, errors }: Report) -> anyhow::Result<()> {
         if !messages.is_empty() {
             let message = failed_to_update(service, messages);
-            self.recorder.event(&service.reference(), EventType::Warning, reasons::FAILED_TO_UPDATE, message);
+            self.slices.ctx.event(PlannedEvent::warning(service.reference(), reasons::FAILED_TO_UPDATE, message));
         }
         aggregate(errors)
     }
@@ -105,9 +98,9 @@ impl Writer {
 /// The failures of a sync.
 #[derive(Default)]
 struct Report {
-    /// All of it, as the event says it.
+    /// The texts for the event, including pods that are left out.
     messages: Vec<String>,
-    /// The errors.
+    /// The errors of writes.
     errors: Vec<anyhow::Error>,
 }
 
@@ -133,7 +126,7 @@ fn of_service(what: &str, service: &Service) -> String {
     format!("{what} for Service {}", service.metadata.key)
 }
 
-/// Each error once, in brackets where there are several.
+/// Each error once, with brackets around several.
 ///
 /// Upstream: `aggregate.Error`, `staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go`.
 fn aggregated(messages: Vec<String>) -> String {

@@ -1,6 +1,4 @@
-//! Wiring, and one sync of a Service.
-//!
-//! Left out: which change wakes which Service, which is `changes`', and the zones, which are `zones`'.
+//! The operator as a process, and one sync on one screen.
 
 mod changes;
 mod zones;
@@ -13,28 +11,28 @@ use shared::api::object::{Key, Kind};
 use shared::controllers::endpoints::changes::service_changed;
 use shared::controllers::endpoints::slice_writer::SliceWriter;
 use shared::runtime::cache::Change;
-use shared::runtime::clock::Clock;
-use shared::runtime::decisions::{Decisions, stage};
+use shared::runtime::context::ControllerContext;
+use shared::runtime::decisions::stage;
 use shared::runtime::queue::{Backoff, Queue};
 use shared::runtime::run::{Names, Operator, Setup};
 use shared::runtime::worker::{Controller, Requeue};
 
-use crate::apply::{Outcome, Writer};
+use crate::apply::Writer;
 use crate::facts::{self, FACTS};
 use crate::flags::Flags;
 use crate::metrics::{EndpointSliceMetrics, results};
 use crate::objects::Service;
 use crate::observe::{Caches, Informers};
 use crate::plan::{Config, Plan, plan};
-use changes::{is_of_zones, zones_changed};
+use changes::{changes_zones, zones_changed};
 use zones::ZonesController;
 
-/// A Service that fails is not looked at again for a second: one change of it may be many writes.
+/// The back-off starts at a second, because one sync may need many writes.
 ///
 /// Upstream: `defaultSyncBackOff`, `pkg/controller/endpointslice/endpointslice_controller.go`.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(30) };
 
-/// How long a change of a slice waits at least, for others to come.
+/// The shortest delay of a sync after a change of a slice, so that several changes need one sync.
 ///
 /// Upstream: `endpointSliceChangeMinSyncDelay`, `endpointslice_controller.go`.
 const SLICE_CHANGE_DELAY: Duration = Duration::from_secs(1);
@@ -51,70 +49,68 @@ impl Operator for EndpointSliceOperator {
         let zones = setup.queue(facts::ZONES.name, Backoff::default());
         let (caches, informers) = Caches::new();
         let caches = Arc::new(caches);
-        let tracker = Arc::clone(&caches.tracker);
-        setup.on_restore(move || tracker.slices.start_over());
+        let memory = Arc::clone(&caches.memory);
+        setup.on_restore(move || memory.slices.start_over());
         follow(flags, setup, (&queue, &zones), &caches, informers);
         let metrics = EndpointSliceMetrics::register(setup.metrics(), flags.max_endpoints_per_slice);
+        let counting = metrics.clone();
+        setup.on_held(&queue, move |_| counting.synced(results::STALE));
+        let ctx = setup.context(&queue);
         let controller = EndpointSliceController {
             writer: Writer {
                 slices: SliceWriter {
-                    control: setup.control(&queue),
+                    ctx: ctx.clone(),
                     endpoint_slices: Arc::clone(&caches.endpoint_slices),
-                    tracker: caches.tracker.slices.clone(),
+                    tracker: caches.memory.slices.clone(),
                     changes: metrics.changes.clone(),
                 },
-                recorder: setup.recorder(),
                 metrics,
-                tracker: Arc::clone(&caches.tracker),
+                memory: Arc::clone(&caches.memory),
             },
             caches: Arc::clone(&caches),
             config: Config { max_endpoints_per_slice: flags.max_endpoints_per_slice },
-            clock: setup.clock(),
-            decisions: setup.decisions(&queue),
+            ctx,
         };
         setup.work(Arc::new(controller), &queue, flags.concurrent_service_endpoint_syncs);
         setup.work(Arc::new(ZonesController { caches, services: queue }), &zones, 1);
     }
 }
 
-/// Which change leads to a sync of which queue, and what is followed while a Service selects pods. What only the tracker
-/// knows has handlers of its own.
+/// Register the handlers and the watches; only Services are watched while none selects pods.
 fn follow(flags: &Flags, setup: &mut Setup, queues: (&Queue, &Queue), caches: &Arc<Caches>, informers: Informers) {
     let Informers { mut services, mut pods, mut nodes, mut endpoint_slices } = informers;
     let (effects, effects_on_zones) = (setup.effects(queues.0), setup.effects(queues.1));
     let batch = flags.endpointslice_updates_batch_period.0;
     let delay = SLICE_CHANGE_DELAY.max(batch);
-    services.on_change(effects.of(caches, |_, change| service_changed(change)));
+    services.on_change(effects.with(service_changed::<Service>));
     pods.on_change(effects.of(caches, move |caches, change| caches.pod_changed(change, batch)));
-    let tracker = Arc::clone(&caches.tracker);
+    let memory = Arc::clone(&caches.memory);
     nodes.on_change(move |change| {
-        if is_of_zones(change) {
-            tracker.forget_zones();
+        if changes_zones(change) {
+            memory.forget_zones();
         }
     });
     nodes.on_change(effects.of(caches, Caches::node_changed));
-    nodes.on_change(effects_on_zones.of(caches, |_, change| zones_changed(change)));
+    nodes.on_change(effects_on_zones.with(zones_changed));
     endpoint_slices.on_change(effects.of(caches, move |caches, change| caches.endpoint_slice_changed(change, delay)));
-    let tracker = Arc::clone(&caches.tracker);
+    let memory = Arc::clone(&caches.memory);
     endpoint_slices.on_change(move |change| {
         if let Change::Deleted(slice) = change {
-            tracker.slices.deletion_observed(slice);
+            memory.slices.deletion_observed(slice);
         }
     });
     let need = services.need(|service| service.selects().is_some());
     setup.watch(services);
     setup.watch_beside(pods, &need);
-    // Whole, though hints alone need more than metadata. In a second cache a node could come later than in the first: an
-    // endpoint would lack the zone that its hint is worked out from, and nothing would wake its Service again.
+    // Whole nodes in one cache, although only hints need more than metadata. In a second cache a node could appear later:
+    // an endpoint would lack the zone for its hint, and nothing would sync its Service again.
     setup.watch_while(nodes, &need);
-    // Those of a Service that has lost its selector are left alone.
     setup.watch_while(endpoint_slices, &need);
 }
 
-/// How far apart two syncs of a Service are that change its slices: while pods come and go by the dozen, a slice of a
-/// hundred endpoints is not written for each of them. The first change waits for nothing, nor does the Service's own.
-/// Upstream's have 1 s between them whenever its cache is behind: `defaultSyncBackOff`,
-/// `pkg/controller/endpointslice/endpointslice_controller.go`.
+/// The pause after a sync that wrote slices, because each write sends up to a hundred endpoints: changes of pods in the
+/// pause are written together. The first change, and a change of the Service, are written at once. Upstream pauses for 1 s
+/// if its cache is behind: `defaultSyncBackOff`, `pkg/controller/endpointslice/endpointslice_controller.go`.
 const REST: Duration = Duration::from_millis(100);
 
 /// Syncs Services.
@@ -122,8 +118,7 @@ struct EndpointSliceController {
     caches: Arc<Caches>,
     writer: Writer,
     config: Config,
-    clock: Clock,
-    decisions: Decisions,
+    ctx: ControllerContext,
 }
 
 impl Controller for EndpointSliceController {
@@ -134,10 +129,10 @@ impl Controller for EndpointSliceController {
             return Ok(Requeue::Done);
         };
         let plan = plan(&observed, self.config);
-        self.decisions.record(self.clock.now(), key, &plan);
+        self.ctx.decide(key, &plan);
         let requeue = requeue(&plan);
-        let Outcome { error } = self.writer.apply(&observed, plan).await;
-        error.map_or(Ok(requeue), Err)
+        self.writer.apply(&observed, plan).await?;
+        Ok(requeue)
     }
 
     fn key_of(&self, object: &Subject) -> Option<Key> {
@@ -147,13 +142,9 @@ impl Controller for EndpointSliceController {
     fn preview(&self, key: &Key) -> Vec<Stage> {
         self.caches.observe(key).iter().map(|observed| stage(&plan(observed, self.config))).collect()
     }
-
-    fn held(&self, _resource: &str) {
-        self.writer.metrics.synced(results::STALE);
-    }
 }
 
-/// When a Service is looked at again for which all was done that was planned.
+/// The next sync of a Service whose plan was executed.
 fn requeue(plan: &Plan) -> Requeue {
     if !plan.missing_nodes().is_empty() {
         return Requeue::Partly(REST);

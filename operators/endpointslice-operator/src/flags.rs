@@ -1,6 +1,4 @@
-//! The flags of this operator: those every operator has, and upstream's own.
-//!
-//! Left out: the feature gate `PreferSameTrafficDistribution`, which is locked on.
+//! The flags: those of every operator, and upstream's.
 
 use shared::runtime::flags::{GoDuration, one_to};
 

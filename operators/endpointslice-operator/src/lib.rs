@@ -1,9 +1,8 @@
-//! Lists the pods of each Service in EndpointSlices: which of them serve, where they are, and for whom they are meant.
+//! Lists the pods of each Service in EndpointSlices: their addresses, their readiness, their zones, and hints for clients.
 //!
-//! Reading order: [`objects`] (what is read) → [`observe`] (caches, and what is remembered between syncs) → [`plan`], with
-//! [`plan::reconciler`] (which endpoints go into which slice), [`plan::topologycache`] and [`plan::trafficdist`] (hints) →
-//! `apply` (creates, updates, deletes) → `controller` (which event wakes which Service, and one sync).
-//! Left out: Services without a selector, whose slices somebody else writes, and `v1` Endpoints.
+//! Reading order: [`objects`] (what is read) → `controller` (one sync; its `changes` say what leads to it) → [`observe`],
+//! with [`memory`] → [`plan`], with [`plan::reconciler`] (which endpoints go into which slice), [`plan::topologycache`] and
+//! [`plan::trafficdist`] (hints) → `apply`.
 //!
 //! Upstream: `pkg/controller/endpointslice` and `staging/src/k8s.io/endpointslice`.
 
@@ -11,6 +10,7 @@ mod apply;
 mod controller;
 pub mod facts;
 pub mod flags;
+pub mod memory;
 mod metrics;
 pub mod objects;
 pub mod observe;

@@ -1,4 +1,4 @@
-//! The endpointslice-operator as a process.
+//! The endpointslice-operator's process.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,4 @@
-//! Upstream's own metrics of this controller, under upstream's very names.
-//!
-//! Left out: what every operator shows, which is [`shared::runtime::metrics`]'.
+//! Upstream's metrics of this controller.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/metrics`.
 
@@ -33,7 +31,7 @@ const CHANGED: &str = "endpoint_slice_controller_endpointslices_changed_per_sync
 const SYNCS: &str = "endpoint_slice_controller_syncs";
 const SERVICES: &str = "endpoint_slice_controller_services_count_by_traffic_distribution";
 
-/// How syncs end.
+/// Results of syncs.
 pub(crate) mod results {
     pub(crate) const SUCCESS: &str = "success";
     pub(crate) const ERROR: &str = "error";
@@ -55,10 +53,10 @@ pub(crate) struct EndpointSliceMetrics {
 }
 
 impl EndpointSliceMetrics {
-    /// Registers them with the process's metrics.
+    /// Register them with the process's metrics.
     pub(crate) fn register(metrics: &Metrics, max_endpoints_per_slice: usize) -> Self {
         let per_sync = || Histogram::new(exponential_buckets(2.0, 2.0, 15));
-        // Those that Prometheus takes by default.
+        // Prometheus's defaults.
         let changed = || Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
         let own = Self {
             added: per_sync(),
@@ -76,12 +74,12 @@ impl EndpointSliceMetrics {
         own
     }
 
-    /// A sync has ended, or was put off.
+    /// Count a sync, or a key that is held.
     pub(crate) fn synced(&self, result: &'static str) {
         self.syncs.get_or_create(&[("result", result)]).inc();
     }
 
-    /// The slices of one address type were written, so many of them.
+    /// Observe the number of writes of slices of one address type.
     ///
     /// Upstream: `finalize`, `staging/src/k8s.io/endpointslice/reconciler.go`.
     pub(crate) fn finalized(&self, service: &Service, writes: usize) {
@@ -91,7 +89,7 @@ impl EndpointSliceMetrics {
         self.changed.get_or_create(&labels).observe(count(writes));
     }
 
-    /// A sync was decided.
+    /// Count the decision about a Service.
     pub(crate) fn decided(&self, service: &Service, slices: &Slices) {
         for family in &slices.families {
             self.added.observe(count(family.added));
@@ -104,7 +102,7 @@ impl EndpointSliceMetrics {
         shown.services.insert(service.metadata.key.clone(), known);
     }
 
-    /// A Service is gone.
+    /// Forget a Service that is gone.
     pub(crate) fn forget(&self, service: &Key) {
         self.services.shown().services.remove(service);
     }
@@ -127,7 +125,7 @@ struct Services {
 #[derive(Debug, Default)]
 struct Shown {
     services: BTreeMap<Key, Known>,
-    /// All that a Service ever had: what none has any more is shown as 0.
+    /// Every value that a Service has had; a value that no Service has any more is shown as 0.
     distributions: BTreeSet<Text>,
 }
 
@@ -140,7 +138,7 @@ struct Known {
 
 fn totals(sizes: &[Size], max_endpoints_per_slice: usize) -> Totals {
     let totals = Totals::of(sizes, max_endpoints_per_slice);
-    // There is always a placeholder.
+    // A Service without endpoints has a placeholder.
     Totals { desired_slices: totals.desired_slices.max(1), ..totals }
 }
 

@@ -1,6 +1,4 @@
-//! The views of Services, pods, nodes and EndpointSlices, and the exact texts that this operator reads and writes.
-//!
-//! Left out: every field that decides nothing here. A slice is changed by a patch, so what is not known of it stays.
+//! The views of Services, pods, nodes and EndpointSlices, and the keys and values that this operator reads and writes.
 
 pub mod node;
 pub mod service;
@@ -32,12 +30,12 @@ pub mod labels {
 
     /// On a node: its zone.
     pub const ZONE: &str = "topology.kubernetes.io/zone";
-    /// On a node that takes no ordinary pods.
+    /// On a node of the control plane.
     pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
-    /// The same, as it was called before.
+    /// The old name of [`CONTROL_PLANE`].
     pub const MASTER: &str = "node-role.kubernetes.io/master";
 
-    /// Whether a slice's label of this key never comes from its Service's labels.
+    /// Whether this label is never copied from the Service.
     pub fn is_reserved(key: &str) -> bool {
         [SERVICE_NAME, MANAGED_BY, HEADLESS].contains(&key)
     }
@@ -47,9 +45,9 @@ pub mod labels {
 pub mod annotations {
     pub use shared::controllers::endpoints::TRIGGER_TIME;
 
-    /// On a Service: whether endpoints are spread over zones by hints.
+    /// On a Service: whether its endpoints get hints for zones.
     pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
-    /// The same, as it was called before; it counts first.
+    /// The old name of [`TOPOLOGY_MODE`]; takes precedence.
     pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 }
 
@@ -65,10 +63,10 @@ pub mod traffic_distribution {
 
 /// Reasons of events.
 pub mod reasons {
-    /// A Service's slices could not all be brought up to date.
+    /// A write of slices failed, or a pod was left out.
     pub const FAILED_TO_UPDATE: &str = "FailedToUpdateEndpointSlices";
-    /// Endpoints have hints from now on.
+    /// The endpoints now have hints.
     pub const HINTS_ENABLED: &str = "TopologyAwareHintsEnabled";
-    /// Endpoints have no hints any more, or cannot have any.
+    /// The endpoints have no hints any more, or cannot have any.
     pub const HINTS_DISABLED: &str = "TopologyAwareHintsDisabled";
 }

@@ -1,8 +1,4 @@
-//! Reads what one sync decides on: the Service, its pods, their nodes, its slices, and what is remembered of it.
-//!
-//! Left out: the apiserver. All of it comes from caches, which have seen this Service's own writes.
-
-pub mod tracker;
+//! Reads one Service, its pods, their nodes and its slices from the caches, and what is remembered of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,38 +7,37 @@ use shared::api::intern::Text;
 use shared::api::object::Key;
 use shared::api::time::Time;
 use shared::controllers::endpoints::select::ServicePods;
-pub use shared::controllers::endpoints::trigger_time_tracker;
+use shared::controllers::endpoints::trigger_time_tracker::ServiceState;
 use shared::runtime::cache::{Cache, IndexId, IndexValue};
 use shared::runtime::informer::{Informer, InformerBuilder};
 
+use crate::memory::Memory;
+use crate::memory::topology::{ServiceHints, ZoneRatios, zone_ratios};
 use crate::objects::{EndpointSlice, MANAGED_BY, Node, Pod, Service, labels};
-use crate::plan::topologycache::{ServiceHints, ZoneRatios, zone_ratios};
-use tracker::Tracker;
-use trigger_time_tracker::ServiceState;
 
-/// All that one sync decides on.
+/// The observation of one Service.
 #[derive(Debug)]
 pub struct Observed {
     /// The Service.
     pub service: Arc<Service>,
-    /// The pods that it selects.
+    /// The selected pods.
     pub pods: Vec<Arc<Pod>>,
-    /// The zones of the nodes that are there, of those where its pods run.
+    /// The zones of the existing nodes where its pods run.
     pub nodes: BTreeMap<Text, Option<Text>>,
-    /// Its slices, without those that are being deleted.
+    /// Its slices, except for those that are being deleted.
     pub slices: Vec<Arc<EndpointSlice>>,
-    /// The times of what has changed last, to be remembered.
+    /// The times that this sync sees, to remember.
     pub state: Arc<ServiceState>,
-    /// When what has changed since the last sync happened, if that is known.
+    /// The time of the first change since the last sync, if it is known.
     pub trigger: Option<Time>,
-    /// The share of all CPU that each zone has, if hints are wanted and it can be told.
+    /// The shares of the zones, if the Service wants hints and they are known.
     pub zones: Option<Arc<ZoneRatios>>,
-    /// The remembered hints of the Service.
+    /// The hints at the last sync.
     pub hints: ServiceHints,
 }
 
 impl Observed {
-    /// A Service of which nothing else matters.
+    /// The observation of a Service that gets no slices.
     fn only(service: Arc<Service>) -> Self {
         Self {
             service,
@@ -57,20 +52,19 @@ impl Observed {
     }
 }
 
-/// The caches that a sync reads, and what is remembered between syncs. All but the Services are followed only while one
-/// of them selects pods.
+/// The caches of this operator, and its memory. All but the Services are watched only while a Service selects pods.
 pub struct Caches {
     /// All Services.
     pub services: Arc<Cache<Service>>,
-    /// The Services, and the pods that they select.
+    /// Services, and the pods that they may select.
     pub service_pods: ServicePods<Service>,
     /// All nodes.
     pub nodes: Arc<Cache<Node>>,
-    /// The slices that this controller manages.
+    /// Slices with this controller's label.
     pub endpoint_slices: Arc<Cache<EndpointSlice>>,
-    /// The slices by their Service's key.
+    /// The index of slices by the key of their Service.
     pub endpoint_slices_by_service: IndexId,
-    pub(crate) tracker: Arc<Tracker>,
+    pub(crate) memory: Arc<Memory>,
 }
 
 /// The informers that fill the caches.
@@ -81,7 +75,7 @@ pub(crate) struct Informers {
     pub(crate) endpoint_slices: Informer<EndpointSlice>,
 }
 
-/// The value under which the slices of a Service are found.
+/// The index value of a Service's slices.
 fn service_value(service: &Key) -> IndexValue {
     IndexValue::Text(Text::new(service.as_str()))
 }
@@ -90,7 +84,6 @@ impl Caches {
     /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let (service_pods, services, pods) = ServicePods::new();
-        // Slices of other managers need not be known.
         let mut slices = InformerBuilder::<EndpointSlice>::new().labels(format!("{}={MANAGED_BY}", labels::MANAGED_BY));
         let endpoint_slices_by_service =
             slices.index(|slice, emit| slice.service().iter().for_each(|service| emit(service_value(service))));
@@ -102,12 +95,12 @@ impl Caches {
             nodes: nodes.cache(),
             endpoint_slices: endpoint_slices.cache(),
             endpoint_slices_by_service,
-            tracker: Arc::default(),
+            memory: Arc::default(),
         };
         (caches, Informers { services, pods, nodes, endpoint_slices })
     }
 
-    /// Observes one Service; none if it is gone.
+    /// Read the Service of this key; none if it is gone.
     pub fn observe(&self, key: &Key) -> Option<Observed> {
         let service = self.services.get(key)?;
         let Some(selector) = service.selects().cloned() else {
@@ -119,9 +112,9 @@ impl Caches {
         Some(Observed {
             nodes: self.zones_of_nodes(&pods),
             slices: self.slices_of(key),
-            trigger: self.tracker.trigger(key, &state),
+            trigger: self.memory.services.trigger(key, &state),
             state,
-            hints: self.tracker.hints(key),
+            hints: self.memory.hints(key),
             service,
             pods,
             zones,
@@ -136,21 +129,21 @@ impl Caches {
         nodes.into_iter().filter_map(|(name, node)| Some((name, node?.zone.clone()))).collect()
     }
 
-    /// Slices that this process has deleted are gone, whether or not their events have come.
+    /// Slices that this process has deleted are left out, even if the cache still has them.
     ///
     /// Upstream: `dropEndpointSlicesPendingDeletion`, `pkg/controller/endpointslice/endpointslice_controller.go`.
     fn slices_of(&self, service: &Key) -> Vec<Arc<EndpointSlice>> {
         let mut slices = self.endpoint_slices.by_index(self.endpoint_slices_by_service, &service_value(service));
-        slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.tracker.slices.has_deleted(slice));
+        slices.retain(|slice| !slice.metadata.is_being_deleted() && !self.memory.slices.has_deleted(slice));
         slices
     }
 
-    /// The shares of the zones. What is remembered of nodes that were followed once does not count.
+    /// The shares of the zones. If nodes are not watched any more, the remembered ones are ignored.
     pub(crate) fn zones(&self) -> Option<Arc<ZoneRatios>> {
         if self.nodes.is_empty() {
             return None;
         }
-        self.tracker.zones(|| self.zones_by_nodes())
+        self.memory.zones(|| self.zones_by_nodes())
     }
 
     /// The shares of the zones, computed from the nodes.

@@ -1,6 +1,4 @@
-//! Decides what one sync of a Service does, and why, from an observation and nothing else.
-//!
-//! Left out: the time. What is written says when what it answers to happened, and that was observed.
+//! What a sync of a Service does to its slices, and why.
 //!
 //! Upstream: `Reconcile`, `staging/src/k8s.io/endpointslice/reconciler.go`.
 
@@ -20,12 +18,12 @@ use shared::api::time::Time;
 pub use shared::controllers::endpoints::metrics::Size;
 use shared::controllers::endpoints::slice_plan::{self, counted};
 use shared::runtime::decisions::{self, Reasoned};
-use shared::runtime::events::EventType;
+use shared::runtime::events::PlannedEvent;
 
+use crate::memory::topology::ServiceHints;
 use crate::objects::{AddressType, Endpoint, Target};
 use crate::observe::Observed;
 pub use reasons::{Counts, Gone, Reason};
-use topologycache::ServiceHints;
 
 /// The writes of the slices of one address type.
 pub type Writes = slice_plan::Writes<Target, Changes, Gone>;
@@ -36,28 +34,28 @@ pub type Update = slice_plan::Update<Target, Changes>;
 /// A slice to be deleted.
 pub type Deletion = slice_plan::Deletion<Gone>;
 
-/// The configuration, which does not change while the process runs.
+/// The flags that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How many endpoints a slice may have.
+    /// The limit of endpoints of a slice.
     pub max_endpoints_per_slice: usize,
 }
 
-/// One sync, decided.
+/// The decision of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Nothing, and why.
+    /// Write nothing.
     Ignore(Ignored),
-    /// The decision about the slices.
+    /// Write the slices.
     Write(Slices),
 }
 
 /// Why a Service gets no slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
-    /// It is but another name.
+    /// Its type is `ExternalName`.
     ExternalName,
-    /// Somebody else writes its slices.
+    /// It has no selector; another client writes its slices.
     NoSelector,
 }
 
@@ -66,18 +64,18 @@ pub enum Ignored {
 pub struct Slices {
     /// By address type.
     pub families: Vec<Family>,
-    /// Slices of address types that the Service has not, or not any more.
+    /// Slices of address types that the Service does not have.
     pub unsupported: Vec<Deletion>,
-    /// How many pods the Service selects that have an IP.
+    /// The number of selected pods with an IP.
     pub pods: usize,
     /// The hints to remember.
     pub hints: ServiceHints,
-    /// When what the writes answer to happened, if that is known.
+    /// The time of the change that led to the writes, if it is known.
     pub trigger: Option<Time>,
 }
 
 impl Plan {
-    /// Whether any slice is written.
+    /// Whether it writes slices.
     pub fn writes(&self) -> bool {
         match self {
             Self::Ignore(_) => false,
@@ -87,7 +85,7 @@ impl Plan {
         }
     }
 
-    /// The nodes that are missing, and for whose sake pods are left out.
+    /// The missing nodes, whose pods are left out.
     pub fn missing_nodes(&self) -> BTreeSet<Text> {
         match self {
             Self::Ignore(_) => BTreeSet::new(),
@@ -99,57 +97,46 @@ impl Plan {
     }
 }
 
-/// The writes to the slices of one address type. The first that fails ends them; other types go on.
+/// The decision about the slices of one address type. A failed write ends the writes of this type only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
-    /// Which type.
+    /// The address type.
     pub address_type: AddressType,
-    /// What is written.
+    /// The writes.
     pub writes: Writes,
-    /// Pods that are left out for now. The Service is looked at again, as after a failure.
+    /// Pods that are left out. The Service is retried, as after a failure.
     pub skipped: Vec<Skipped>,
-    /// The other events.
-    pub notices: Vec<PlannedEvent>,
-    /// How many endpoints are new.
+    /// The events about hints.
+    pub events: Vec<PlannedEvent>,
+    /// The number of new endpoints.
     pub added: usize,
-    /// How many endpoints are gone.
+    /// The number of endpoints that are gone.
     pub removed: usize,
-    /// How large each group of the same ports will be.
+    /// The size of each group of endpoints with the same ports.
     pub sizes: Vec<Size>,
 }
 
-/// The changes of the endpoints of a slice.
+/// Numbers of changed endpoints of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Were there and are not to be.
+    /// Endpoints that are gone.
     pub gone: usize,
-    /// Were not there and are to be.
+    /// New endpoints.
     pub new: usize,
-    /// Are in another state, or are meant for others.
+    /// Endpoints in another state, or with other hints.
     pub changed: usize,
 }
 
-/// A pod that is left out because its node is not known.
+/// A pod that is left out because its node is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its namespace and name.
+    /// Its key.
     pub pod: Key,
-    /// The node's name.
+    /// The name of the node.
     pub node: Text,
 }
 
-/// An event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedEvent {
-    /// Normal or Warning.
-    pub kind: EventType,
-    /// Its reason.
-    pub reason: &'static str,
-    /// The message.
-    pub message: String,
-}
-
-/// Decides one sync.
+/// Decide one sync.
 pub fn plan(observed: &Observed, config: Config) -> Plan {
     let service = &*observed.service;
     if service.is_external_name {
@@ -178,7 +165,7 @@ impl Family {
             address_type,
             writes: Writes::default(),
             skipped,
-            notices: Vec::new(),
+            events: Vec::new(),
             added: 0,
             removed: 0,
             sizes: Vec::new(),
@@ -246,7 +233,7 @@ impl fmt::Display for Family {
             steps.push(format!("nothing ({endpoints} in {slices})"));
         }
         steps.extend(self.skipped.iter().map(ToString::to_string));
-        steps.extend(self.notices.iter().map(ToString::to_string));
+        steps.extend(self.events.iter().map(|event| format!("record {}", event.reason)));
         write!(f, "{}: {}", self.address_type, steps.join(", "))
     }
 }
@@ -261,11 +248,5 @@ impl fmt::Display for Changes {
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "skip {} (no node {:?})", self.pod.name(), self.node)
-    }
-}
-
-impl fmt::Display for PlannedEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tell {}", self.reason)
     }
 }

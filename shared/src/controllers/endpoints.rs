@@ -1,10 +1,9 @@
-//! Services and the pods behind them: what all share that list the addresses of a Service, in whatever kind of object.
+//! Services and their pods: code of the controllers that list a Service's addresses in Endpoints or EndpointSlices.
 //!
-//! Reading order: [`pod`] and [`service`] (the views, and what follows from both) → [`select`] (caches and indices) →
-//! [`changes`] (whom a change concerns) → [`trigger_time_tracker`] (when what is written happened) → [`address`],
-//! [`subset`] and [`slice`](mod@slice) (addresses in Endpoints and in EndpointSlices) → [`slice_plan`] and
-//! [`slice_writer`] (writes of slices) → [`endpointslice_tracker`] (own writes of slices) → [`metrics`]. Left out: the objects that list the
-//! addresses, and the decision about them.
+//! Reading order: [`pod`] and [`service`] (the views) → [`select`] (caches and indices) → [`changes`] (which Services a
+//! change concerns) → [`trigger_time_tracker`] (when the change happened) → [`address`], [`subset`] and
+//! [`slice`](mod@slice) (addresses in Endpoints and in EndpointSlices) → [`slice_plan`] and [`slice_writer`] (writes of
+//! slices) → [`endpointslice_tracker`] (own writes of slices) → [`metrics`].
 
 pub mod address;
 pub mod changes;
@@ -24,16 +23,16 @@ use std::collections::BTreeMap;
 use crate::api::intern::Text;
 use crate::api::labels::Labels;
 
-/// When what the last write of an object answers to happened: the key of an annotation.
+/// Annotation: the time of the change that led to the last write.
 pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
-/// On Endpoints that are the lock of an election: the key of an annotation.
+/// Annotation of Endpoints that are the lock of an election.
 pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 
-/// On an object that lists pods: its Service has no IP of its own.
+/// Label of an object whose Service has no cluster IP.
 pub const HEADLESS: &str = "service.kubernetes.io/headless";
 
-/// The labels that change so that an object has those that it should have, and what they become: none where one goes.
+/// The labels to change so that an object has the wanted ones, with their new values; `None` removes a label.
 pub fn label_changes(own: &Labels, wanted: &Labels) -> BTreeMap<Text, Option<Text>> {
     let set = wanted.iter().filter(|(key, value)| own.get(key) != Some(value));
     let set = set.map(|(key, value)| (Text::new(key), Some(Text::new(value))));

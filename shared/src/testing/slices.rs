@@ -67,7 +67,7 @@ impl Slices {
     }
 
     fn update<T: Serialize, C>(&mut self, owner: &impl Kind, update: &Update<T, C>) {
-        let Update { key, uid, resource_version, labels, annotations, is_of_another, ports, endpoints, changes: _ } =
+        let Update { key, uid, resource_version, labels, annotations, sets_owner, ports, endpoints, changes: _ } =
             update;
         let slice = self.by_name.get_mut(key.name()).unwrap();
         assert_eq!(slice["metadata"]["uid"], uid.to_string());
@@ -75,7 +75,7 @@ impl Slices {
         slice["metadata"]["resourceVersion"] = (resource_version.0 + 1).to_string().into();
         merge(&mut slice["metadata"]["labels"], labels);
         merge(&mut slice["metadata"]["annotations"], annotations);
-        if *is_of_another {
+        if *sets_owner {
             let owned = object("v1", "Pod", "any").owned_by(owner);
             slice["metadata"]["ownerReferences"] = owned.json()["metadata"]["ownerReferences"].clone();
         }

@@ -1,7 +1,4 @@
-//! Which Services a change of Endpoints concerns.
-//!
-//! Left out: which changes of Services and of pods matter, which [`shared::controllers::endpoints::changes`] says, and
-//! changes that somebody makes to Endpoints: they last until the Service is looked at for another cause.
+//! The Service that a change of Endpoints concerns; [`shared::controllers::endpoints::changes`] has Services and pods.
 
 use shared::runtime::cache::Change;
 use shared::runtime::effect::Effect;
@@ -11,7 +8,7 @@ use crate::objects::Endpoints;
 use crate::observe::Caches;
 
 impl Caches {
-    /// The Service whose Endpoints are gone, or have lost their label.
+    /// Sync the Service of deleted Endpoints; the watch shows a lost label as a deletion, and edits wait for the next sync.
     ///
     /// Upstream: `onEndpointsDelete`, `pkg/controller/endpoint/endpoints_controller.go`.
     pub(super) fn endpoints_changed(&self, change: Change<'_, Endpoints>) -> Vec<Effect> {

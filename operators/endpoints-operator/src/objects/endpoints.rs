@@ -1,6 +1,4 @@
-//! The view of Endpoints: all fields that this operator writes, in the form it writes them.
-//!
-//! Left out: annotations that decide nothing.
+//! The view of Endpoints: all fields that this operator writes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,31 +10,31 @@ use shared::api::object::{Meta, null_as_default};
 
 use super::{ENDPOINTS, Subset, annotations};
 
-/// The addresses of a Service, whose name and namespace they have.
+/// The addresses of the Service with the same key.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Endpoints {
-    /// Their metadata; of the annotations, those that count.
+    /// Their metadata, with the annotations that this operator reads.
     pub metadata: Meta<Marks>,
-    /// The addresses, by their ports.
+    /// The addresses, grouped by ports.
     #[serde(default, deserialize_with = "null_as_default")]
     pub subsets: Vec<Subset>,
 }
 
 shared::view!(Endpoints, ENDPOINTS, Marks);
 
-/// The metadata alone.
+/// Endpoints without their addresses.
 #[derive(Debug, Deserialize)]
 pub struct EndpointsMetadata {
-    /// The metadata; of the annotations, those that count.
+    /// Their metadata, with the annotations that this operator reads.
     pub metadata: Meta<Marks>,
 }
 
 shared::view!(EndpointsMetadata, ENDPOINTS, Marks);
 
-/// The annotations that count.
+/// The annotations that this operator reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Whether addresses are missing, in words.
+    /// The value of [`annotations::OVER_CAPACITY`].
     pub over_capacity: Option<Text>,
     /// Whether they are the lock of an election.
     pub is_lock: bool,

@@ -1,6 +1,4 @@
 //! The view of a Service: its selector, its ports, and the fields that shape its Endpoints.
-//!
-//! Left out: annotations, its own ports and addresses, and its deletion: its Endpoints go after it.
 
 use serde::Deserialize;
 use shared::api::intern::Text;
@@ -16,22 +14,22 @@ use super::{AddressType, ClusterIp, SERVICES, ServicePort};
 pub struct Service {
     /// Its metadata.
     pub metadata: Meta,
-    /// Whether it is but another name.
+    /// Whether its type is `ExternalName`.
     pub is_external_name: bool,
-    /// Which pods are its; none if it has no selector. The API has no empty one: it becomes none on its way.
+    /// Its selector; none if it is missing or empty.
     pub selector: Option<Labels>,
     /// Its ports.
     pub ports: Box<[ServicePort]>,
-    /// Its own IP.
+    /// Its cluster IP.
     pub cluster_ip: ClusterIp,
-    /// The first of its IP families, if that is known: Endpoints have one address of each pod.
+    /// Its first IP family, if it is known. Endpoints list one address of each pod.
     pub family: Option<AddressType>,
-    /// Whether pods count as ready from the start, and until their end.
+    /// Whether every pod counts as ready, even while it terminates.
     pub publishes_not_ready: bool,
 }
 
 impl Service {
-    /// The selector of a Service that gets Endpoints; none if it gets none.
+    /// The selector, if the Service gets Endpoints.
     ///
     /// Upstream: `syncService`, `pkg/controller/endpoint/endpoints_controller.go`.
     pub fn selects(&self) -> Option<&Labels> {

@@ -1,6 +1,4 @@
-//! Why a Service's Endpoints are what they are: as a value for programs, and in words.
-//!
-//! Left out: each single address.
+//! The reasons of decisions about a Service's Endpoints.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,39 +9,39 @@ use shared::runtime::decisions;
 use super::subsets::count;
 use crate::objects::{Pod, Subset};
 
-/// Why Endpoints are written, or none are.
+/// Why Endpoints are written or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// The Service is but another name.
+    /// The type of the Service is `ExternalName`.
     ExternalName,
-    /// Somebody else writes its Endpoints.
+    /// The Service has no selector; another client writes its Endpoints.
     NoSelector,
-    /// The cache has only those with this controller's label.
+    /// The cache has no Endpoints, and holds only those with this controller's label.
     NotCached,
-    /// The pods that the Service selects are to be in its Endpoints.
+    /// The Service selects pods.
     Selected(Counts),
-    /// There are Endpoints without a Service.
+    /// The Endpoints have no Service.
     NoService,
-    /// They are the lock of an election.
+    /// The Endpoints are the lock of an election.
     Lock,
-    /// There is neither a Service nor Endpoints.
+    /// Neither the Service nor its Endpoints exist.
     Gone,
 }
 
-/// The addresses, once all is written.
+/// The addresses after the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// How many pods with an IP the Service selects.
+    /// The number of selected pods with an IP.
     pub pods: usize,
-    /// How many addresses are ready.
+    /// The number of ready addresses.
     pub ready: usize,
-    /// How many are not.
+    /// The number of other addresses.
     pub not_ready: usize,
-    /// In how many subsets.
+    /// The number of subsets.
     pub subsets: usize,
-    /// How many addresses are left out because there are too many.
+    /// The number of addresses above the limit, which are left out.
     pub left_out: usize,
 }
 
@@ -62,11 +60,11 @@ impl fmt::Display for Reason {
         match self {
             Self::ExternalName => f.write_str("is an external name"),
             Self::NoSelector => f.write_str("has no selector"),
-            Self::NotCached => f.write_str("none have the label"),
+            Self::NotCached => f.write_str("the cache has none"),
             Self::Selected(counts) => write!(f, "{counts}"),
-            Self::NoService => f.write_str("there is no such service"),
+            Self::NoService => f.write_str("the service does not exist"),
             Self::Lock => f.write_str("the lock of an election"),
-            Self::Gone => f.write_str("neither is there"),
+            Self::Gone => f.write_str("neither the service nor its endpoints exist"),
         }
     }
 }

@@ -1,6 +1,4 @@
-//! The addresses of a Service: one of each pod that it selects, on the ports that the pod has, and as many as fit.
-//!
-//! Left out: their canonical form, which is [`super::util`]'s.
+//! The addresses of a Service: one of each selected pod, up to a limit.
 //!
 //! Upstream: `pkg/controller/endpoint/endpoints_controller.go`.
 
@@ -14,7 +12,7 @@ use shared::controllers::endpoints::service::find_port;
 use super::util::{Part, pack};
 use crate::objects::{Address, AddressType, ClusterIp, Pod, Port, Service, Subset, Target};
 
-/// How many addresses Endpoints may have.
+/// The limit of addresses in Endpoints.
 ///
 /// Upstream: `maxCapacity`.
 pub const MAX_CAPACITY: usize = 1000;
@@ -23,7 +21,7 @@ pub const MAX_CAPACITY: usize = 1000;
 ///
 /// Upstream: `syncService`.
 pub fn subsets_of(service: &Service, pods: &[Arc<Pod>]) -> Vec<Subset> {
-    // Pods of one template have the same ports.
+    // Pods of one template have equal ports.
     let mut ports: BTreeMap<&PodPorts, Vec<Port>> = BTreeMap::new();
     let mut listed: Vec<(&Arc<Pod>, Address)> = Vec::new();
     for pod in pods.iter().filter(|pod| is_meant(service, pod)) {
@@ -32,7 +30,7 @@ pub fn subsets_of(service: &Service, pods: &[Arc<Pod>]) -> Vec<Subset> {
             listed.push((pod, address));
         }
     }
-    // Whoever asks for a Service without an IP gets the pods themselves, with or without ports.
+    // DNS of a Service without an IP gives the addresses of its pods, with or without ports.
     let is_without = service.ports.is_empty() && service.cluster_ip == ClusterIp::Absent;
     pack(listed.iter().flat_map(|(pod, address)| {
         let is_ready = service.publishes_not_ready || pod.is_ready;
@@ -42,20 +40,20 @@ pub fn subsets_of(service: &Service, pods: &[Arc<Pod>]) -> Vec<Subset> {
     }))
 }
 
-/// Whether a pod is listed at all, ready or not.
+/// Whether a pod is listed, ready or not.
 ///
 /// Upstream: `ShouldPodBeInEndpoints`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
 pub fn is_meant(service: &Service, pod: &Pod) -> bool {
     pod.is_listed() && (service.publishes_not_ready || !pod.metadata.is_being_deleted())
 }
 
-/// The address of a pod; none if it has none of the Service's family.
+/// The address of a pod; none if it has no IP of the Service's family.
 ///
 /// Upstream: `podToEndpointAddressForService`.
 pub fn address_of(service: &Service, pod: &Pod) -> Option<Address> {
     let is_v6 = match (&service.family, service.cluster_ip) {
         (Some(family), _) => *family == AddressType::IPv6,
-        // From an apiserver that knows no families.
+        // An old apiserver sets no families.
         (None, ClusterIp::V4) => false,
         (None, ClusterIp::V6) => true,
         (None, ClusterIp::Absent) => pod.ips.first()?.is_ipv6(),
@@ -64,13 +62,12 @@ pub fn address_of(service: &Service, pod: &Pod) -> Option<Address> {
     Some(Address {
         ip: Text::new(&ip.to_string()),
         hostname: pod.hostname_in(service.metadata.name()),
-        // Also where it has none yet.
         node: Some(pod.node.clone()),
         target: Some(Target { key: pod.metadata.key.clone(), uid: pod.metadata.uid, is_pod: true }),
     })
 }
 
-/// The ports of a pod. A port that the pod does not have is left out.
+/// The ports of the Service that the pod has.
 ///
 /// Upstream: `endpointPortFromServicePort`.
 fn ports_of(service: &Service, pod: &Pod) -> Vec<Port> {
@@ -85,13 +82,13 @@ fn ports_of(service: &Service, pod: &Pod) -> Vec<Port> {
     ports.collect()
 }
 
-/// How many addresses there are: ready ones, and others.
+/// The numbers of ready addresses and of others.
 pub fn count(subsets: &[Subset]) -> (usize, usize) {
     let ready = subsets.iter().map(|subset| subset.addresses.len()).sum();
     (ready, subsets.iter().map(|subset| subset.not_ready_addresses.len()).sum())
 }
 
-/// Leaves out addresses that are too many, of each subset its share: those that are not ready first. Gives how many.
+/// Remove the addresses above the limit, from each subset its share, those that are not ready first. Gives their number.
 ///
 /// Upstream: `truncateEndpoints`.
 pub fn truncate(subsets: &mut [Subset]) -> usize {
@@ -111,7 +108,7 @@ pub fn truncate(subsets: &mut [Subset]) -> usize {
     too_many
 }
 
-/// This part of the total, of the room, rounded up; by one more where upstream's floating point arithmetic does so.
+/// The share of the room for this part of the total, rounded up as upstream's floating point arithmetic does.
 fn share(part: usize, total: usize, room: usize) -> usize {
     let float = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
     let exact = (part * room).div_ceil(total);

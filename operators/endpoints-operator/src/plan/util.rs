@@ -1,6 +1,4 @@
-//! The order of subsets and of their ports, which is upstream's and depends on nothing else.
-//!
-//! Left out: which addresses there are, and what belongs together, which [`shared::controllers::endpoints::subset`] says.
+//! Upstream's order of subsets and of their ports.
 //!
 //! Upstream: `pkg/api/v1/endpoints/util.go`.
 
@@ -13,7 +11,7 @@ use shared::controllers::endpoints::subset::{self, parts};
 
 use crate::objects::{Address, Port, Subset};
 
-/// The canonical form of these.
+/// Group parts into subsets in canonical form.
 ///
 /// Upstream: `RepackSubsets`.
 pub fn pack<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> Vec<Subset> {
@@ -24,12 +22,12 @@ pub fn pack<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> Vec<Subset> {
     sorted(subsets, printed_subset)
 }
 
-/// The canonical form of what somebody has written.
+/// The canonical form of existing subsets.
 pub fn repack(subsets: &[Subset]) -> Vec<Subset> {
     pack(parts(subsets))
 }
 
-/// In the order of a hash of how Go prints them: so Endpoints of both compare.
+/// Sort by a hash of the text in Go, as upstream does, so that Endpoints of both compare.
 ///
 /// Upstream: `SortSubsets`.
 fn sorted<T>(mut items: Vec<T>, printed: fn(&T) -> String) -> Vec<T> {

@@ -2,7 +2,7 @@
 
 use endpoints_operator::objects::MANAGED_BY;
 use endpoints_operator::observe::{Observed, Seen};
-use endpoints_operator::plan::plan_live_read;
+use endpoints_operator::plan::{Next, next};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::testing::ObjectBuilder;
@@ -42,8 +42,8 @@ fn a_service_that_selects_nothing_keeps_its_endpoints_and_one_that_is_gone_does_
     let external = |service: ObjectBuilder| service.set(&["spec", "type"], "ExternalName");
     row(Some(external(service())), None, "nothing (is an external name)");
     row(Some(external(without()).set(&["spec", "ports"], Value::Null)), None, "nothing (is an external name)");
-    row(None, Some(unlabelled(other())), "delete (there is no such service)");
-    row(None, None, "nothing (neither is there)");
+    row(None, Some(unlabelled(other())), "delete (the service does not exist)");
+    row(None, None, "nothing (neither the service nor its endpoints exist)");
     let mut lock = unlabelled(Value::Null);
     lock["metadata"]["annotations"]["control-plane.alpha.kubernetes.io/leader"] = "{}".into();
     row(None, Some(lock), "nothing (the lock of an election)");
@@ -224,8 +224,8 @@ fn endpoints_say_when_addresses_are_left_out() {
 fn the_apiserver_is_asked_where_it_matters() {
     let check = |world: World, expected: bool| {
         let unseen = Observed { endpoints: Seen::NotCached, ..world.observed() };
-        assert_eq!(plan_live_read(&unseen).is_some(), expected);
-        assert_eq!(plan_live_read(&world.observed()), None);
+        assert_eq!(matches!(next(&unseen), Next::Ask(_)), expected);
+        assert!(matches!(next(&world.observed()), Next::Act(_)));
     };
     check(World::new(service(), pods(1, 0)), true);
     check(World { service: None, pods: Vec::new(), endpoints: None }, true);

@@ -1,6 +1,4 @@
-//! Which keys a change concerns: those of Services without a selector, of Endpoints, and of slices.
-//!
-//! Left out: changes of a Service besides its selector, which decide nothing here.
+//! The keys that a change of a Service, of Endpoints or of a slice concerns.
 
 use std::time::Duration;
 
@@ -12,14 +10,14 @@ use shared::runtime::queue::Cause;
 use crate::objects::{EndpointSlice, Endpoints, Service};
 use crate::observe::Caches;
 
-/// The purpose of a timer, in words.
-const SLICE_CHANGES: &str = "changes of its slices by others";
+/// The purpose of a timer.
+const SLICE_CHANGES: &str = "changes of its slices by other clients";
 
 fn enqueue(key: &Key, cause: Cause) -> Vec<Effect> {
     vec![Effect::Enqueue(key.clone(), cause)]
 }
 
-/// A Service that has no selector comes or goes, or gets or loses one.
+/// Sync a Service without a selector that is added or deleted, and one that gets or loses its selector.
 ///
 /// Upstream: `onServiceAdd`, `onServiceUpdate`, `onServiceDelete`,
 /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`.
@@ -33,7 +31,7 @@ pub(super) fn service_changed(change: Change<'_, Service>) -> Vec<Effect> {
     }
 }
 
-/// Endpoints that are, or were, to be mirrored. Locks of elections change every few seconds.
+/// Sync Endpoints that are or were mirrored; locks of elections, which change every few seconds, are ignored.
 ///
 /// Upstream: `onEndpointsAdd`, `onEndpointsUpdate`, `onEndpointsDelete`, `endpointslicemirroring_controller.go`.
 pub(super) fn endpoints_changed(change: Change<'_, Endpoints>) -> Vec<Effect> {
@@ -49,7 +47,7 @@ pub(super) fn endpoints_changed(change: Change<'_, Endpoints>) -> Vec<Effect> {
 }
 
 impl Caches {
-    /// The keys whose slice somebody else has changed, each after this delay.
+    /// Sync the keys whose slice another client has changed, each after this delay.
     pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
         let keys = self.tracker.services_of(change);
         keys.map(|key| Effect::EnqueueAfter(key, delay, SLICE_CHANGES)).collect()

@@ -1,6 +1,4 @@
-//! The annotations of Endpoints and of their slices: those that are mirrored, and which others there are.
-//!
-//! Left out: the values of the others, of which one is the whole object once more.
+//! The annotations of Endpoints and of slices: the mirrored ones, and the keys of the others.
 
 use std::fmt;
 
@@ -10,15 +8,15 @@ use shared::api::intern::Text;
 use shared::api::labels::Labels;
 use shared::controllers::endpoints::TRIGGER_TIME;
 
-/// Where kubectl keeps what it applied last.
+/// The configuration that kubectl applied last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The annotations of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// Those that a slice has of its Endpoints.
+    /// The annotations that a slice copies from its Endpoints.
     pub mirrored: Labels,
-    /// The keys of the others, which no slice has.
+    /// The keys of the others. Their values, of which one repeats the whole object, are not kept.
     pub others: Box<[Text]>,
 }
 

@@ -1,6 +1,4 @@
-//! What an address leads to, whatever that is: a slice names it in the words of the Endpoints.
-//!
-//! Left out: fields that the API has no name for yet.
+//! The target of an address, which a slice copies from the Endpoints.
 
 use serde::{Deserialize, Serialize};
 use shared::api::intern::Text;
@@ -20,13 +18,13 @@ pub struct Reference {
     /// Its name.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub name: Text,
-    /// Its identity, which may be any text.
+    /// Its uid, which may be any text.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub uid: Text,
     /// Such as `v1`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub api_version: Text,
-    /// A state of it.
+    /// Its version.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub resource_version: Text,
     /// A part of it.
@@ -34,7 +32,7 @@ pub struct Reference {
     pub field_path: Text,
 }
 
-/// In whatever state the object is.
+/// Ignores the version of the object.
 ///
 /// Upstream: `semanticIgnoreResourceVersion`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
 impl PartialEq for Reference {

@@ -1,6 +1,4 @@
-//! Why slices are what they are: as a value for programs, and in words.
-//!
-//! Left out: each single write, which the plan's text has.
+//! The reasons of decisions about slices.
 
 use std::fmt;
 
@@ -10,13 +8,13 @@ use shared::runtime::decisions;
 use super::Mirrored;
 use super::text::plural;
 
-/// Why slices are written, or none is.
+/// Why slices are written or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// Nothing is to be mirrored.
+    /// Nothing is mirrored.
     NotMirrored(NotMirrored),
-    /// The addresses of the Endpoints are to be in slices.
+    /// The Endpoints are mirrored.
     Mirrored(Counts),
 }
 
@@ -24,45 +22,45 @@ pub enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NotMirrored {
-    /// There is no such Service.
+    /// The Service does not exist.
     NoService,
-    /// Somebody else writes the slices of such a Service.
+    /// The Service has a selector; another controller writes its slices.
     HasSelector,
-    /// There are no Endpoints, or they have the label that spares them.
+    /// The Endpoints do not exist, or their label excludes them.
     NoEndpoints,
-    /// They have the label that spares them.
+    /// The label of the Endpoints excludes them.
     Skipped,
-    /// They are the lock of an election.
+    /// The Endpoints are the lock of an election.
     Lock,
 }
 
-/// The slices of Endpoints, once all is written.
+/// The slices of Endpoints after the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// How many endpoints there will be.
+    /// The number of endpoints.
     pub endpoints: usize,
-    /// In how many slices.
+    /// The number of slices.
     pub slices: usize,
-    /// How many addresses are left out because they are none.
+    /// The number of addresses that are left out because they are not IPs.
     pub invalid: usize,
-    /// How many addresses are left out because they are too many.
+    /// The number of addresses above the limit, which are left out.
     pub too_many: usize,
-    /// How many slices are not created because the Endpoints are being deleted.
+    /// The number of slices that are not created because the Endpoints are being deleted.
     pub withheld: usize,
 }
 
-/// Why a slice goes.
+/// Why a slice is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Gone {
     /// Nothing is mirrored any more.
     NotMirrored,
-    /// There is no such address on its ports any more.
+    /// No address of its type is left on its ports.
     Emptied,
-    /// Another one has all addresses of its type on its ports.
-    Doubled,
-    /// No address is on its ports any more.
+    /// Another slice has the same address type and ports.
+    Duplicate,
+    /// No address has its ports any more.
     PortsUnwanted,
 }
 
@@ -93,10 +91,10 @@ impl fmt::Display for Reason {
 impl fmt::Display for NotMirrored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoService => "there is no such service",
+            Self::NoService => "the service does not exist",
             Self::HasSelector => "has a selector",
-            Self::NoEndpoints => "there are no endpoints, or they are to be skipped",
-            Self::Skipped => "they are to be skipped",
+            Self::NoEndpoints => "the endpoints do not exist, or their label excludes them",
+            Self::Skipped => "the label of the endpoints excludes them",
             Self::Lock => "the lock of an election",
         })
     }
@@ -116,7 +114,7 @@ impl fmt::Display for Gone {
         f.write_str(match self {
             Self::NotMirrored => "not mirrored",
             Self::Emptied => "emptied",
-            Self::Doubled => "doubled",
+            Self::Duplicate => "duplicate",
             Self::PortsUnwanted => "ports unwanted",
         })
     }

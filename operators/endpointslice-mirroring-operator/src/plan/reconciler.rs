@@ -1,8 +1,7 @@
-//! Which slice has which endpoints: one for each type of addresses and each list of ports.
+//! The slices of Endpoints: one for each address type and each list of ports.
 //!
-//! Of several slices of a group the first stays and gets all, the others go. What would be created takes the place of
-//! what would be deleted, where the type of addresses is the same.
-//! Left out: which endpoints there are, which is [`super::reconciler_helpers`]'.
+//! If a group has several slices, the first gets all endpoints, and the others are deleted. A slice to delete is reused for
+//! a slice to create with the same address type.
 //!
 //! Upstream: `pkg/controller/endpointslicemirroring/reconciler.go`.
 
@@ -10,16 +9,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shared::api::labels::Labels;
+use shared::api::object::Kind;
 use shared::controllers::endpoints::label_changes;
 use shared::controllers::endpoints::slice::port_map_key;
+use shared::runtime::events::PlannedEvent;
 
 use super::reconciler_helpers::{Desired, GroupKey, Wanted};
 use super::utils::{EndpointKey, annotation_changes, endpoint_key, is_of_former, slice_labels};
-use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, PlannedEvent, Size, Update, Writes};
+use super::{Changes, Config, Creation, Deletion, Gone, Mirrored, Size, Update, Writes};
 use crate::objects::{ENDPOINTS, Endpoint, EndpointPort, EndpointSlice, Endpoints, reasons};
 use crate::observe::Observed;
 
-/// A slice on its way from what it is to what it will be.
+/// The new state of a slice.
 struct Draft<'a> {
     /// The observed slice; none if it is new.
     base: Option<&'a EndpointSlice>,
@@ -28,7 +29,7 @@ struct Draft<'a> {
     endpoints: Vec<Endpoint>,
 }
 
-/// Slices on their way out.
+/// Slices to delete.
 type Deletions<'a> = Vec<(&'a EndpointSlice, Gone)>;
 
 /// The observed slices, by key.
@@ -38,7 +39,7 @@ pub(super) fn in_order(observed: &Observed) -> impl Iterator<Item = &EndpointSli
     slices.into_iter()
 }
 
-/// Decides on the slices of Endpoints that are to be mirrored.
+/// Decide on the slices of mirrored Endpoints.
 ///
 /// Upstream: `reconcile`.
 pub(super) fn reconcile(observed: &Observed, endpoints: &Arc<Endpoints>, config: Config) -> Mirrored {
@@ -59,11 +60,10 @@ pub(super) fn reconcile(observed: &Observed, endpoints: &Arc<Endpoints>, config:
         delete.extend(group.delete);
     }
     delete.extend(existing.into_values().flatten().map(|slice| (slice, Gone::PortsUnwanted)));
-    let notices = notices(skipped, invalid, max);
     let mirrored = Mirrored {
         endpoints: Arc::clone(endpoints),
         writes: Writes::default(),
-        notices,
+        events: events(endpoints, skipped, invalid, max),
         changes,
         skipped,
         invalid,
@@ -72,17 +72,18 @@ pub(super) fn reconcile(observed: &Observed, endpoints: &Arc<Endpoints>, config:
     finalize(mirrored, drafts, delete)
 }
 
-fn notices(skipped: usize, invalid: usize, max: usize) -> Vec<PlannedEvent> {
-    let invalid_ones = (invalid > 0).then(|| PlannedEvent {
-        reason: reasons::INVALID_IP,
-        message: format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"),
+fn events(endpoints: &Endpoints, skipped: usize, invalid: usize, max: usize) -> Vec<PlannedEvent> {
+    let warning = |reason, message| PlannedEvent::warning(endpoints.reference(), reason, message);
+    let invalid_ones = (invalid > 0).then(|| {
+        let message = format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices");
+        warning(reasons::INVALID_IP, message)
     });
-    let too_many = (skipped > invalid).then(|| PlannedEvent {
-        reason: reasons::TOO_MANY,
-        message: format!(
+    let too_many = (skipped > invalid).then(|| {
+        let message = format!(
             "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset. {skipped} addresses were \
              skipped"
-        ),
+        );
+        warning(reasons::TOO_MANY, message)
     });
     invalid_ones.into_iter().chain(too_many).collect()
 }
@@ -123,14 +124,14 @@ impl<'a> Group<'a> {
         };
         Self {
             draft: Some(draft).filter(|_| !is_right),
-            delete: others.iter().map(|slice| (*slice, Gone::Doubled)).collect(),
+            delete: others.iter().map(|slice| (*slice, Gone::Duplicate)).collect(),
             changes,
             size: Size { endpoints: count, slices: 1 },
         }
     }
 }
 
-/// Whether a slice says of itself what its Endpoints say, and is theirs.
+/// Whether a slice has the labels and annotations of its Endpoints, and belongs to them.
 fn is_labelled_right(slice: &EndpointSlice, endpoints: &Endpoints) -> bool {
     let (own, wanted) = (&slice.metadata, &endpoints.metadata);
     own.labels == slice_labels(endpoints)
@@ -162,11 +163,10 @@ impl Changes {
     }
 }
 
-/// Turns what would be created and what would be deleted into updates, as far as there are both, and everything into
-/// writes.
+/// Turn pairs of a creation and a deletion into updates, and all drafts into writes.
 ///
-/// Upstream: `finalize` and `recycleSlices`. There a slice that is to be created is found again by its name, which it
-/// has not got yet, so that of several the wrong one may be dropped.
+/// Upstream: `finalize` and `recycleSlices`, which finds a slice to create by a name that it does not have yet, and may
+/// drop the wrong one.
 fn finalize(mut mirrored: Mirrored, drafts: Vec<Draft<'_>>, delete: Deletions<'_>) -> Mirrored {
     let (mut update, mut create): (Vec<_>, Vec<_>) = drafts.into_iter().partition(|draft| draft.base.is_some());
     for (slice, why) in delete {
@@ -178,7 +178,7 @@ fn finalize(mut mirrored: Mirrored, drafts: Vec<Draft<'_>>, delete: Deletions<'_
     let endpoints = &mirrored.endpoints;
     let labels = slice_labels(endpoints);
     mirrored.writes.update = update.into_iter().filter_map(|draft| draft.update(endpoints, &labels)).collect();
-    // They would be collected as garbage.
+    // The garbage collector would delete new slices.
     if endpoints.metadata.is_being_deleted() {
         mirrored.writes.withheld = create.len();
     } else {
@@ -194,7 +194,7 @@ impl Draft<'_> {
         Creation { address_type: key.0, labels: labels.clone(), annotations, ports, endpoints }
     }
 
-    /// None if there is nothing to be changed.
+    /// None for a new slice.
     fn update(self, mirrored: &Endpoints, labels: &Labels) -> Option<Update> {
         let Self { base, key: _, ports, endpoints } = self;
         let base = base?;
@@ -210,7 +210,7 @@ impl Draft<'_> {
             resource_version: meta.resource_version,
             labels: label_changes(&meta.labels, labels),
             annotations: annotation_changes(&meta.annotations, &mirrored.metadata.annotations.mirrored),
-            is_of_another: !base.is_owned_by(&ENDPOINTS, mirrored.metadata.uid),
+            sets_owner: !base.is_owned_by(&ENDPOINTS, mirrored.metadata.uid),
             ports,
             endpoints,
             changes,

@@ -1,6 +1,4 @@
-//! The endpoints that there are to be, by the type of their addresses and by their ports.
-//!
-//! Left out: the slices that there are.
+//! The desired endpoints, grouped by address type and ports.
 //!
 //! Upstream: `pkg/controller/endpointslicemirroring/reconciler_helpers.go`.
 
@@ -12,34 +10,34 @@ use shared::controllers::endpoints::subset::{pack, parts};
 use super::utils::{EndpointKey, address_to_endpoint, endpoint_key, endpoint_ports};
 use crate::objects::{AddressType, Endpoint, EndpointPort, Endpoints, Subset};
 
-/// What the slices of a group have in common.
+/// The address type and ports of a group.
 ///
 /// Upstream: `addrTypePortMapKey`, `utils.go`.
 pub(super) type GroupKey = (AddressType, PortMapKey);
 
-/// A group that is to be there, with or without endpoints.
+/// A desired group, which may have no endpoints.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    /// In the order in which they are written.
+    /// The ports, in their written order.
     pub(super) ports: Vec<EndpointPort>,
-    /// In the order in which they are written.
+    /// The endpoints, in their written order.
     pub(super) endpoints: BTreeMap<EndpointKey, Endpoint>,
 }
 
-/// All groups.
+/// All desired groups.
 ///
 /// Upstream: `desiredCalc`.
 #[derive(Debug, Default)]
 pub(super) struct Desired {
     pub(super) groups: BTreeMap<GroupKey, Wanted>,
-    /// How many addresses are in none.
+    /// The number of addresses in no group.
     pub(super) skipped: usize,
-    /// How many of these are no IPs, of those that were looked at.
+    /// The number of these that are not IPs; addresses above the limit are not checked.
     pub(super) invalid: usize,
 }
 
 impl Desired {
-    /// Those of Endpoints of which at most `max` addresses of each subset are mirrored, ready ones first.
+    /// The groups of Endpoints with at most `max` addresses of each subset, ready ones first.
     ///
     /// Upstream: `reconcile`, `reconciler.go`.
     pub(super) fn of(endpoints: &Endpoints, max: usize) -> Self {

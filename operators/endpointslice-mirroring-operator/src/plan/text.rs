@@ -1,14 +1,12 @@
-//! Plans in words, for people.
-//!
-//! Left out: single addresses.
+//! The text of a plan.
 
 use std::fmt;
 
 use shared::controllers::endpoints::slice_plan::counted;
 
-use super::{Changes, CleanUp, Counts, Creation, Mirrored, Plan, PlannedEvent};
+use super::{Changes, CleanUp, Counts, Creation, Mirrored, Plan};
 
-/// A word with an `s` where there is not just one.
+/// A number with its noun: `1 slice`, `2 slices`.
 pub(super) fn plural(count: usize, word: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {word}{ending}")
@@ -41,7 +39,7 @@ impl fmt::Display for Mirrored {
         if steps.is_empty() {
             steps.push(format!("nothing ({})", Counts::of(self)));
         }
-        steps.extend(self.notices.iter().map(ToString::to_string));
+        steps.extend(self.events.iter().map(|event| format!("record {}", event.reason)));
         f.write_str(&steps.join(", "))
     }
 }
@@ -50,11 +48,5 @@ impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { added, updated, removed } = *self;
         f.write_str(&counted(&[(added, "added"), (updated, "updated"), (removed, "removed")]))
-    }
-}
-
-impl fmt::Display for PlannedEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tell {}", self.reason)
     }
 }

@@ -1,6 +1,4 @@
-//! The parts that follow from Endpoints alone: one endpoint, ports, and what a slice says of itself.
-//!
-//! Left out: which slice has which endpoints.
+//! One endpoint, and the ports, labels and annotations of a slice.
 //!
 //! Upstream: `pkg/controller/endpointslicemirroring/utils.go`.
 
@@ -18,19 +16,19 @@ use crate::objects::{
     Endpoints, MANAGED_BY, Port, Reference, labels,
 };
 
-/// What makes two endpoints the same: the IP, the host name, and the namespace and the name of what they lead to.
+/// The identity of an endpoint: its IP, its host name, and the namespace and name of its target.
 ///
 /// Upstream: `hashEndpoint`, `staging/src/k8s.io/endpointslice/util/endpointset.go`.
 pub type EndpointKey = (IpAddr, Text, Text, Text);
 
-/// The key of an endpoint; none if its address is not one IP, as all are that this operator writes.
+/// The key of an endpoint; none unless its address is one IP, as this operator writes it.
 pub fn endpoint_key(endpoint: &Endpoint) -> Option<EndpointKey> {
     let Addresses::Ip(ip) = endpoint.addresses else { return None };
     let Reference { namespace, name, .. } = endpoint.target.clone().unwrap_or_default();
     Some((ip, endpoint.hostname.clone().unwrap_or_default(), namespace, name))
 }
 
-/// The endpoint of an address, and its type; none if it is no IP.
+/// The endpoint of an address, and its type; none if it is not an IP.
 ///
 /// Upstream: `addressToEndpoint`.
 pub fn address_to_endpoint(address: &Address, is_ready: bool) -> Option<(AddressType, Endpoint)> {
@@ -48,7 +46,7 @@ pub fn address_to_endpoint(address: &Address, is_ready: bool) -> Option<(Address
     Some((address_type, endpoint))
 }
 
-/// The ports of a slice for those of a subset, in upstream's order.
+/// The ports of a slice for the ports of a subset, in upstream's order.
 ///
 /// Upstream: `epPortsToEpsPorts`.
 pub fn endpoint_ports(ports: &[Port]) -> Vec<EndpointPort> {
@@ -69,16 +67,16 @@ pub fn slice_labels(endpoints: &Endpoints) -> Labels {
     Labels::new(endpoints.metadata.labels.iter().chain(reserved))
 }
 
-/// The annotations of a slice that change so that it has those of its Endpoints and no others: none where one goes.
+/// The changes that give a slice the annotations of its Endpoints and no others; `None` removes one.
 pub fn annotation_changes(own: &Annotations, wanted: &Labels) -> BTreeMap<Text, Option<Text>> {
     let mut changes = label_changes(&own.mirrored, wanted);
     changes.extend(own.others.iter().map(|key| (key.clone(), None)));
     changes
 }
 
-/// Whether a slice is that of Endpoints which had the same name before.
+/// Whether the owner of a slice is a deleted predecessor of the Endpoints.
 ///
-/// Upstream: `needRebuildExistingSlices`, `reconciler.go`, which looks at owners that are no controllers too.
+/// Upstream: `needRebuildExistingSlices`, `reconciler.go`, which checks every owner.
 pub fn is_of_former(slice: &EndpointSlice, endpoints: &Endpoints) -> bool {
     slice.metadata.controller.as_ref().is_some_and(|owner| {
         *owner.kind == *ENDPOINTS.kind

@@ -199,7 +199,7 @@ fn of_several_slices_the_first_has_all_and_the_others_go() {
     let plain = json!({ "addresses": [{ "ip": "10.0.0.1" }, { "ip": "10.0.0.2" }], "ports": ports(&[80]) });
     let existing = ["c", "a", "b"].map(|name| slice(name, "IPv4", &[80], listed("10.0.0.1")));
     let mut world = World::new(endpoints(&[plain])).with(existing);
-    assert_eq!(world.sync(), "update a to 2 (1 added, owner), delete b (doubled), delete c (doubled)");
+    assert_eq!(world.sync(), "update a to 2 (1 added, owner), delete b (duplicate), delete c (duplicate)");
     assert_eq!(world.shown(), ["IPv4 80: 10.0.0.1 10.0.0.2"]);
 }
 

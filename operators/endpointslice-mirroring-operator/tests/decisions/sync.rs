@@ -1,6 +1,6 @@
 //! What is mirrored at all: upstream's `endpointslicemirroring_controller_test.go`.
 
-use endpointslice_mirroring_operator::plan::{Plan, PlannedEvent};
+use endpointslice_mirroring_operator::plan::Plan;
 use serde_json::{Value, json};
 use shared::testing::{ObjectBuilder, object};
 
@@ -19,17 +19,20 @@ fn endpoints_of_services_without_a_selector_are_mirrored() {
     let empty = || endpoints(&[json!({ "ports": [{ "port": 80 }] })]);
     let row = |endpoints: ObjectBuilder, expected: &str| assert_eq!(World::new(endpoints).sync(), expected);
     row(empty(), "nothing (0 endpoints in 0 slices)");
-    row(one().label("endpointslice.kubernetes.io/skip-mirror", "true"), "nothing (they are to be skipped)");
+    row(
+        one().label("endpointslice.kubernetes.io/skip-mirror", "true"),
+        "nothing (the label of the endpoints excludes them)",
+    );
     row(one().label("endpointslice.kubernetes.io/skip-mirror", "false"), "create IPv4 of 1");
     row(one().annotation("control-plane.alpha.kubernetes.io/leader", "{}"), "nothing (the lock of an election)");
     let of = |service: Option<ObjectBuilder>| World { service, ..World::new(one()) }.sync();
-    assert_eq!(of(None), "nothing (there is no such service)");
+    assert_eq!(of(None), "nothing (the service does not exist)");
     let service = |selector: Value| Some(object("v1", "Service", "test-ep").set(&["spec", "selector"], selector));
     assert_eq!(of(service(json!({ "foo": "bar" }))), "nothing (has a selector)");
     assert_eq!(of(service(json!({}))), "create IPv4 of 1", "the API has no empty one");
     assert_eq!(World::new(empty()).with([slice("a", "IPv4", &[80], json!([]))]).sync(), "delete a (ports unwanted)");
     row(endpoints(&[many(1000)]), "create IPv4 of 1000");
-    row(endpoints(&[many(1001)]), "create IPv4 of 1000, tell TooManyAddressesToMirror");
+    row(endpoints(&[many(1001)]), "create IPv4 of 1000, record TooManyAddressesToMirror");
 }
 
 #[test]
@@ -41,8 +44,8 @@ fn what_was_mirrored_goes_when_nothing_is_to_be_mirrored_any_more() {
         assert_eq!(world.sync(), format!("delete new-1, new-2 ({why})"));
         assert_eq!((world.shown(), world.sync()), (Vec::new(), format!("nothing ({why})")));
     };
-    check(|world| world.service = None, "there is no such service");
-    check(|world| world.endpoints = None, "there are no endpoints, or they are to be skipped");
+    check(|world| world.service = None, "the service does not exist");
+    check(|world| world.endpoints = None, "the endpoints do not exist, or their label excludes them");
     check(
         |world| {
             world.service = Some(object("v1", "Service", "test-ep").set(&["spec", "selector"], json!({ "a": "b" })));
@@ -62,7 +65,7 @@ fn people_are_told_in_upstreams_words_what_is_left_out() {
         let Plan::Mirror(mirrored) = (World { max, ..World::new(endpoints(&[subset])) }).plan() else {
             panic!("{max}")
         };
-        mirrored.notices.into_iter().map(|PlannedEvent { reason, message }| (reason, message)).collect()
+        mirrored.events.into_iter().map(|event| (event.reason, event.message)).collect()
     };
     let invalid = "Skipped 2 invalid IP addresses when mirroring to EndpointSlices".to_owned();
     let too_many = |skipped: usize| {

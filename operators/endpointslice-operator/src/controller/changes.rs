@@ -1,6 +1,4 @@
-//! Which Services a change concerns.
-//!
-//! Left out: which changes of Services and of pods matter, which [`shared::controllers::endpoints::changes`] says.
+//! The Services that a change concerns; [`shared::controllers::endpoints::changes`] has the rules for Services and pods.
 
 use std::time::Duration;
 
@@ -12,43 +10,43 @@ use crate::controller::zones::zones_key;
 use crate::objects::{EndpointSlice, Node, Pod};
 use crate::observe::Caches;
 
-/// The purpose of a timer, in words.
-const SLICE_CHANGES: &str = "changes of its slices by others";
+/// The purpose of a timer.
+const SLICE_CHANGES: &str = "changes of its slices by other clients";
 
-/// Of nodes, all zones are looked at together.
+/// Sync the zones if their shares may change.
 pub(super) fn zones_changed(change: Change<'_, Node>) -> Vec<Effect> {
-    if is_of_zones(change) { vec![Effect::Enqueue(zones_key(), Cause::Event)] } else { Vec::new() }
+    if changes_zones(change) { vec![Effect::Enqueue(zones_key(), Cause::Event)] } else { Vec::new() }
 }
 
 impl Caches {
-    /// The Services that a pod comes to, leaves, or changes for, each after this delay.
+    /// Sync the Services whose endpoints the change of a pod affects, each after this delay.
     pub(super) fn pod_changed(&self, change: Change<'_, Pod>, delay: Duration) -> Vec<Effect> {
         self.service_pods.pod_changed(change, delay)
     }
 
-    /// The Services that have left out pods because this node was missing.
+    /// Sync the Services that left out pods because this node was missing.
     pub(super) fn node_changed(&self, change: Change<'_, Node>) -> Vec<Effect> {
         match change {
             Change::Added(node) => {
-                let awaiting = self.tracker.awaiting(node.metadata.name());
+                let awaiting = self.memory.awaiting(node.metadata.name());
                 awaiting.into_iter().map(|service| Effect::Enqueue(service, Cause::Event)).collect()
             }
             Change::Updated { .. } | Change::Deleted(_) => Vec::new(),
         }
     }
 
-    /// The Services whose slice somebody else has changed, each after this delay. One that was never looked at is about
-    /// to be, with all its slices.
+    /// Sync the Services whose slice another client has changed, each after this delay. The first sync of a Service, which
+    /// reads all its slices, needs no change.
     pub(super) fn endpoint_slice_changed(&self, change: Change<'_, EndpointSlice>, delay: Duration) -> Vec<Effect> {
-        let known = self.tracker.slices.services_of(change).filter(|service| self.tracker.knows(service));
+        let known = self.memory.slices.services_of(change).filter(|service| self.memory.services.knows(service));
         known.map(|service| Effect::EnqueueAfter(service, delay, SLICE_CHANGES)).collect()
     }
 }
 
-/// Whether a node's change may change the shares of the zones.
+/// Whether the change of a node may change the shares of the zones.
 ///
 /// Upstream: `addNode`, `updateNode`, `deleteNode`, `endpointslice_controller.go`.
-pub(super) fn is_of_zones(change: Change<'_, Node>) -> bool {
+pub(super) fn changes_zones(change: Change<'_, Node>) -> bool {
     match change {
         Change::Added(_) | Change::Deleted(_) => true,
         Change::Updated { old, new } => old.is_ready != new.is_ready || old.zone != new.zone,

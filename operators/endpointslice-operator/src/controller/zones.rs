@@ -1,7 +1,5 @@
-//! One look at the zones after a node has changed: it remembers their shares, and wakes the Services whose hints no longer
-//! fit them.
-//!
-//! Left out: new hints, which the Service's own sync decides and records.
+//! The sync of the zones after a change of a node: it computes their shares, and enqueues the Services whose hints no
+//! longer fit. The sync of each Service decides its new hints.
 
 use std::sync::Arc;
 
@@ -12,13 +10,13 @@ use shared::runtime::worker::{Controller, Requeue};
 
 use crate::observe::Caches;
 
-/// Syncs the zones, all at once.
+/// Syncs all zones together.
 pub(super) struct ZonesController {
     pub(super) caches: Arc<Caches>,
     pub(super) services: Queue,
 }
 
-/// The one key of its queue.
+/// The only key of its queue.
 pub(super) fn zones_key() -> Key {
     Key::new("", "zones")
 }
@@ -27,15 +25,15 @@ impl Controller for ZonesController {
     /// Upstream: `checkNodeTopologyDistribution`, `pkg/controller/endpointslice/endpointslice_controller.go`.
     async fn sync(&self, _key: &Key) -> anyhow::Result<Requeue> {
         let zones = self.caches.zones_by_nodes();
-        let overloaded = self.caches.tracker.overloaded(zones.as_deref());
-        self.caches.tracker.remember_zones(zones);
+        let overloaded = self.caches.memory.overloaded(zones.as_deref());
+        self.caches.memory.remember_zones(zones);
         for service in overloaded {
             self.services.add(&service, Cause::Event);
         }
         Ok(Requeue::Done)
     }
 
-    /// It acts on no object.
+    /// Its key is not an object.
     fn key_of(&self, _object: &Subject) -> Option<Key> {
         None
     }

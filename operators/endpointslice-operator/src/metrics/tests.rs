@@ -2,8 +2,8 @@ use shared::controllers::endpoints::metrics::operations;
 use shared::testing::{ObjectBuilder, object};
 
 use super::*;
+use crate::memory::topology::ServiceHints;
 use crate::objects::AddressType;
-use crate::plan::topologycache::ServiceHints;
 
 fn service(name: &str, distribution: &str, mode: &str) -> Arc<Service> {
     let service: ObjectBuilder = object("v1", "Service", name).set(&["spec", "trafficDistribution"], distribution);

@@ -1,6 +1,4 @@
-//! The view of a node: its zone, and the CPU that it adds to the zone.
-//!
-//! Left out: its labels besides. Each node has a set of its own, which would be kept for nothing.
+//! The view of a node: its zone and its CPU.
 
 use serde::Deserialize;
 use shared::api::condition::{Condition, is_true};
@@ -16,15 +14,15 @@ use super::labels;
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawNode")]
 pub struct Node {
-    /// Its metadata, without labels.
+    /// Its metadata, without labels: each node has a set of its own, which would need memory.
     pub metadata: Meta,
-    /// Its zone; none if the label is missing or empty.
+    /// Its zone.
     pub zone: Option<Text>,
-    /// Whether it takes no ordinary pods.
+    /// Whether it belongs to the control plane.
     pub is_control_plane: bool,
     /// Whether its condition Ready is True.
     pub is_ready: bool,
-    /// Its allocatable CPU, in thousandths of one.
+    /// Its allocatable CPU in thousandths.
     pub milli_cpu: i64,
 }
 

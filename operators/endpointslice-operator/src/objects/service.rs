@@ -1,6 +1,4 @@
 //! The view of a Service: its selector, its ports, and the fields that shape its slices.
-//!
-//! Left out: its own ports and addresses, which are for proxies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,33 +17,33 @@ use super::{AddressType, SERVICES, annotations};
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(from = "RawService")]
 pub struct Service {
-    /// Its metadata; of the annotations, whether hints are wanted.
+    /// Its metadata, with the annotations about hints.
     pub metadata: Meta<TopologyMode>,
-    /// Whether it is but another name.
+    /// Whether its type is `ExternalName`.
     pub is_external_name: bool,
-    /// Which pods are its; none if it has no selector. The API has no empty one: it becomes none on its way.
+    /// Its selector; none if it is missing or empty.
     pub selector: Option<Labels>,
     /// Its ports.
     pub ports: Box<[ServicePort]>,
-    /// Its own IP.
+    /// Its cluster IP.
     pub cluster_ip: ClusterIp,
-    /// `spec.ipFamilies`, as far as known.
+    /// The known families in `spec.ipFamilies`.
     pub ip_families: Box<[AddressType]>,
-    /// Whether pods count as ready from the start.
+    /// Whether every pod counts as ready.
     pub publishes_not_ready: bool,
     /// `spec.trafficDistribution`.
     pub traffic_distribution: Option<Text>,
 }
 
 impl Service {
-    /// The selector of a Service that gets slices; none if it gets none.
+    /// The selector, if the Service gets slices.
     ///
     /// Upstream: `syncService`, `pkg/controller/endpointslice/endpointslice_controller.go`.
     pub fn selects(&self) -> Option<&Labels> {
         self.selector.as_ref().filter(|_| !self.is_external_name)
     }
 
-    /// Whether another state of this Service asks for the same slices.
+    /// Whether another state of this Service leads to the same slices.
     pub fn asks_for_the_same(&self, other: &Self) -> bool {
         let Self {
             metadata,
@@ -83,7 +81,7 @@ impl Selecting for Service {
 /// Upstream: `hintsEnabled`, `staging/src/k8s.io/endpointslice/utils.go`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TopologyMode {
-    /// Whether they do.
+    /// Whether the value is `Auto` or `auto`.
     pub is_auto: bool,
 }
 

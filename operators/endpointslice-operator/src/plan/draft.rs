@@ -1,6 +1,4 @@
-//! Slices on their way from what they are to what they will be.
-//!
-//! Unchanged parts are borrowed from the observation, so a settled Service costs no copies.
+//! The new states of slices. Unchanged parts are borrowed from the observation, so a settled Service needs no copies.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,12 +18,12 @@ pub(super) struct Draft<'a> {
     pub(super) ports: Cow<'a, [EndpointPort]>,
     /// Its endpoints.
     pub(super) endpoints: Cow<'a, [Endpoint]>,
-    /// Whether its labels are set anew.
+    /// Whether its labels are updated.
     pub(super) relabels: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// A slice as it is.
+    /// An unchanged slice.
     pub(super) fn of(base: &'a EndpointSlice) -> Self {
         let (ports, endpoints) = (Cow::Borrowed(base.ports.as_slice()), Cow::Borrowed(base.endpoints.as_slice()));
         Self { base: Some(base), ports, endpoints, relabels: false }
@@ -36,14 +34,14 @@ impl<'a> Draft<'a> {
         Self { base: None, ports: ports.to_vec().into(), endpoints: Vec::new().into(), relabels: true }
     }
 
-    /// Its creation, with these labels.
+    /// The creation, with these labels.
     pub(super) fn creation(self, address_type: &AddressType, labels: &Labels) -> Creation {
         let Self { base: _, ports, endpoints, relabels: _ } = self;
         let (address_type, labels, annotations) = (address_type.clone(), labels.clone(), Labels::default());
         Creation { address_type, labels, annotations, ports: ports.into_owned(), endpoints: endpoints.into_owned() }
     }
 
-    /// Its update, to these labels; none if the slice is already as it is to be.
+    /// The update, to these labels; none if nothing changes.
     pub(super) fn update(self, labels: &Labels) -> Option<Update> {
         let Self { base, ports, endpoints, relabels } = self;
         let base = base?;
@@ -61,7 +59,7 @@ impl<'a> Draft<'a> {
             resource_version: base.metadata.resource_version,
             labels,
             annotations: BTreeMap::new(),
-            is_of_another: false,
+            sets_owner: false,
             ports,
             endpoints: endpoints.map(Cow::into_owned),
             changes,
@@ -69,29 +67,29 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// All slices of one address type that are to be there.
+/// The desired slices of one address type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drafts<'a> {
-    /// To be created.
+    /// Slices to create.
     pub(super) create: Vec<Draft<'a>>,
-    /// To be updated.
+    /// Slices to update.
     pub(super) update: Vec<Draft<'a>>,
-    /// To be left as they are.
+    /// Slices to keep.
     pub(super) unchanged: Vec<Draft<'a>>,
 }
 
 impl<'a> Drafts<'a> {
-    /// All of them.
+    /// All slices.
     pub(super) fn all(&self) -> impl Iterator<Item = &Draft<'a>> {
         self.create.iter().chain(&self.update).chain(&self.unchanged)
     }
 
-    /// Those that are written anyway.
+    /// The slices to create or update.
     pub(super) fn written(&mut self) -> impl Iterator<Item = &mut Draft<'a>> {
         self.create.iter_mut().chain(&mut self.update)
     }
 
-    /// Has those updated too that were to be left as they are and that this is true of.
+    /// Move the kept slices for which this is true to those to update.
     pub(super) fn update_also(&mut self, mut is_to_update: impl FnMut(&Draft<'a>) -> bool) {
         let (update, unchanged) =
             std::mem::take(&mut self.unchanged).into_iter().partition::<Vec<_>, _>(|draft| is_to_update(draft));

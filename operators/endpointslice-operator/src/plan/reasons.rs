@@ -1,6 +1,4 @@
-//! Why a Service's slices are what they are: as a value for programs, and in words.
-//!
-//! Left out: each single write, which the plan's text has.
+//! The reasons of decisions about a Service's slices.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,61 +8,61 @@ use shared::runtime::decisions;
 
 use super::{Family, Slices};
 
-/// Why slices are written, or none is.
+/// Why slices are written or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
-    /// The Service is but another name.
+    /// The type of the Service is `ExternalName`.
     ExternalName,
-    /// Somebody else writes its slices.
+    /// The Service has no selector; another client writes its slices.
     NoSelector,
-    /// The endpoints of the pods that it selects are to be in its slices.
+    /// The Service selects pods.
     Selected {
-        /// How many pods with an IP that is.
+        /// The number of selected pods with an IP.
         pods: usize,
         /// The decision by address type.
         families: BTreeMap<String, Counts>,
-        /// How many pods are left out because the node that they name is not known.
+        /// The number of pods that are left out because their node is unknown.
         missing_nodes: usize,
-        /// How many slices go because the Service has no addresses of their type.
+        /// The number of slices that are deleted because the Service does not have their address type.
         unsupported: usize,
     },
 }
 
-/// The slices of one address type, once all is written.
+/// The slices of one address type after the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// How many endpoints there will be.
+    /// The number of endpoints.
     pub endpoints: usize,
-    /// In how many slices.
+    /// The number of slices.
     pub slices: usize,
-    /// How many endpoints are new.
+    /// The number of new endpoints.
     pub added: usize,
-    /// How many endpoints are gone.
+    /// The number of endpoints that are gone.
     pub removed: usize,
-    /// How many slices are not created because the Service is being deleted.
+    /// The number of slices that are not created because the Service is being deleted.
     pub withheld: usize,
 }
 
-/// Why a slice goes.
+/// Why a slice is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Gone {
-    /// Another Service owns it, one that had the same name before.
+    /// A deleted Service of the same name owns it.
     NotOwned,
-    /// None of its endpoints is there any more.
+    /// All its endpoints are gone.
     Emptied,
-    /// No pod serves on its ports any more.
+    /// No pod has its ports any more.
     PortsUnwanted,
-    /// The Service has no such addresses.
+    /// The Service does not have its address type.
     Unsupported,
 }
 
 impl Reason {
     pub(super) fn of(slices: &Slices) -> Self {
         let Slices { families, unsupported, pods, hints: _, trigger: _ } = slices;
-        // Of a pod with two addresses each type leaves one out.
+        // A pod with two addresses is skipped once for each type.
         let missing_nodes = families.iter().map(|family| family.skipped.len()).max().unwrap_or(0);
         Self::Selected {
             pods: *pods,

@@ -1,8 +1,8 @@
-//! Which endpoints go into which slice, with as few writes as possible.
+//! Distributes endpoints to slices with as few writes as possible.
 //!
-//! Slices are grouped by ports. In each group what is gone leaves its slice and what has changed changes where it is;
-//! what is new goes first into slices that are written anyway, the fullest first, then into the one slice that it fills
-//! best, or into new ones. Slices are never joined for the sake of it.
+//! Slices are grouped by ports. In each group, endpoints that are gone or changed are updated in their slices. New endpoints
+//! go first into slices that are written anyway, the fullest first, then into the one slice that they fill best, or into
+//! new slices. Slices are never merged.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/reconciler.go`.
 
@@ -11,17 +11,19 @@ use std::collections::BTreeMap;
 use shared::api::labels::Labels;
 use shared::api::object::Key;
 use shared::controllers::endpoints::slice::{PortMapKey, port_map_key};
+use shared::runtime::events::PlannedEvent;
 
 use super::draft::{Draft, Drafts};
-use super::topologycache::{self, ServiceHints};
+use super::topologycache;
 use super::trafficdist::{self, TrafficDistribution};
 use super::utils::{endpoint_ports, labels_differ, pod_to_endpoint, slice_labels};
-use super::{Config, Deletion, Family, Gone, PlannedEvent, Size, Skipped};
+use super::{Config, Deletion, Family, Gone, Size, Skipped};
+use crate::memory::topology::ServiceHints;
 use crate::objects::pod::PodPorts;
 use crate::objects::{AddressType, Endpoint, EndpointPort, EndpointSlice, SERVICES, Service};
 use crate::observe::Observed;
 
-/// The slices and the endpoints of the same ports.
+/// The slices and the endpoints with the same ports.
 #[derive(Default)]
 struct Group<'a> {
     existing: Vec<&'a EndpointSlice>,
@@ -30,19 +32,19 @@ struct Group<'a> {
 }
 
 struct Desired {
-    /// In the order in which they are written.
+    /// The ports, in their written order.
     ports: Vec<EndpointPort>,
-    /// By pod.
+    /// The endpoints, by pod.
     endpoints: BTreeMap<Key, Endpoint>,
 }
 
 /// Groups by ports.
 type Groups<'a> = BTreeMap<PortMapKey, Group<'a>>;
 
-/// Slices on their way out.
+/// Slices to delete.
 type Deletions<'a> = Vec<(&'a EndpointSlice, Gone)>;
 
-/// Decides on the slices of one address type.
+/// Decide on the slices of one address type.
 ///
 /// Upstream: `reconcileByAddressType`.
 pub(super) fn plan_address_type(
@@ -88,11 +90,11 @@ pub(super) fn plan_address_type(
         keep_placeholder(&labels, &mut drafts, &mut delete);
         family.sizes.push(Size { endpoints: 0, slices: 1 });
     }
-    family.notices.extend(set_hints(observed, address_type, &mut drafts, hints));
+    family.events.extend(set_hints(observed, address_type, &mut drafts, hints));
     finalize(service, &labels, drafts, delete, family)
 }
 
-/// The observed slices of this kind, by key.
+/// The observed slices for which this is true, sorted by key.
 pub(super) fn in_order(observed: &Observed, is_meant: impl Fn(&EndpointSlice) -> bool) -> Vec<&EndpointSlice> {
     let mut slices: Vec<&EndpointSlice> = observed.slices.iter().map(|slice| &**slice).collect();
     slices.retain(|slice| is_meant(slice));
@@ -100,10 +102,10 @@ pub(super) fn in_order(observed: &Observed, is_meant: impl Fn(&EndpointSlice) ->
     slices
 }
 
-/// Adds every endpoint that is to be there to the group of its ports; gives the pods that were left out.
+/// Add every desired endpoint to the group of its ports. Gives the pods that are left out.
 fn desire(observed: &Observed, address_type: &AddressType, groups: &mut Groups<'_>) -> Vec<Skipped> {
     let service = &*observed.service;
-    // Pods of one template have the same ports.
+    // Pods of one template have equal ports.
     let mut known: BTreeMap<&PodPorts, PortMapKey> = BTreeMap::new();
     let mut skipped = Vec::new();
     for pod in observed.pods.iter().filter(|pod| pod.is_listed()) {
@@ -145,7 +147,7 @@ impl Packed<'_> {
     }
 }
 
-/// Packs the endpoints of one group into slices.
+/// Distribute the endpoints of one group to slices.
 ///
 /// Upstream: `reconcileByPortMapping`.
 fn pack<'a>(service: &Service, max: usize, existing: &[&'a EndpointSlice], desired: Desired) -> Packed<'a> {
@@ -182,7 +184,7 @@ fn pack<'a>(service: &Service, max: usize, existing: &[&'a EndpointSlice], desir
     Packed { drafts, delete, endpoints, added, removed }
 }
 
-/// The endpoints that stay in a slice, in their new state, and whether any of them changed. Takes them out of `rest`.
+/// Take the endpoints that stay in a slice out of `rest`. Gives their new states, and whether any of them changed.
 fn keep(slice: &EndpointSlice, rest: &mut BTreeMap<Key, Endpoint>) -> (Vec<Endpoint>, bool) {
     let mut is_changed = false;
     let mut kept = Vec::with_capacity(slice.endpoints.len());
@@ -203,8 +205,7 @@ fn fill(draft: &mut Draft<'_>, max: usize, rest: &mut BTreeMap<Key, Endpoint>) {
     }
 }
 
-/// The slice that is fullest once this many endpoints are in it too; none if it is full of new ones alone, or if they
-/// fit nowhere.
+/// The slice that is fullest after adding this many endpoints; none if they fill a new slice alone, or fit into no slice.
 ///
 /// Upstream: `getSliceToFill`, `utils.go`.
 fn slice_to_fill(slices: &[Draft<'_>], endpoints: usize, max: usize) -> Option<usize> {
@@ -216,10 +217,10 @@ fn slice_to_fill(slices: &[Draft<'_>], endpoints: usize, max: usize) -> Option<u
     fitting.filter(|(room, _)| *room < max).min().map(|(_, at)| at)
 }
 
-/// Where no slice would be left, one without endpoints stays or is made, to say that this Service has none.
+/// Keep or create a slice without endpoints if no slice is left, so that the Service visibly has none.
 fn keep_placeholder<'a>(labels: &Labels, drafts: &mut Drafts<'a>, delete: &mut Deletions<'a>) {
     match delete.as_slice() {
-        // Another Service's is about to be collected as garbage.
+        // The garbage collector will delete the slice of a deleted Service.
         [(slice, why)] if *why != Gone::NotOwned && is_placeholder(slice, labels) => {
             drafts.unchanged.push(Draft::of(slice));
             delete.clear();
@@ -228,8 +229,7 @@ fn keep_placeholder<'a>(labels: &Labels, drafts: &mut Drafts<'a>, delete: &mut D
     }
 }
 
-/// Upstream: `placeholderSliceCompare`, for which a missing label and an empty one are the same, and which overlooks
-/// the owner.
+/// Upstream: `placeholderSliceCompare`. A missing label equals an empty one.
 fn is_placeholder(slice: &EndpointSlice, labels: &Labels) -> bool {
     let covers = |a: &Labels, b: &Labels| a.iter().all(|(key, value)| b.get(key).unwrap_or_default() == value);
     let own = &slice.metadata.labels;
@@ -244,18 +244,17 @@ fn set_hints(
 ) -> Option<PlannedEvent> {
     let service = &*observed.service;
     if service.metadata.annotations.is_auto {
-        return topologycache::add_hints(observed.zones.as_deref(), address_type, drafts, hints);
+        return topologycache::add_hints(service, observed.zones.as_deref(), address_type, drafts, hints);
     }
-    let notice = topologycache::disable(address_type, hints);
+    let event = topologycache::disable(service, address_type, hints);
     match TrafficDistribution::parse(service.traffic_distribution.as_deref()) {
         Some(wanted) => trafficdist::set_hints(wanted, drafts),
         None => topologycache::remove_hints(drafts),
     }
-    notice
+    event
 }
 
-/// Turns what would be created and what would be deleted into updates, as far as there are both, and everything into
-/// writes.
+/// Turn pairs of a creation and a deletion into updates, and all drafts into writes.
 ///
 /// Upstream: `finalize`.
 fn finalize(
@@ -268,14 +267,14 @@ fn finalize(
     let Drafts { create, mut update, unchanged: _ } = drafts;
     let mut create = create.into_iter();
     for (slice, why) in delete {
-        // A slice of another Service of the same name is about to be collected as garbage.
+        // The garbage collector will delete the slice of a deleted Service.
         let recycled = if why == Gone::NotOwned { None } else { create.next() };
         match recycled {
             Some(draft) => update.push(Draft { base: Some(slice), ..draft }),
             None => family.writes.delete.push(Deletion::of(slice, why)),
         }
     }
-    // They would be collected as garbage too.
+    // The garbage collector would delete new slices.
     if service.metadata.is_being_deleted() {
         family.writes.withheld = create.len();
     } else {

@@ -1,96 +1,33 @@
-//! Hints after the annotation `service.kubernetes.io/topology-mode`: each zone gets as many endpoints as it has CPU.
+//! Hints for the annotation `service.kubernetes.io/topology-mode`: each zone gets endpoints in proportion to its CPU.
 //!
-//! Where upstream goes through a map in no order, here the first zone by name comes first.
-//! Left out: remembering; what was allocated comes with the observation and leaves with the plan.
+//! Zones are processed by name; upstream's order is random.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/topologycache`.
 
 use std::collections::BTreeMap;
 
 use shared::api::intern::Text;
-use shared::runtime::events::EventType;
+use shared::api::object::Kind;
+use shared::runtime::events::PlannedEvent;
 
-use super::PlannedEvent;
 use super::draft::{Draft, Drafts};
-use crate::objects::{AddressType, Endpoint, Hints, Node, reasons};
+use crate::memory::topology::{OVERLOAD_THRESHOLD, ServiceHints, ZoneCounts, ZoneRatios, real};
+use crate::objects::{AddressType, Endpoint, Hints, Service, reasons};
 
-/// How much more than its share an endpoint may get. Upstream: `overloadThreshold`.
-const OVERLOAD_THRESHOLD: f64 = 0.2;
-
-/// The share of all CPU that each zone has.
-pub type ZoneRatios = BTreeMap<Text, f64>;
-
-/// How many endpoints are meant for each zone.
-pub type ZoneCounts = BTreeMap<Text, i64>;
-
-/// The remembered hints of a Service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServiceHints {
-    /// The allocations, by address type.
-    pub allocated: BTreeMap<AddressType, ZoneCounts>,
-    /// Whether its endpoints have hints, as far as was told.
-    pub is_enabled: bool,
-}
-
-impl ServiceHints {
-    /// Forgets what was allocated for an address type.
-    ///
-    /// Upstream: `RemoveHints`, which takes the hints of all types for disabled then.
-    pub fn remove(&mut self, address_type: &AddressType) {
-        self.allocated.remove(address_type);
-        self.is_enabled = false;
-    }
-
-    /// Whether some zone has too few endpoints for its CPU.
-    ///
-    /// Upstream: `GetOverloadedServices`.
-    pub fn is_overloaded(&self, ratios: Option<&ZoneRatios>) -> bool {
-        self.allocated.values().any(|counts| is_overloaded(counts, ratios))
-    }
-}
-
-/// Upstream: `serviceOverloaded`, `topologycache/utils.go`.
-fn is_overloaded(counts: &ZoneCounts, ratios: Option<&ZoneRatios>) -> bool {
-    if counts.is_empty() {
-        return false;
-    }
-    let Some(ratios) = ratios else { return true };
-    let total = real(counts.values().sum());
-    ratios.iter().any(|(zone, ratio)| {
-        counts.get(zone).is_none_or(|count| real(*count) < (total * ratio * (1.0 / (1.0 + OVERLOAD_THRESHOLD))).ceil())
-    })
-}
-
-/// The shares of the zones; none if they cannot be told, or if there is but one zone.
-///
-/// Upstream: `SetNodes`.
-pub fn zone_ratios<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Option<ZoneRatios> {
-    let mut cpus: BTreeMap<&Text, i64> = BTreeMap::new();
-    for node in nodes.into_iter().filter(|node| node.is_ready && !node.is_control_plane) {
-        // One node of which too little is known, and nothing is known of the whole.
-        let zone = node.zone.as_ref().filter(|_| node.milli_cpu != 0)?;
-        let cpu = cpus.entry(zone).or_default();
-        *cpu = cpu.saturating_add(node.milli_cpu);
-    }
-    let total = cpus.values().copied().fold(0, i64::saturating_add);
-    let ratios = cpus.iter().map(|(zone, cpu)| (Text::clone(zone), real(*cpu) / real(total)));
-    (cpus.len() >= 2 && total != 0).then(|| ratios.collect())
-}
-
-/// How many endpoints a zone is to get.
+/// The number of endpoints for a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Allocation {
-    /// Fewer would overload them.
+    /// With fewer, the endpoints would be overloaded.
     pub(super) minimum: i64,
-    /// More would leave too few for other zones.
+    /// With more, other zones would have too few.
     pub(super) maximum: i64,
-    /// Its share, or the minimum where that is more.
+    /// Its share, but at least the minimum.
     pub(super) desired: f64,
 }
 
 type Allocations = BTreeMap<Text, Allocation>;
 
-/// The error is the message for people.
+/// The allocation of each zone; the error is the text of the event.
 ///
 /// Upstream: `getAllocations`.
 fn allocations(ratios: Option<&ZoneRatios>, endpoints: i64) -> Result<Allocations, String> {
@@ -127,46 +64,47 @@ fn share(ratio: f64, endpoints: i64) -> Allocation {
     Allocation { minimum, maximum: 0, desired: desired.max(real(minimum)) }
 }
 
-/// Gives every ready endpoint a hint for one zone, so that no zone has too few; or takes all hints away where that is
-/// not possible. Notes what was allocated, and tells what has changed.
+/// Give every ready endpoint a hint for one zone so that no zone has too few; if that is impossible, remove all hints. Gives
+/// the event if the hints are enabled or disabled.
 ///
 /// Upstream: `AddHints`.
 pub(super) fn add_hints(
+    service: &Service,
     ratios: Option<&ZoneRatios>,
     address_type: &AddressType,
     drafts: &mut Drafts<'_>,
-    service: &mut ServiceHints,
+    hints: &mut ServiceHints,
 ) -> Option<PlannedEvent> {
     match allocate(ratios, drafts) {
         Ok(counts) => {
-            service.allocated.insert(address_type.clone(), counts);
-            let was_enabled = std::mem::replace(&mut service.is_enabled, true);
+            hints.allocated.insert(address_type.clone(), counts);
+            let was_enabled = std::mem::replace(&mut hints.is_enabled, true);
             let message = format!("Topology Aware Hints has been enabled, addressType: {address_type}");
-            (!was_enabled).then_some(PlannedEvent { kind: EventType::Normal, reason: reasons::HINTS_ENABLED, message })
+            (!was_enabled).then(|| PlannedEvent::normal(service.reference(), reasons::HINTS_ENABLED, message))
         }
         Err(why) => {
-            service.remove(address_type);
+            hints.remove(address_type);
             remove_hints(drafts);
-            Some(disabled(&why, address_type))
+            Some(disabled(service, &why, address_type))
         }
     }
 }
 
-/// Notes that a Service wants no hints of this kind any more, and tells so if it had some.
+/// Disable the hints of an address type. Gives the event if they were enabled.
 ///
 /// Upstream: `reconcileByAddressType`, `staging/src/k8s.io/endpointslice/reconciler.go`.
-pub(super) fn disable(address_type: &AddressType, service: &mut ServiceHints) -> Option<PlannedEvent> {
-    let was_enabled = service.is_enabled;
-    service.remove(address_type);
-    was_enabled.then(|| disabled("Topology Aware Hints has been disabled", address_type))
+pub(super) fn disable(service: &Service, address_type: &AddressType, hints: &mut ServiceHints) -> Option<PlannedEvent> {
+    let was_enabled = hints.is_enabled;
+    hints.remove(address_type);
+    was_enabled.then(|| disabled(service, "Topology Aware Hints has been disabled", address_type))
 }
 
-fn disabled(why: &str, address_type: &AddressType) -> PlannedEvent {
+fn disabled(service: &Service, why: &str, address_type: &AddressType) -> PlannedEvent {
     let message = format!("{why}, addressType: {address_type}");
-    PlannedEvent { kind: EventType::Warning, reason: reasons::HINTS_DISABLED, message }
+    PlannedEvent::warning(service.reference(), reasons::HINTS_DISABLED, message)
 }
 
-/// The error is the message for people.
+/// Set the hints; the error is the text of the event.
 fn allocate(ratios: Option<&ZoneRatios>, drafts: &mut Drafts<'_>) -> Result<ZoneCounts, String> {
     let ready = drafts.all().flat_map(|draft| draft.endpoints.iter()).filter(|endpoint| endpoint.is_ready()).count();
     let allocations = allocations(ratios, i64::try_from(ready).unwrap_or(i64::MAX))?;
@@ -189,7 +127,7 @@ fn allocate(ratios: Option<&ZoneRatios>, drafts: &mut Drafts<'_>) -> Result<Zone
     Ok(counts)
 }
 
-/// Leaves slices alone whose hints fit in, and counts these.
+/// Keep the slices whose hints fit the allocations. Gives the number of their hints for each zone.
 ///
 /// Upstream: `getAllocatedHintsByZone`, `topologycache/sliceinfo.go`.
 fn keep_hints(drafts: &mut Drafts<'_>, allocations: &Allocations) -> ZoneCounts {
@@ -206,7 +144,7 @@ fn keep_hints(drafts: &mut Drafts<'_>, allocations: &Allocations) -> ZoneCounts 
     counts
 }
 
-/// How many hints a slice has for each zone; none if one is missing, or if a zone would have too many.
+/// The number of a slice's hints for each zone; none if one is missing, or if a zone would have too many.
 ///
 /// Upstream: `getHintsByZone`, `topologycache/utils.go`.
 fn hints_by_zone(draft: &Draft<'_>, counts: &ZoneCounts, allocations: &Allocations) -> Option<ZoneCounts> {
@@ -225,7 +163,7 @@ fn hints_by_zone(draft: &Draft<'_>, counts: &ZoneCounts, allocations: &Allocatio
     fits.then_some(own)
 }
 
-/// How many endpoints each zone should give to others, and how many it should get.
+/// The number of endpoints that each zone should give to others, and that it should receive.
 ///
 /// Upstream: `getGivingAndReceivingZones`, `topologycache/utils.go`.
 pub(super) fn giving_and_receiving(allocations: &Allocations, counts: &ZoneCounts) -> (ZoneCounts, ZoneCounts) {
@@ -258,7 +196,7 @@ fn most<'a>(zones: &BTreeMap<&'a Text, f64>) -> Option<(&'a Text, f64)> {
     most.map(|(zone, number)| (*zone, *number))
 }
 
-/// Moves hints from zones with too many to zones with too few; gives the differences.
+/// Move hints from zones with too many to zones with too few. Gives the differences.
 ///
 /// Upstream: `redistributeHints`, `topologycache/utils.go`.
 fn redistribute<'d, 'a: 'd>(
@@ -293,7 +231,7 @@ fn take_one(endpoint: &Endpoint, giving: &mut ZoneCounts, receiving: &mut ZoneCo
     Some((giver, receiver))
 }
 
-/// Takes all hints away.
+/// Remove all hints.
 ///
 /// Upstream: `RemoveHintsFromSlices`, `topologycache/utils.go`.
 pub(super) fn remove_hints(drafts: &mut Drafts<'_>) {
@@ -306,12 +244,6 @@ pub(super) fn remove_hints(drafts: &mut Drafts<'_>) {
             }
         }
     }
-}
-
-/// Counts of endpoints and thousandths of CPUs: far fewer than a float can tell apart.
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "there is no other way from i64 to f64")]
-const fn real(count: i64) -> f64 {
-    count as f64
 }
 
 /// A whole number that a float holds.

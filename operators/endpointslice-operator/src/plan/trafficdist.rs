@@ -1,4 +1,4 @@
-//! Hints after `trafficDistribution`: each endpoint for its own zone, and where asked for its own node.
+//! Hints for `trafficDistribution`: each endpoint gets a hint for its zone, and perhaps for its node.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/trafficdist/trafficdist.go`.
 
@@ -10,14 +10,14 @@ use crate::objects::{Endpoint, Hints, traffic_distribution};
 /// The preference in a Service's `trafficDistribution`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficDistribution {
-    /// Endpoints of the client's zone first.
+    /// Prefer endpoints in the client's zone.
     SameZone,
-    /// Endpoints of the client's node first, then of its zone.
+    /// Prefer endpoints on the client's node, then in its zone.
     SameNode,
 }
 
 impl TrafficDistribution {
-    /// Reads it; none if it asks for nothing this controller knows.
+    /// Parse the value; none if it is unknown.
     ///
     /// Upstream: `validTrafficDistribution`, `staging/src/k8s.io/endpointslice/reconciler.go`.
     pub fn parse(text: Option<&str>) -> Option<Self> {
@@ -28,7 +28,7 @@ impl TrafficDistribution {
         }
     }
 
-    /// Whether a ready endpoint has other hints than it should have. No hints and empty ones are the same.
+    /// Whether a ready endpoint needs other hints. Missing hints equal empty ones.
     ///
     /// Upstream: `preferCloseHeuristic.needsUpdate`.
     fn needs_update(self, endpoint: &Endpoint) -> bool {
@@ -44,7 +44,7 @@ impl TrafficDistribution {
     }
 }
 
-/// Gives every ready endpoint the hints asked for. What is not ready keeps those it has.
+/// Set the hints of every ready endpoint. Other endpoints keep theirs.
 ///
 /// Upstream: `ReconcileHints`.
 pub(super) fn set_hints(wanted: TrafficDistribution, drafts: &mut Drafts<'_>) {

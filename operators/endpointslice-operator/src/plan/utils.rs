@@ -1,6 +1,4 @@
-//! The parts that follow from a Service and one pod: address types, ports, labels, and the endpoint itself.
-//!
-//! Left out: hints, which need all endpoints at once.
+//! The address types, ports and labels of a Service's slices, and the endpoint of one pod.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/utils.go`.
 
@@ -14,13 +12,13 @@ use crate::objects::{
     Service, Target, labels,
 };
 
-/// The types of addresses that a Service's slices have, IPv4 first.
+/// The address types of a Service, IPv4 first.
 ///
 /// Upstream: `getAddressTypesForService`.
 pub fn address_types(service: &Service) -> Vec<AddressType> {
     let mut types = service.ip_families.to_vec();
     if types.is_empty() {
-        // From an apiserver that knows no families. One with an IP has that IP's; any other may have both.
+        // An old apiserver sets no families. A Service without an IP may have both.
         types = match service.cluster_ip {
             ClusterIp::V4 => vec![AddressType::IPv4],
             ClusterIp::V6 => vec![AddressType::IPv6],
@@ -32,7 +30,7 @@ pub fn address_types(service: &Service) -> Vec<AddressType> {
     types
 }
 
-/// The ports under which a pod with these named ports serves, in upstream's order. What cannot be found is left out.
+/// The ports of a pod with these named ports, in upstream's order. A port that the pod does not have is left out.
 ///
 /// Upstream: `getEndpointPorts`.
 pub fn endpoint_ports(service: &Service, named: &[NamedPort]) -> Vec<EndpointPort> {
@@ -47,7 +45,7 @@ pub fn endpoint_ports(service: &Service, named: &[NamedPort]) -> Vec<EndpointPor
     in_order(ports.collect())
 }
 
-/// The endpoint of a pod on a node of this zone; none if the pod has no address of this type.
+/// The endpoint of a pod in this zone; none if the pod has no address of this type.
 ///
 /// Upstream: `podToEndpoint`.
 pub fn pod_to_endpoint(
@@ -70,7 +68,7 @@ pub fn pod_to_endpoint(
     })
 }
 
-/// The labels of a Service's slices: its own, without what is reserved, and the reserved ones as they should be.
+/// The labels of a Service's slices: those of the Service, and the reserved ones.
 ///
 /// Upstream: `setEndpointSliceLabels`.
 pub fn slice_labels(service: &Service) -> Labels {
@@ -80,7 +78,7 @@ pub fn slice_labels(service: &Service) -> Labels {
     Labels::new(own.chain(headless).chain(reserved))
 }
 
-/// Whether a slice lacks a label of its Service's, or has one that its Service lacks. Reserved ones do not count.
+/// Whether a slice has other labels than its Service, except for reserved ones.
 ///
 /// Upstream: `setEndpointSliceLabels`.
 pub fn labels_differ(slice: &EndpointSlice, service: &Service) -> bool {

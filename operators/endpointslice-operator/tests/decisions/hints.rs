@@ -42,7 +42,7 @@ fn crossing(world: &World) -> usize {
 fn check(mut world: World, expected: &str, expected_hints: &[(&str, usize)], expected_crossing: usize) -> World {
     let Plan::Write(slices) = world.plan() else { panic!("no slices") };
     let told: Vec<String> =
-        slices.families.iter().flat_map(|family| &family.notices).map(|n| format!("! {}", n.message)).collect();
+        slices.families.iter().flat_map(|family| &family.events).map(|n| format!("! {}", n.message)).collect();
     let planned: Vec<String> = std::iter::once(world.sync()).chain(told).collect();
     assert_eq!(planned.join("\n"), expected);
     assert_eq!(hints(&world), expected_hints.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect());
@@ -94,7 +94,7 @@ const ZONE_C: (&str, &[usize]) = ("zone-c", &[27, 28, 29]);
 #[test]
 fn endpoints_are_spread_over_zones_where_that_is_possible() {
     let topology = Topology::new();
-    let enabled = "tell TopologyAwareHintsEnabled\n! Topology Aware Hints has been enabled, addressType: IPv4";
+    let enabled = "record TopologyAwareHintsEnabled\n! Topology Aware Hints has been enabled, addressType: IPv4";
     let each = |count| [("zone-a", count), ("zone-b", count), ("zone-c", count)];
 
     let expected = format!("IPv4: update zone-c to 3 (3 changed), {enabled}");
@@ -102,12 +102,12 @@ fn endpoints_are_spread_over_zones_where_that_is_possible() {
 
     // Once told, it is told no more; and all is taken back with the annotation.
     let world = check(world, "IPv4: nothing (3 in 1)", &each(1), 2);
-    let expected = "IPv4: update zone-c to 3 (3 changed), tell TopologyAwareHintsDisabled\n\
+    let expected = "IPv4: update zone-c to 3 (3 changed), record TopologyAwareHintsDisabled\n\
                     ! Topology Aware Hints has been disabled, addressType: IPv4";
     let world = check(world.with_service(service("foo").annotation(MODE, "Disabled")), expected, &[("-", 3)], 0);
     check(world, "IPv4: nothing (3 in 1)", &[("-", 3)], 0);
 
-    let expected = "IPv4: nothing (4 in 1), tell TopologyAwareHintsDisabled\n\
+    let expected = "IPv4: nothing (4 in 1), record TopologyAwareHintsDisabled\n\
                     ! Unable to allocate minimum required endpoints to each zone without exceeding overload threshold \
                     (4 endpoints, 3 zones), addressType: IPv4";
     check(topology.world(&[ZONE_A_C], "auto"), expected, &[("-", 4)], 0);
@@ -126,7 +126,7 @@ fn hints_follow_the_zones_that_are_left_and_go_when_these_cannot_be_told() {
     world.nodes.retain(|node| !node.json()["metadata"]["name"].as_str().unwrap().starts_with("node-zone-a"));
     let mut world = check(world, "IPv4: update zone-c to 6 (3 changed)", &[("zone-b", 3), ("zone-c", 3)], 3);
     world.nodes.push(node("odd", "", "1"));
-    let expected = "IPv4: update zone-c to 6 (6 changed), tell TopologyAwareHintsDisabled\n\
+    let expected = "IPv4: update zone-c to 6 (6 changed), record TopologyAwareHintsDisabled\n\
                     ! Insufficient Node information: allocatable CPU or zone not specified on one or more nodes, \
                     addressType: IPv4";
     check(world, expected, &[("-", 6)], 0);
@@ -146,11 +146,11 @@ fn traffic_distribution_keeps_clients_near_by() {
     let same_zone = [("zone-a", 1), ("zone-b", 3), ("zone-c", 2)];
     check(six_pods(json!("PreferClose"), "Disabled"), "IPv4: create 6", &same_zone, 0);
     check(six_pods(json!("PreferSameZone"), "Disabled"), "IPv4: create 6", &same_zone, 0);
-    let expected = "IPv4: create 6, tell TopologyAwareHintsEnabled\n\
+    let expected = "IPv4: create 6, record TopologyAwareHintsEnabled\n\
                     ! Topology Aware Hints has been enabled, addressType: IPv4";
     let spread = [("zone-a", 2), ("zone-b", 2), ("zone-c", 2)];
     let world = check(six_pods(json!("PreferClose"), "Auto"), expected, &spread, 1);
-    let expected = "IPv4: update new-1 to 6 (1 changed), tell TopologyAwareHintsDisabled\n\
+    let expected = "IPv4: update new-1 to 6 (1 changed), record TopologyAwareHintsDisabled\n\
                     ! Topology Aware Hints has been disabled, addressType: IPv4";
     check(world.with_service(six_pods(json!("PreferClose"), "").service), expected, &same_zone, 0);
 

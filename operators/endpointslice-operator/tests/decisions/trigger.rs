@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use endpointslice_operator::objects::{Pod, Service};
-use endpointslice_operator::observe::trigger_time_tracker::ServiceState;
 use jiff::Timestamp;
 use shared::api::time::Time;
+use shared::controllers::endpoints::trigger_time_tracker::ServiceState;
 use shared::testing::object;
 
 fn at(second: i64) -> Timestamp {

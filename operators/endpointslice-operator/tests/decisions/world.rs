@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use endpointslice_operator::memory::topology::{ServiceHints, zone_ratios};
 use endpointslice_operator::objects::{EndpointSlice, MANAGED_BY, Node, Pod, Service};
 use endpointslice_operator::observe::Observed;
-use endpointslice_operator::plan::topologycache::{ServiceHints, zone_ratios};
 use endpointslice_operator::plan::{Config, Plan, plan};
 use serde_json::{Value, json};
 use shared::api::intern::Text;

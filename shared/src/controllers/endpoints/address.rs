@@ -1,6 +1,4 @@
-//! The types of addresses, and what an address leads to.
-//!
-//! Left out: the address itself, which each kind of object writes in a way of its own.
+//! Address types, and the targets of addresses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,16 +12,16 @@ use crate::api::object::{Key, Uid};
 /// The type of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AddressType {
-    /// Of IPv4.
+    /// IPv4.
     IPv4,
-    /// Of IPv6.
+    /// IPv6.
     IPv6,
-    /// Something that no Service has any more, or never had.
+    /// A type that no Service has.
     Other(Text),
 }
 
 impl AddressType {
-    /// The type of an IP family; none if this build does not know it.
+    /// The type of an IP family; none for an unknown family.
     pub fn of_family(family: &str) -> Option<Self> {
         match Self::parse(family) {
             Self::Other(_) => None,
@@ -76,12 +74,12 @@ impl<'de> Deserialize<'de> for AddressType {
     }
 }
 
-/// What an address leads to.
+/// The target of an address.
 pub trait Referent {
-    /// Its namespace and its name.
+    /// Its namespace and name.
     fn name(&self) -> (&str, &str);
 
-    /// Its identity.
+    /// Its uid.
     fn uid(&self) -> Uid;
 }
 
@@ -90,9 +88,9 @@ pub trait Referent {
 pub struct Target {
     /// Its namespace and name.
     pub key: Key,
-    /// Its identity.
+    /// Its uid.
     pub uid: Uid,
-    /// Whether the reference is one to a pod as this operator writes it, its resourceVersion apart.
+    /// Whether the reference is to a pod and has no other field than an operator writes, except a resourceVersion.
     pub is_pod: bool,
 }
 
@@ -143,7 +141,7 @@ impl<'de> Deserialize<'de> for Target {
     }
 }
 
-/// Reads an IP in any form that was ever allowed: with leading zeros too, and an IPv4 one that is written as IPv6.
+/// Parse an IP in every form that the API has ever allowed, such as leading zeros or an IPv4-mapped IPv6 address.
 ///
 /// Upstream: `ParseIPSloppy`, `k8s.io/utils/net`.
 pub fn parse_ip(text: &str) -> Option<IpAddr> {

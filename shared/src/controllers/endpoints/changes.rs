@@ -1,7 +1,6 @@
-//! Which Services a change of a Service, of a pod or of a slice concerns.
+//! The Services that a change of a Service, a pod or a slice concerns.
 //!
-//! Left out: pods without an address and pods that have ended, as long as they stay so. One that loses its address or
-//! ends is deleted to its informer, with what it was before.
+//! The informer sees a pod only while it has an IP and runs; a pod that loses its IP or ends is a deleted one.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,10 +16,10 @@ use crate::runtime::cache::Change;
 use crate::runtime::effect::Effect;
 use crate::runtime::queue::Cause;
 
-/// The purpose of a timer, in words.
-const POD_CHANGES: &str = "changes of its pods, to be written together";
+/// The purpose of a timer.
+const POD_CHANGES: &str = "a batch of changes of its pods";
 
-/// A Service is synced unless it asks for the same as before.
+/// Sync a Service unless it asks for the same as before.
 pub fn service_changed<S: Selecting>(change: Change<'_, S>) -> Vec<Effect> {
     let key = || change.latest().meta().key.clone();
     match change {
@@ -31,7 +30,7 @@ pub fn service_changed<S: Selecting>(change: Change<'_, S>) -> Vec<Effect> {
 }
 
 impl<S: Selecting> ServicePods<S> {
-    /// The Services that a pod comes to, leaves, or changes for, each after this delay.
+    /// Sync the Services whose addresses the change of a pod affects, each after this delay.
     ///
     /// Upstream: `GetPodUpdateProjectionKey`, `GetServicesToUpdate`,
     /// `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
@@ -58,27 +57,27 @@ impl<S: Selecting> ServicePods<S> {
     }
 }
 
-/// Whether a pod's endpoints are to change. Its node and its host name do not change once it has an address.
+/// Whether the endpoints of a pod change. Its node and host name are final once it has an address.
 ///
-/// Upstream: `podEndpointsChanged`, `controller_utils.go`, which does not notice when a pod ends that was never ready.
+/// Upstream: `podEndpointsChanged`, `controller_utils.go`, which misses the end of a pod that was never ready.
 fn is_changed(old: &Pod, new: &Pod) -> bool {
     let state = |pod: &Pod| (pod.metadata.deletion, pod.is_ready, pod.has_ended);
     state(old) != state(new) || old.ips != new.ips
 }
 
 impl EndpointSliceTracker {
-    /// The Services whose slice somebody else has changed.
+    /// The Services whose slice another client has changed.
     ///
     /// Upstream: `onEndpointSliceAdd`, `onEndpointSliceUpdate`, `onEndpointSliceDelete`,
     /// `pkg/controller/endpointslice/endpointslice_controller.go`,
-    /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`. There a slice that another
-    /// controller takes over, or gives away, is updated; here it comes or goes. And there nobody minds when a slice goes
-    /// that this process has not written yet.
+    /// `pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go`. Upstream ignores the deletion of a
+    /// slice that this process has not written. A slice whose manager changes is an update there, and an addition or a
+    /// deletion here.
     pub fn services_of<A, T>(&self, change: Change<'_, EndpointSlice<A, T>>) -> impl Iterator<Item = Key> {
         let service = |slice: &EndpointSlice<A, T>| {
             let service = slice.service();
             if service.is_none() {
-                tracing::warn!(slice = %slice.metadata.key, "a slice without the name of its service");
+                tracing::warn!(slice = %slice.metadata.key, "slice has no label with the name of its Service");
             }
             service
         };

@@ -1,7 +1,7 @@
-//! The memory of a process of its own writes of slices: what others change asks for a sync, and those do not.
+//! The own writes of slices: a change by another client needs a sync, and an own write does not.
 //!
-//! What is kept of a Service's slices goes with the Service: nobody may follow them any more when they go.
-//! Left out: waiting for own writes, which [`crate::runtime::consistency`] does.
+//! The entries of a Service's slices are dropped with the Service, because the slices may no longer be watched when they
+//! are deleted.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/util/endpointslice_tracker.go`.
 
@@ -11,16 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::slice::EndpointSlice;
 use crate::api::object::{Key, Uid};
 
-/// The last that this process wrote of each slice, by the Service that it was written for, and the slice's uid; cheap to
-/// clone.
+/// The last own write of each slice, by its Service and its uid; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointSliceTracker(Arc<Mutex<BTreeMap<(Key, Uid), Written>>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
-    /// This generation of it.
+    /// Created or changed, with this generation.
     Generation(i64),
-    /// Its end.
+    /// Deleted.
     Deleted,
 }
 
@@ -29,31 +28,31 @@ impl EndpointSliceTracker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This process wrote this generation of a slice.
+    /// Record that this process wrote a slice with this generation.
     ///
     /// Upstream: `Update`.
     pub fn wrote(&self, service: &Key, slice: Uid, generation: i64) {
         self.slices().insert((service.clone(), slice), Written::Generation(generation));
     }
 
-    /// This process deleted a slice, and its event is still to come.
+    /// Record that this process deleted a slice; its watch event is pending.
     ///
     /// Upstream: `ExpectDeletion`.
     pub fn deleted(&self, service: &Key, slice: Uid) {
         self.slices().insert((service.clone(), slice), Written::Deleted);
     }
 
-    /// The last that this process wrote of a slice for the Service that it names.
+    /// The last own write of a slice for the Service in its label.
     fn written<A, T>(&self, slice: &EndpointSlice<A, T>) -> Option<Written> {
         self.slices().get(&(slice.service()?, slice.metadata.uid)).copied()
     }
 
-    /// Whether this process deleted a slice whose event is still to come.
+    /// Whether this process deleted a slice and the watch event is pending.
     pub fn has_deleted<A, T>(&self, slice: &EndpointSlice<A, T>) -> bool {
         self.written(slice) == Some(Written::Deleted)
     }
 
-    /// Whether somebody else wrote this state of a slice.
+    /// Whether another client wrote this state of a slice.
     ///
     /// Upstream: `ShouldSync`.
     pub fn is_news<A, T>(&self, slice: &EndpointSlice<A, T>) -> bool {
@@ -64,7 +63,7 @@ impl EndpointSliceTracker {
         }
     }
 
-    /// The event of a slice's deletion has come.
+    /// Forget a slice whose deletion the watch has shown.
     ///
     /// Upstream: `HandleDeletion`.
     pub fn deletion_observed<A, T>(&self, slice: &EndpointSlice<A, T>) {
@@ -73,12 +72,12 @@ impl EndpointSliceTracker {
         }
     }
 
-    /// Forgets what was written: a restored etcd may have older states of slices, and those that were deleted.
+    /// Forget all writes: a restored etcd may have older states of slices, and deleted slices.
     pub fn start_over(&self) {
         self.slices().clear();
     }
 
-    /// Forgets the slices of a Service: whoever changes them, it does not matter.
+    /// Forget the slices of a Service.
     ///
     /// Upstream: `DeleteService`.
     pub fn forget(&self, service: &Key) {

@@ -1,6 +1,4 @@
-//! Metrics of those who write EndpointSlices: counters under upstream's very names, and how large groups of slices are.
-//!
-//! Left out: the names themselves, which each of them has its own of.
+//! Metrics of the controllers that write EndpointSlices.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/metrics`, `pkg/controller/endpointslicemirroring/metrics`.
 
@@ -23,12 +21,12 @@ pub mod operations {
     pub const DELETE: &str = "delete";
 }
 
-/// A counter whose name has no `_total`, as upstream's; so it is of no known type.
+/// A counter whose name has no `_total`, as upstream's. OpenMetrics requires that suffix, so its type is unknown.
 #[derive(Clone, Debug, Default)]
 pub struct BareCounter(Counter);
 
 impl BareCounter {
-    /// Counts one more.
+    /// Increment it.
     pub fn inc(&self) {
         self.0.inc();
     }
@@ -48,46 +46,46 @@ impl EncodeMetric for BareCounter {
     }
 }
 
-/// How many slices were written, by operation; cheap to clone.
+/// The number of writes of slices by operation; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct SliceChanges(Family<[(&'static str, &'static str); 1], BareCounter>);
 
 impl SliceChanges {
-    /// Registers them under this name.
+    /// Register it under this name.
     pub fn register(metrics: &Metrics, name: &'static str) -> Self {
         let own = Self::default();
         metrics.register(name, "Number of EndpointSlice changes", own.0.clone());
         own
     }
 
-    /// A slice was written.
+    /// Count a write.
     pub fn wrote(&self, operation: &'static str) {
         self.0.get_or_create(&[("operation", operation)]).inc();
     }
 }
 
-/// How large a group of slices is.
+/// The size of a group of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// How many endpoints there are.
+    /// The number of endpoints.
     pub endpoints: usize,
-    /// In how many slices.
+    /// The number of slices.
     pub slices: usize,
 }
 
-/// How large several groups are together.
+/// The size of several groups together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// How many endpoints there are.
+    /// The number of endpoints.
     pub endpoints: usize,
-    /// In how many slices.
+    /// The number of slices.
     pub slices: usize,
-    /// In how many they would be if each group had as few as it can.
+    /// The number of slices if each group had as few as possible.
     pub desired_slices: usize,
 }
 
 impl Totals {
-    /// Of groups whose slices have at most `max` endpoints.
+    /// The totals of groups whose slices have at most `max` endpoints.
     ///
     /// Upstream: `totals`, `desiredAndActualSlices` and `numDesiredSlices`, `metrics/cache.go`.
     pub fn of(sizes: &[Size], max: usize) -> Self {
@@ -101,7 +99,7 @@ impl Totals {
     }
 }
 
-/// Counts of endpoints: a metric is a float.
+/// A count as the value of a metric.
 pub fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }

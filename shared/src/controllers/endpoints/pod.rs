@@ -1,7 +1,6 @@
-//! The view of a pod: its addresses, its node, whether it serves, and the names of its ports.
+//! The view of a pod: its addresses, its node, its readiness, and its named ports.
 //!
-//! Every pod of the cluster is kept, so what many of them share is kept once: texts, and lists of ports.
-//! Left out: ports without a name, which no Service can ask for by name.
+//! The cache may hold every pod of the cluster, so pods share equal texts and equal lists of ports.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -21,33 +20,33 @@ use serde::{Deserialize, Deserializer};
 pub struct Pod {
     /// Its metadata.
     pub metadata: Meta,
-    /// `spec.nodeName`, `""` if it has none yet.
+    /// `spec.nodeName`; `""` if it is not scheduled.
     pub node: Text,
-    /// Its own host name, if it has both that and a subdomain.
+    /// Its host name, if it has both a hostname and a subdomain.
     pub host: Option<Box<Host>>,
-    /// The named ports of its containers, then those of its sidecars, in their order.
+    /// The named ports of its containers, then of its sidecars.
     pub ports: PodPorts,
-    /// `status.podIPs`, in their order, without those that are none.
+    /// `status.podIPs`, without invalid ones.
     pub ips: Box<[IpAddr]>,
-    /// Whether its status names any IP at all.
+    /// Whether its status has any IP, valid or not.
     pub has_ip: bool,
-    /// Whether no container of it will ever run again.
+    /// Whether its phase is `Succeeded` or `Failed`.
     pub has_ended: bool,
     /// Whether its condition Ready is True.
     pub is_ready: bool,
-    /// When that condition last changed.
+    /// The last transition of that condition.
     pub ready_changed: Option<Time>,
 }
 
 impl Pod {
-    /// Whether it is listed at all, ready or not.
+    /// Whether it is listed, ready or not.
     ///
     /// Upstream: `ShouldPodBeInEndpoints`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
     pub const fn is_listed(&self) -> bool {
         !self.has_ended && self.has_ip
     }
 
-    /// Its host name within a Service of this name, if it has one there.
+    /// Its host name within the Service of this name.
     ///
     /// Upstream: `ShouldSetHostname`, `controller_utils.go`.
     pub fn hostname_in(&self, service: &str) -> Option<Text> {
@@ -58,15 +57,15 @@ impl Pod {
 /// `spec.hostname` and `spec.subdomain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The pod's hostname.
+    /// The hostname.
     pub name: Text,
-    /// The Service under which it is resolved.
+    /// The Service under which DNS resolves it.
     pub subdomain: Text,
 }
 
 crate::view!(Pod, PODS);
 
-/// A port of a container that has a name.
+/// A named port of a container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamedPort {
     /// Its name.
@@ -77,7 +76,7 @@ pub struct NamedPort {
     pub number: i32,
 }
 
-/// The named ports of a pod: one allocation for all pods that have the same ones.
+/// The named ports of a pod; pods with equal ports share one allocation.
 pub type PodPorts = Arc<Vec<NamedPort>>;
 
 static PORTS: LazyLock<Interner<Vec<NamedPort>>> = LazyLock::new(Interner::new);

@@ -1,7 +1,7 @@
-//! Services and the pods that they select, found by indices.
+//! Services and the pods that they select.
 //!
-//! Both are found by the first label of the Service's selector, so that a change of a pod looks at few of a namespace's
-//! Services, and a sync at few of its pods. Left out: the decision whether a selected pod is listed.
+//! Both are indexed by the first label of the Service's selector, so a change of a pod reads few Services of its namespace,
+//! and a sync reads few pods.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::controllers::by_label::{ByLabel, label_value};
 use crate::runtime::cache::{Cache, IndexId};
 use crate::runtime::informer::{Informer, InformerBuilder};
 
-/// The Services, and the pods that they may select.
+/// The caches of Services and of the pods that they may select.
 pub struct ServicePods<S> {
     /// All Services.
     pub services: Arc<Cache<S>>,
     services_by_selector: IndexId,
-    /// The pods that have an IP and have not ended. Other pods are listed nowhere: see [`Pod::is_listed`].
+    /// The pods that have an IP and have not ended; no other pod is listed ([`Pod::is_listed`]).
     pub pods: Arc<Cache<Pod>>,
     pods_by_label: ByLabel<Pod>,
 }

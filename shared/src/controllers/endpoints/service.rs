@@ -1,6 +1,4 @@
-//! Services, as far as all who list their pods see them: what selects, their ports, and whether they have an IP.
-//!
-//! Left out: the view of a Service itself, which each of them has for its own needs.
+//! What the views of a Service have in common: its selector, its ports and its cluster IP.
 
 use std::net::IpAddr;
 
@@ -13,27 +11,27 @@ use crate::api::object::Kind;
 
 /// A view of a Service that selects pods.
 pub trait Selecting: Kind {
-    /// Which pods are its; none if it has no selector. The API has no empty one: it becomes none on its way.
+    /// Its selector; none if it is missing or empty.
     fn selector(&self) -> Option<&Labels>;
 
-    /// Whether another state of this Service asks for the same.
+    /// Whether another state of this Service leads to the same addresses.
     fn asks_for_the_same(&self, other: &Self) -> bool;
 }
 
-/// A Service's own IP.
+/// The cluster IP of a Service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClusterIp {
-    /// It has none, and will have none or none yet.
+    /// None, or none yet.
     #[default]
     Absent,
-    /// One of IPv4, or one that cannot be read.
+    /// An IPv4 address, or an invalid one.
     V4,
-    /// One of IPv6.
+    /// An IPv6 address.
     V6,
 }
 
 impl ClusterIp {
-    /// Reads `spec.clusterIP`.
+    /// Parse `spec.clusterIP`.
     pub fn parse(text: &str) -> Self {
         match text {
             "" | "None" => Self::Absent,
@@ -45,17 +43,17 @@ impl ClusterIp {
     }
 }
 
-/// One port of a Service, as far as its endpoints need it.
+/// One port of a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServicePort {
-    /// Its name, `""` if it has none.
+    /// Its name; `""` if it has none.
     pub name: Text,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: Text,
     /// The application protocol.
     pub app_protocol: Option<Text>,
-    /// The pods' port.
+    /// The port of the pods.
     pub target_port: TargetPort,
 }
 
@@ -63,9 +61,9 @@ pub struct ServicePort {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum TargetPort {
-    /// The same for all of them.
+    /// The same number in all pods.
     Number(i32),
-    /// The name of a container port, whose number may differ from pod to pod.
+    /// The name of a container port; its number may differ between pods.
     Name(Text),
 }
 
@@ -75,7 +73,7 @@ impl Default for TargetPort {
     }
 }
 
-/// The number of the port that a pod with these named ports has for a Service's port.
+/// The number of the target port in a pod with these named ports.
 ///
 /// Upstream: `FindPort`, `staging/src/k8s.io/endpointslice/utils.go`.
 pub fn find_port(port: &ServicePort, named: &[NamedPort]) -> Option<i32> {

@@ -1,6 +1,4 @@
-//! The view of an EndpointSlice: all fields that are written there, in the form in which they are written.
-//!
-//! Left out: owners that are not its controller, and annotations unless a view asks for them.
+//! The view of an EndpointSlice: all fields that an operator writes.
 
 mod ports;
 
@@ -19,20 +17,20 @@ pub use ports::{EndpointPort, PortMapKey, in_order, port_map_key};
 /// `discovery.k8s.io/v1` `EndpointSlice`.
 pub const ENDPOINT_SLICES: Resource = Resource::namespaced("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
 
-/// A label: the name of its Service.
+/// Label: the name of its Service.
 pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
-/// A label: who writes it.
+/// Label: the controller that writes it.
 pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
-/// An EndpointSlice, with what is read of its annotations and of what its endpoints lead to.
+/// An EndpointSlice, with views of its annotations (`A`) and of the targets of its endpoints (`T`).
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "A: Deserialize<'de> + Default, T: Deserialize<'de>")]
 pub struct EndpointSlice<A = NoAnnotations, T = Target> {
     /// Its metadata.
     pub metadata: Meta<A>,
-    /// The type of its addresses. It never changes.
+    /// The type of its addresses; immutable.
     pub address_type: AddressType,
-    /// The ports of all its endpoints.
+    /// The ports of each endpoint.
     #[serde(default, deserialize_with = "null_as_empty")]
     pub ports: Vec<EndpointPort>,
     /// Its endpoints.
@@ -59,7 +57,7 @@ where
 }
 
 impl<A, T> EndpointSlice<A, T> {
-    /// The key of its Service, as its label says.
+    /// The key of the Service in its label.
     ///
     /// Upstream: `ServiceControllerKey`, `staging/src/k8s.io/endpointslice/utils.go`.
     pub fn service(&self) -> Option<Key> {
@@ -67,9 +65,9 @@ impl<A, T> EndpointSlice<A, T> {
         name.map(|name| Key::new(self.metadata.namespace(), name))
     }
 
-    /// Whether the object of this kind and this uid is its controller.
+    /// Whether the object of this kind and uid is its controller.
     ///
-    /// Upstream: `ownedBy`, `utils.go`, which takes owners that are no controllers too.
+    /// Upstream: `ownedBy`, `utils.go`, which accepts any owner.
     pub fn is_owned_by(&self, kind: &Resource, owner: Uid) -> bool {
         let own = self.metadata.controller.as_ref();
         own.is_some_and(|own| own.uid == owner && *own.kind == *kind.kind && *own.api_version == *kind.api_version())
@@ -89,22 +87,22 @@ fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D
 pub struct Endpoint<T = Target> {
     /// Its addresses, sorted.
     pub addresses: Addresses,
-    /// Whether it serves.
+    /// Its readiness.
     #[serde(default)]
     pub conditions: Conditions,
-    /// Its name within its Service.
+    /// Its host name within the Service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Text>,
-    /// What it leads to, mostly a pod.
+    /// Its target, usually a pod.
     #[serde(rename = "targetRef", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<T>,
-    /// Where it runs.
+    /// Its node.
     #[serde(rename = "nodeName", default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Text>,
-    /// In which zone that is.
+    /// The zone of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<Text>,
-    /// For whom it is meant.
+    /// The clients that should prefer it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "interned")]
     pub hints: Option<Arc<Hints>>,
 }
@@ -115,12 +113,12 @@ fn interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Hin
 }
 
 impl<T: Referent + PartialEq> Endpoint<T> {
-    /// Whether it is known to be ready.
+    /// Whether its condition `ready` is true.
     pub fn is_ready(&self) -> bool {
         self.conditions.ready == Some(true)
     }
 
-    /// Whether both are the same endpoint, in whatever state.
+    /// Whether both are the same endpoint, in any state.
     ///
     /// Upstream: `hashEndpoint`, `staging/src/k8s.io/endpointslice/util/endpointset.go`.
     pub fn is_same(&self, other: &Self) -> bool {
@@ -128,7 +126,7 @@ impl<T: Referent + PartialEq> Endpoint<T> {
         self.addresses == other.addresses && self.hostname == other.hostname && is_named_alike
     }
 
-    /// Whether the same endpoint is in the same state, hints apart.
+    /// Whether the same endpoint is in the same state, except for its hints.
     ///
     /// Upstream: `EndpointsEqualBeyondHash`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
     pub fn is_in_the_state_of(&self, other: &Self) -> bool {
@@ -137,17 +135,17 @@ impl<T: Referent + PartialEq> Endpoint<T> {
     }
 }
 
-/// The addresses of an endpoint; nearly always one IP.
+/// The addresses of an endpoint, nearly always one IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addresses {
-    /// One IP, written as this build writes it.
+    /// One IP in its canonical form.
     Ip(IpAddr),
     /// Anything else, sorted.
     Texts(Box<[Box<str>]>),
 }
 
 impl Addresses {
-    /// Those of a pod; none if there are none.
+    /// The addresses of a pod with these IPs; none if it has none.
     pub fn of(ips: impl IntoIterator<Item = IpAddr>) -> Option<Self> {
         let mut ips = ips.into_iter();
         let first = ips.next()?;
@@ -189,22 +187,22 @@ impl<'de> Deserialize<'de> for Addresses {
     }
 }
 
-/// Whether an endpoint serves; unknown where it is not said.
+/// The conditions of an endpoint; `None` is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
-    /// Whether new connections may go there.
+    /// Whether it takes new connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
-    /// Whether it answers, be it on its way out.
+    /// Whether it answers, even while it terminates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<bool>,
-    /// Whether it is on its way out.
+    /// Whether it terminates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminating: Option<bool>,
 }
 
-/// For whom an endpoint is meant: clients in these zones, or on these nodes.
+/// The clients that should prefer an endpoint: those in these zones, or on these nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Hints {
@@ -219,7 +217,7 @@ pub struct Hints {
 static HINTS: LazyLock<Interner<Hints>> = LazyLock::new(Interner::new);
 
 impl Hints {
-    /// For this zone and this node, as far as they are given: one allocation for all that are the same.
+    /// Hints for this zone and this node; equal hints share one allocation.
     pub fn new(zone: Option<&Text>, node: Option<&Text>) -> Arc<Self> {
         HINTS.intern_owned(Self {
             for_zones: zone.cloned().into_iter().collect(),
@@ -228,7 +226,7 @@ impl Hints {
     }
 }
 
-/// A list of names, each an object in the API: `[{"name": "zone-a"}]`.
+/// A list of names as the API writes it: `[{"name": "zone-a"}]`.
 mod named {
     use crate::api::intern::Text;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

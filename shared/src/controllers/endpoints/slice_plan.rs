@@ -1,6 +1,4 @@
-//! Writes of the slices of one owner, as values with reasons, and in words.
-//!
-//! Left out: the decision, which is that of each controller, and single addresses.
+//! Writes of the slices of one owner, as values with reasons.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,16 +9,16 @@ use crate::api::intern::Text;
 use crate::api::labels::Labels;
 use crate::api::object::{Key, ResourceVersion, Uid};
 
-/// What is written: with what the endpoints lead to (`T`), which of them change (`C`), and why slices go (`W`).
+/// The writes, with types for the targets of endpoints (`T`), for changes (`C`) and for the reasons of deletions (`W`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writes<T, C, W> {
-    /// First.
+    /// Creations; they come first.
     pub create: Vec<Creation<T>>,
-    /// Then.
+    /// Updates; they follow.
     pub update: Vec<Update<T, C>>,
-    /// Last.
+    /// Deletions; they come last.
     pub delete: Vec<Deletion<W>>,
-    /// How many slices are not created because the owner is being deleted.
+    /// The number of slices that are not created because the owner is being deleted.
     pub withheld: usize,
 }
 
@@ -39,37 +37,37 @@ pub struct Creation<T> {
     pub endpoints: Vec<Endpoint<T>>,
 }
 
-/// Changes of a slice, if it is still in the state they were decided on.
+/// Changes of a slice, on condition that it is unchanged since the decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update<T, C> {
-    /// Its namespace and name.
+    /// Its key.
     pub key: Key,
-    /// Its identity.
+    /// Its uid.
     pub uid: Uid,
-    /// Its state.
+    /// Its version.
     pub resource_version: ResourceVersion,
-    /// Its labels that change, and what they become.
+    /// The labels to change; `None` removes one.
     pub labels: BTreeMap<Text, Option<Text>>,
-    /// Its annotations that change, and what they become.
+    /// The annotations to change; `None` removes one.
     pub annotations: BTreeMap<Text, Option<Text>>,
-    /// Whether it was another's, and becomes the owner's.
-    pub is_of_another: bool,
+    /// Whether to replace the owner reference, because another object owns it.
+    pub sets_owner: bool,
     /// Its ports, if they change.
     pub ports: Option<Vec<EndpointPort>>,
     /// Its endpoints, if they change.
     pub endpoints: Option<Vec<Endpoint<T>>>,
-    /// Which of them change.
+    /// The changes of endpoints.
     pub changes: C,
 }
 
-/// A slice to be deleted, if it is still this one.
+/// The deletion of a slice, on condition that its uid is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion<W> {
-    /// Its namespace and name.
+    /// Its key.
     pub key: Key,
-    /// Its identity.
+    /// Its uid.
     pub uid: Uid,
-    /// Why.
+    /// The reason.
     pub why: W,
 }
 
@@ -80,15 +78,15 @@ impl<T, C, W> Default for Writes<T, C, W> {
 }
 
 impl<T, C, W> Writes<T, C, W> {
-    /// How many there are.
+    /// The number of writes.
     pub fn count(&self) -> usize {
         self.create.len() + self.update.len() + self.delete.len()
     }
 }
 
 impl<T, C: fmt::Display, W: fmt::Display> Writes<T, C, W> {
-    /// Each in words, a creation in those given; then what is not created for the sake of the owner, of which it is said
-    /// how it is.
+    /// The text of each write; `creation` gives that of a creation. `owner` is the subject of "being deleted", such as
+    /// `the service is`.
     pub fn steps(&self, creation: impl FnMut(&Creation<T>) -> String, owner: &str) -> Vec<String> {
         let mut steps: Vec<String> = self.create.iter().map(creation).collect();
         steps.extend(self.update.iter().map(ToString::to_string));
@@ -101,7 +99,7 @@ impl<T, C: fmt::Display, W: fmt::Display> Writes<T, C, W> {
 }
 
 impl<W> Deletion<W> {
-    /// That of a slice.
+    /// The deletion of this slice.
     pub fn of<A, T>(slice: &EndpointSlice<A, T>, why: W) -> Self {
         Self { key: slice.metadata.key.clone(), uid: slice.metadata.uid, why }
     }
@@ -114,7 +112,7 @@ impl<T, C: fmt::Display> fmt::Display for Update<T, C> {
             (self.ports.is_some(), "ports"),
             (!self.labels.is_empty(), "labels"),
             (!self.annotations.is_empty(), "annotations"),
-            (self.is_of_another, "owner"),
+            (self.sets_owner, "owner"),
         ];
         let parts = parts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned());
         let counts = Some(self.changes.to_string()).filter(|counts| !counts.is_empty());
@@ -136,7 +134,7 @@ impl<W: fmt::Display> fmt::Display for Deletion<W> {
     }
 }
 
-/// `1 added, 2 removed`: those that are not 0.
+/// The counts that are not 0: `1 added, 2 removed`.
 pub fn counted(counts: &[(usize, &str)]) -> String {
     let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     counts.collect::<Vec<_>>().join(", ")

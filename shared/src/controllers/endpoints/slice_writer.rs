@@ -1,8 +1,7 @@
-//! Creates, changes and deletes slices as planned, and remembers what it wrote.
+//! Creates, changes and deletes slices as planned, and records these writes in the tracker.
 //!
-//! Decides nothing. A slice is changed by a merge patch under the uid and resourceVersion it was decided on: what others
-//! wrote there stays, and what they wrote since then makes it fail.
-//! Left out: a slice that is gone when it is to be deleted is as good as deleted.
+//! A slice is changed by a merge patch with its uid and resourceVersion as preconditions: fields of other clients stay, and
+//! a change since the decision makes the patch fail.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,27 +20,28 @@ use crate::api::labels::Labels;
 use crate::api::names::pod_name_prefix;
 use crate::api::object::{Key, Object};
 use crate::api::owner::{Owner, OwnerReference};
-use crate::runtime::api_error::ApiError;
+use crate::runtime::api_error::{ApiError, ResultExt};
 use crate::runtime::cache::Cache;
-use crate::runtime::control::{Control, DeleteOptions, KeyControl, Patch, Preconditions, Written};
+use crate::runtime::context::ControllerContext;
+use crate::runtime::control::{DeleteOptions, KeyControl, Patch, Preconditions, Written};
 
 /// Writes slices.
 pub struct SliceWriter<S: Object> {
     /// Sends the writes.
-    pub control: Control,
-    /// The slices that are there.
+    pub ctx: ControllerContext,
+    /// The cached slices.
     pub endpoint_slices: Arc<Cache<S>>,
-    /// The memory of the writes.
+    /// Remembers the writes.
     pub tracker: EndpointSliceTracker,
-    /// The count of the writes.
+    /// Counts the writes.
     pub changes: SliceChanges,
 }
 
-/// The values that all writes for an owner share.
+/// What all writes for one owner share.
 pub struct Task {
-    /// The owner, of whose key all slices are.
+    /// The owner of the slices.
     pub owner: Owner,
-    /// What each slice that is created or changed says besides, in annotations: none where it is to have none.
+    /// Annotations for each slice that is created or changed; `None` removes one.
     pub stamps: BTreeMap<Text, Option<Text>>,
 }
 
@@ -55,8 +55,8 @@ impl<A, T: Serialize> SliceWriter<EndpointSlice<A, T>>
 where
     EndpointSlice<A, T>: Object,
 {
-    /// Does what was planned until a write fails. Not all of it is done, and yet it is no failure, if nothing can be
-    /// created in the namespace ever again: then it is not true.
+    /// Execute the writes until one fails. Gives false if the namespace is being deleted: creations are impossible there,
+    /// so the rest is skipped without an error.
     ///
     /// Upstream: `finalize`, `staging/src/k8s.io/endpointslice/reconciler.go`,
     /// `pkg/controller/endpointslicemirroring/reconciler.go`.
@@ -83,7 +83,7 @@ where
     }
 
     fn control_of<'a>(&'a self, owner: &'a Owner) -> KeyControl<'a> {
-        self.control.for_key(&owner.key, owner.uid)
+        self.ctx.for_key(&owner.key, owner.uid)
     }
 
     async fn create(&self, task: &Task, creation: &Creation<T>) -> Result<(), ApiError> {
@@ -109,7 +109,7 @@ where
     }
 
     async fn update<C>(&self, task: &Task, update: &Update<T, C>) -> Result<(), ApiError> {
-        let Update { key, uid, resource_version, labels, annotations, is_of_another, ports, endpoints, changes: _ } =
+        let Update { key, uid, resource_version, labels, annotations, sets_owner, ports, endpoints, changes: _ } =
             update;
         let preconditions = Preconditions { uid: *uid, resource_version: Some(*resource_version) };
         let owner = &task.owner;
@@ -117,7 +117,7 @@ where
             metadata: PatchMetadata {
                 labels,
                 annotations: annotations.iter().chain(&task.stamps).collect(),
-                owner_references: is_of_another.then(|| [owner.controller_ref()]),
+                owner_references: sets_owner.then(|| [owner.controller_ref()]),
             },
             ports: ports.as_deref(),
             endpoints: endpoints.as_deref(),
@@ -126,30 +126,26 @@ where
         self.note(owner, operations::UPDATE, updated)
     }
 
-    /// Deletes a slice of the owner that has, or had, this key.
+    /// Delete a slice of the owner with this key, which may be gone.
     ///
     /// # Errors
     ///
-    /// If the apiserver refuses it, or does not answer.
+    /// If the apiserver refuses the deletion, or does not answer.
     pub async fn delete<W>(
         &self,
         control: KeyControl<'_>,
         owner: &Key,
         Deletion { key, uid, why: _ }: &Deletion<W>,
     ) -> Result<(), ApiError> {
-        match control.delete(&ENDPOINT_SLICES, key, &DeleteOptions::of(*uid)).await {
-            Ok(()) => {
-                // Where the event has come before the answer, nothing is to be expected any more.
-                if self.endpoint_slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
-                    self.tracker.deleted(owner, *uid);
-                }
-                self.changes.wrote(operations::DELETE);
-                Ok(())
+        let deleted = control.delete(&ENDPOINT_SLICES, key, &DeleteOptions::of(*uid)).await;
+        if deleted.unless_gone()?.is_some() {
+            // The watch event may have come before the answer.
+            if self.endpoint_slices.get(key).is_some_and(|slice| slice.metadata.uid == *uid) {
+                self.tracker.deleted(owner, *uid);
             }
-            // Not a conflict: if a webhook has refused in these words, the slice is still there.
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error),
+            self.changes.wrote(operations::DELETE);
         }
+        Ok(())
     }
 
     fn note(&self, owner: &Owner, operation: &'static str, outcome: Result<Written, ApiError>) -> Result<(), ApiError> {

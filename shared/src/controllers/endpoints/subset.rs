@@ -1,7 +1,4 @@
-//! Addresses by their ports, as Endpoints have them: each address once for each port, and ports of the same addresses
-//! together.
-//!
-//! Left out: which addresses there are, and the order of ports and of subsets, which only who writes them needs.
+//! The subsets of Endpoints: addresses grouped by their ports.
 //!
 //! Upstream: `pkg/api/v1/endpoints/util.go`.
 
@@ -13,17 +10,17 @@ use super::address::{Referent, Target};
 use crate::api::intern::Text;
 use crate::api::object::{Uid, null_as_default};
 
-/// Addresses of the same ports.
+/// Addresses with the same ports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Subset<T = Target> {
-    /// The ready ones.
+    /// The ready addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub addresses: Vec<Address<T>>,
-    /// The others.
+    /// The other addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub not_ready_addresses: Vec<Address<T>>,
-    /// The ports of each.
+    /// The ports of each address.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub ports: Vec<Port>,
 }
@@ -35,13 +32,13 @@ pub struct Address<T = Target> {
     /// The IP.
     #[serde(default)]
     pub ip: Text,
-    /// Its name within its Service.
+    /// Its host name within the Service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Text>,
-    /// The node of what it leads to.
+    /// The node of its target.
     #[serde(rename = "nodeName", default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Text>,
-    /// What it leads to, mostly a pod.
+    /// Its target, usually a pod.
     #[serde(rename = "targetRef", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<T>,
 }
@@ -56,7 +53,7 @@ impl<T> Default for Address<T> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Port {
-    /// Its name, `""` if it has none.
+    /// Its name; `""` if it has none.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub name: Text,
     /// Its number.
@@ -74,35 +71,34 @@ pub struct Port {
 pub struct Part<'a, T = Target> {
     /// The address.
     pub address: &'a Address<T>,
-    /// The port; none where there are none.
+    /// The port; none in a subset without ports.
     pub port: Option<&'a Port>,
-    /// Whether it is ready there.
+    /// Whether the address is ready on this port.
     pub is_ready: bool,
 }
 
-/// Two pods may have the same IP. Ordered as upstream's `LessEndpointAddress`.
+/// The identity of an address, because two pods may have the same IP. Ordered as upstream's `LessEndpointAddress`.
 type Id<'a> = (&'a str, Uid);
 
 fn id<T: Referent>(address: &Address<T>) -> Id<'_> {
     (address.ip.as_str(), address.target.as_ref().map_or_else(Uid::default, T::uid))
 }
 
-/// These together, addresses in upstream's order.
+/// Group parts into subsets, with addresses in upstream's order.
 ///
 /// Upstream: `RepackSubsets`, without the last sorting.
 pub fn pack<'a, T: Referent + Clone + 'a>(parts: impl IntoIterator<Item = Part<'a, T>>) -> Vec<Subset<T>> {
     let mut addresses: BTreeMap<Id<'a>, &'a Address<T>> = BTreeMap::new();
     let mut by_port: BTreeMap<Option<&'a Port>, BTreeMap<Id<'a>, bool>> = BTreeMap::new();
     for Part { address, port, is_ready } in parts {
-        // Of an address that comes twice, the first counts.
         addresses.entry(id(address)).or_insert(address);
-        // One that is ready and is not ready is not.
+        // An address that is both ready and not ready counts as not ready.
         *by_port.entry(port).or_default().entry(id(address)).or_insert(true) &= is_ready;
     }
     let mut by_addresses: BTreeMap<Vec<(Id<'a>, bool)>, Vec<Port>> = BTreeMap::new();
     for (port, ids) in by_port {
         let ports = by_addresses.entry(ids.into_iter().collect()).or_default();
-        // A pod's port that has no number is as good as none.
+        // A port without a number counts as none.
         ports.extend(port.filter(|port| port.port > 0).cloned());
     }
     let subsets = by_addresses.into_iter().map(|(ids, ports)| {
@@ -115,7 +111,7 @@ pub fn pack<'a, T: Referent + Clone + 'a>(parts: impl IntoIterator<Item = Part<'
     subsets.collect()
 }
 
-/// What somebody has written, one by one.
+/// The parts of existing subsets.
 pub fn parts<T>(subsets: &[Subset<T>]) -> impl Iterator<Item = Part<'_, T>> {
     subsets.iter().flat_map(|subset| {
         let ready = subset.addresses.iter().map(|address| (address, true));

@@ -1,11 +1,10 @@
-//! When what a sync answers to happened: the earliest change of a pod's readiness since the last sync.
-//!
-//! Left out: changes of a Service besides its creation, whose time nobody knows.
+//! The trigger time of a sync: the earliest change of a pod's readiness since the last sync. Of a Service's own changes
+//! only its creation has a known time.
 //!
 //! Upstream: `staging/src/k8s.io/endpointslice/util/trigger_time_tracker.go`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::pod::Pod;
 use crate::api::object::{Key, Object};
@@ -14,11 +13,11 @@ use crate::api::time::Time;
 /// The times that a sync of a Service has seen.
 #[derive(Debug, Default)]
 pub struct ServiceState {
-    /// Whether there was one.
+    /// Whether there was such a sync.
     is_known: bool,
-    /// When the Service was created.
+    /// The creation of the Service.
     creation: Option<Time>,
-    /// When each pod last became ready, or unready; by pod.
+    /// The last change of readiness of each pod, by pod.
     pods: Box<[(Key, Time)]>,
 }
 
@@ -29,8 +28,8 @@ impl ServiceState {
         Self { is_known: true, creation: service.meta().creation, pods: times.collect() }
     }
 
-    /// The time for this sync: the earliest that is later than what was seen `before`; of a Service that was not known
-    /// before, its creation; none if nothing happened that has a time.
+    /// The trigger time: the earliest time that `before` has not seen, or the creation of a Service that was unknown
+    /// before; none if no change has a known time.
     ///
     /// Upstream: `ComputeEndpointLastChangeTriggerTime`.
     pub fn trigger(&self, before: &Self) -> Option<Time> {
@@ -48,31 +47,35 @@ impl ServiceState {
 ///
 /// Upstream: `TriggerTimeTracker`.
 #[derive(Debug, Default)]
-pub struct ServiceStates(BTreeMap<Key, Arc<ServiceState>>);
+pub struct ServiceStates(Mutex<BTreeMap<Key, Arc<ServiceState>>>);
 
 impl ServiceStates {
-    /// Whether a sync has looked at this Service.
-    pub fn knows(&self, service: &Key) -> bool {
-        self.0.contains_key(service)
+    fn states(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<ServiceState>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When what led to this state of a Service happened.
+    /// Whether this Service was synced.
+    pub fn knows(&self, service: &Key) -> bool {
+        self.states().contains_key(service)
+    }
+
+    /// The trigger time of a sync that sees this state of a Service.
     pub fn trigger(&self, service: &Key, state: &ServiceState) -> Option<Time> {
-        match self.0.get(service) {
+        match self.states().get(service) {
             Some(before) => state.trigger(before),
             None => state.trigger(&ServiceState::default()),
         }
     }
 
-    /// A sync has seen this state of a Service.
-    pub fn remember(&mut self, service: &Key, state: &Arc<ServiceState>) {
-        self.0.insert(service.clone(), Arc::clone(state));
+    /// Remember the state of a Service that a sync has seen.
+    pub fn remember(&self, service: &Key, state: &Arc<ServiceState>) {
+        self.states().insert(service.clone(), Arc::clone(state));
     }
 
-    /// A Service is gone.
+    /// Forget a Service that is gone.
     ///
     /// Upstream: `DeleteService`.
-    pub fn forget(&mut self, service: &Key) {
-        self.0.remove(service);
+    pub fn forget(&self, service: &Key) {
+        self.states().remove(service);
     }
 }

@@ -8,10 +8,10 @@ use shared::testing::{ObjectBuilder, forget, object, pod, store, uid};
 
 use super::*;
 use crate::controller::{REST, requeue};
+use crate::memory::Memory;
+use crate::memory::topology::ServiceHints;
 use crate::objects::MANAGED_BY;
 use crate::observe::Observed;
-use crate::observe::tracker::Tracker;
-use crate::plan::topologycache::ServiceHints;
 use crate::plan::{Config, plan};
 
 /// Services `app-0` to `app-2`, which select the pods of that app, one that selects two labels, and one without
@@ -125,7 +125,7 @@ fn slice(name: &str, service: &str) -> ObjectBuilder {
 fn a_slice_concerns_its_service_unless_the_change_is_our_own() {
     let caches = caches();
     for service in ["app-0", "app-1"] {
-        caches.tracker.remember_state(&key(service), &Arc::default());
+        caches.memory.services.remember(&key(service), &Arc::default());
     }
     let build = |slice: ObjectBuilder| -> Arc<EndpointSlice> { slice.build() };
     let (first, second) = (build(slice("a", "app-0")), build(slice("a", "app-0").generation(2)));
@@ -133,24 +133,24 @@ fn a_slice_concerns_its_service_unless_the_change_is_our_own() {
     assert_eq!(services(caches.endpoint_slice_changed(Change::Added(&first), DELAY)), ["app-0"]);
     assert_eq!(updated(), ["app-0"]);
 
-    caches.tracker.slices.wrote(&key("app-0"), first.meta().uid, 1);
+    caches.memory.slices.wrote(&key("app-0"), first.meta().uid, 1);
     assert!(caches.endpoint_slice_changed(Change::Added(&first), DELAY).is_empty(), "our own creation");
     assert_eq!(updated(), ["app-0"], "somebody else's change of it");
-    caches.tracker.slices.wrote(&key("app-0"), first.meta().uid, 2);
+    caches.memory.slices.wrote(&key("app-0"), first.meta().uid, 2);
     assert!(updated().is_empty(), "our own change");
     let moved = build(slice("a", "app-1").generation(2));
     let change = Change::Updated { old: &second, new: &moved };
     assert_eq!(services(caches.endpoint_slice_changed(change, DELAY)), ["app-1", "app-0"]);
 
-    caches.tracker.slices.deleted(&key("app-0"), first.meta().uid);
-    assert!(caches.tracker.slices.has_deleted(&first));
+    caches.memory.slices.deleted(&key("app-0"), first.meta().uid);
+    assert!(caches.memory.slices.has_deleted(&first));
     assert!(updated().is_empty(), "on its way out");
     assert!(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY).is_empty(), "our own deletion");
-    caches.tracker.slices.deletion_observed(&first);
-    assert!(!caches.tracker.slices.has_deleted(&first));
-    caches.tracker.slices.deleted(&key("app-0"), first.meta().uid);
-    caches.tracker.slices.start_over();
-    assert!(!caches.tracker.slices.has_deleted(&first), "a restored etcd has it again");
+    caches.memory.slices.deletion_observed(&first);
+    assert!(!caches.memory.slices.has_deleted(&first));
+    caches.memory.slices.deleted(&key("app-0"), first.meta().uid);
+    caches.memory.slices.start_over();
+    assert!(!caches.memory.slices.has_deleted(&first), "a restored etcd has it again");
     assert_eq!(services(caches.endpoint_slice_changed(Change::Deleted(&second), DELAY)), ["app-0"]);
 
     let nobodys = build(object("discovery.k8s.io/v1", "EndpointSlice", "b").set(&["addressType"], "IPv4"));
@@ -166,9 +166,9 @@ fn a_slice_concerns_no_service_that_was_never_looked_at_or_is_gone() {
         changes.map(|change| services(caches.endpoint_slice_changed(change, DELAY)).len())
     };
     assert_eq!(woken(), [0, 0], "its first look is still to come");
-    caches.tracker.remember_state(&key("app-0"), &Arc::default());
+    caches.memory.services.remember(&key("app-0"), &Arc::default());
     assert_eq!(woken(), [1, 1]);
-    caches.tracker.forget(&key("app-0"));
+    caches.memory.forget(&key("app-0"));
     assert_eq!(woken(), [0, 0]);
 }
 
@@ -177,15 +177,15 @@ fn a_slice_concerns_no_service_that_was_never_looked_at_or_is_gone() {
 fn what_was_written_is_forgotten_with_its_service() {
     let caches = caches();
     let slice: Arc<EndpointSlice> = slice("a", "app-0").generation(1).build();
-    let forgets = |forget: &dyn Fn(&Tracker)| {
-        caches.tracker.slices.wrote(&key("app-0"), slice.meta().uid, 1);
-        assert!(!caches.tracker.slices.is_news(&slice));
-        forget(&caches.tracker);
-        caches.tracker.slices.is_news(&slice)
+    let forgets = |forget: &dyn Fn(&Memory)| {
+        caches.memory.slices.wrote(&key("app-0"), slice.meta().uid, 1);
+        assert!(!caches.memory.slices.is_news(&slice));
+        forget(&caches.memory);
+        caches.memory.slices.is_news(&slice)
     };
-    assert!(forgets(&|tracker| tracker.forget(&key("app-0"))));
-    assert!(forgets(&|tracker| tracker.slices.forget(&key("app-0"))));
-    assert!(!forgets(&|tracker| tracker.forget(&key("app-1"))));
+    assert!(forgets(&|memory| memory.forget(&key("app-0"))));
+    assert!(forgets(&|memory| memory.slices.forget(&key("app-0"))));
+    assert!(!forgets(&|memory| memory.forget(&key("app-1"))));
 }
 
 /// Upstream: `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion`.
@@ -195,7 +195,7 @@ fn what_is_gone_or_going_is_not_observed() {
     for slice in [slice("a", "app-0"), slice("b", "app-0").terminating(), slice("c", "app-1"), slice("d", "app-0")] {
         store(&caches.endpoint_slices, &slice.build());
     }
-    caches.tracker.slices.deleted(&key("app-0"), uid("d"));
+    caches.memory.slices.deleted(&key("app-0"), uid("d"));
     let observed = caches.observe(&Key::new("default", "app-0")).unwrap();
     assert_eq!(names(observed.slices.iter().map(|slice| slice.metadata.key.clone())), ["a"]);
     assert!(caches.observe(&Key::new("default", "gone")).is_none());
@@ -209,7 +209,7 @@ fn observing_changes_nothing_of_what_is_remembered() {
     let (first, second) = (observe(), observe());
     assert!(first.trigger.is_some());
     assert_eq!(first.trigger, second.trigger);
-    caches.tracker.remember_state(&first.service.metadata.key, &first.state);
+    caches.memory.services.remember(&first.service.metadata.key, &first.state);
     assert_eq!(observe().trigger, None);
 }
 
@@ -225,25 +225,25 @@ fn the_zones_are_told_anew_when_a_node_changes_that_counts() {
             .build()
     };
     let (a, b) = (node("a", "a", "True"), node("b", "b", "True"));
-    assert!(is_of_zones(Change::Added(&a)) && is_of_zones(Change::Deleted(&a)));
-    let differs = |new: &Arc<Node>| is_of_zones(Change::Updated { old: &a, new });
+    assert!(changes_zones(Change::Added(&a)) && changes_zones(Change::Deleted(&a)));
+    let differs = |new: &Arc<Node>| changes_zones(Change::Updated { old: &a, new });
     assert!(!differs(&node("a", "a", "True")));
     assert!(differs(&node("a", "a", "False")));
     assert!(differs(&node("a", "b", "True")));
 
     store(&caches.nodes, &a);
     assert_eq!(caches.zones(), None);
-    caches.tracker.remember_zones(None);
+    caches.memory.remember_zones(None);
     store(&caches.nodes, &b);
     assert_eq!(caches.zones(), None, "nobody has said that a node came");
-    caches.tracker.forget_zones();
+    caches.memory.forget_zones();
     assert_eq!(caches.zones().map(|zones| zones.len()), Some(2));
-    caches.tracker.remember_zones(caches.zones());
+    caches.memory.remember_zones(caches.zones());
     forget(&caches.nodes, &b);
     assert_eq!(caches.zones().map(|zones| zones.len()), Some(2), "nobody has said that a node went");
-    caches.tracker.forget_zones();
+    caches.memory.forget_zones();
     assert_eq!(caches.zones(), None);
-    caches.tracker.remember_zones(Some(Arc::new([(Text::new("b"), 1.0)].into())));
+    caches.memory.remember_zones(Some(Arc::new([(Text::new("b"), 1.0)].into())));
     forget(&caches.nodes, &a);
     assert_eq!(caches.zones(), None, "nodes are not followed any more");
 }
@@ -258,13 +258,13 @@ fn a_node_that_appears_concerns_the_services_that_have_left_out_its_pods() {
         assert_eq!(services(caches.node_changed(Change::Updated { old: &node, new: &node })), [""; 0]);
         assert_eq!(services(caches.node_changed(Change::Deleted(&node))), [""; 0]);
     };
-    caches.tracker.await_nodes(&key("app-0"), nodes(&["a", "b"]));
-    caches.tracker.await_nodes(&key("app-1"), nodes(&["b"]));
+    caches.memory.await_nodes(&key("app-0"), nodes(&["a", "b"]));
+    caches.memory.await_nodes(&key("app-1"), nodes(&["b"]));
     check("a", &["app-0"]);
     check("b", &["app-0", "app-1"]);
     check("c", &[]);
-    caches.tracker.await_nodes(&key("app-0"), nodes(&[]));
-    caches.tracker.forget(&key("app-1"));
+    caches.memory.await_nodes(&key("app-0"), nodes(&[]));
+    caches.memory.forget(&key("app-1"));
     check("b", &[]);
 }
 

@@ -2,10 +2,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use shared::runtime::events::EventType;
 use shared::testing::object;
 
 use super::*;
-use crate::objects::EndpointSlice;
+use crate::memory::topology::zone_ratios;
+use crate::objects::{EndpointSlice, Node};
 
 /// An endpoint of each pair: its zone (`""` for none) and for which zone it is meant (`""` for none), ready if in capital
 /// letters.
@@ -56,7 +58,8 @@ fn each_zone_gets_endpoints_after_its_cpu() {
         let of = |slices: &[&[(&str, &str)]]| slices.iter().map(|pairs| draft(pairs)).collect();
         let mut drafts = Drafts { create: of(create), update: of(update), unchanged: Vec::new() };
         let mut hints = ServiceHints::default();
-        let notice = add_hints(some_ratios(ratios).as_ref(), &AddressType::IPv4, &mut drafts, &mut hints).unwrap();
+        let (service, ratios): (Arc<Service>, _) = (object("v1", "Service", "web").build(), some_ratios(ratios));
+        let event = add_hints(&service, ratios.as_ref(), &AddressType::IPv4, &mut drafts, &mut hints).unwrap();
         assert_eq!(meant(&drafts.create), expected.0);
         assert_eq!(meant(&drafts.update), expected.1);
         assert_eq!(hints.allocated.get(&AddressType::IPv4).cloned().unwrap_or_default(), counts(expected.2));
@@ -66,8 +69,8 @@ fn each_zone_gets_endpoints_after_its_cpu() {
         } else {
             (EventType::Warning, "TopologyAwareHintsDisabled")
         };
-        assert_eq!((hints.is_enabled, notice.kind, notice.reason), (is_enabled, kind, reason));
-        assert_eq!(notice.message, format!("{message}, addressType: IPv4"));
+        assert_eq!((hints.is_enabled, event.kind, event.reason), (is_enabled, kind, reason));
+        assert_eq!((event.about, event.message), (service.reference(), format!("{message}, addressType: IPv4")));
     };
     let enabled = "Topology Aware Hints has been enabled";
     let no_nodes = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes";

@@ -1,6 +1,4 @@
-//! The ports of a slice: one that is written, the order in which they are, and the key that groups slices of the same.
-//!
-//! Left out: which ports there are.
+//! The ports of a slice, their order, and the key that groups slices with equal ports.
 //!
 //! Upstream: `NewPortMapKey`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
 
@@ -15,7 +13,7 @@ use crate::api::intern::Text;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EndpointPort {
-    /// Its name, which may be `""`.
+    /// Its name; may be `""`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
     /// `TCP`, `UDP` or `SCTP`.
@@ -29,17 +27,17 @@ pub struct EndpointPort {
     pub app_protocol: Option<Text>,
 }
 
-/// Ports in an order of their own: the key under which slices are grouped.
+/// Sorted ports: the key that groups slices.
 pub type PortMapKey = Vec<EndpointPort>;
 
-/// The key of these ports, in whatever order they are.
+/// The key of ports in any order.
 pub fn port_map_key(ports: &[EndpointPort]) -> PortMapKey {
     let mut key = ports.to_vec();
     key.sort_unstable();
     key
 }
 
-/// Ports in the order in which upstream writes them: that of a hash of how Go prints them. So slices of both compare.
+/// Sort ports as upstream does, by a hash of their text in Go, so that slices of both compare.
 ///
 /// Upstream: `NewPortMapKey`, `staging/src/k8s.io/endpointslice/util/controller_utils.go`.
 pub fn in_order(mut ports: Vec<EndpointPort>) -> Vec<EndpointPort> {

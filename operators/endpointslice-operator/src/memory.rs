@@ -1,71 +1,56 @@
-//! The memory of this process between syncs: its own writes, the times it has seen, and the hints it has given.
-//!
-//! A process that starts anew has forgotten all of it, and writes nothing because of that.
-//! Left out: waiting for own creations and updates, which [`shared::runtime::consistency`] does.
+//! What is remembered between syncs: own writes, trigger times, hints, missing nodes, and the shares of zones. After a
+//! restart all of it is unknown, which alone leads to no write.
+
+pub mod topology;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shared::api::intern::Text;
 use shared::api::object::Key;
-use shared::api::time::Time;
 use shared::controllers::endpoints::endpointslice_tracker::EndpointSliceTracker;
-use shared::controllers::endpoints::trigger_time_tracker::{ServiceState, ServiceStates};
+use shared::controllers::endpoints::trigger_time_tracker::ServiceStates;
 
-use crate::plan::topologycache::{ServiceHints, ZoneRatios};
+use topology::{ServiceHints, ZoneRatios};
 
-/// The memory.
+/// The memory of this process.
 #[derive(Debug, Default)]
-pub(crate) struct Tracker {
-    /// Its own writes.
+pub(crate) struct Memory {
+    /// The own writes of slices.
     pub(crate) slices: EndpointSliceTracker,
+    /// The times that the last sync of each Service has seen.
+    pub(crate) services: ServiceStates,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    services: ServiceStates,
     hints: BTreeMap<Key, ServiceHints>,
-    /// The nodes that each Service waits for, because of pods that are left out without them.
+    /// The nodes for which each Service waits, because pods are left out without them.
     missing_nodes: BTreeMap<Key, BTreeSet<Text>>,
     zones: Zones,
 }
 
 #[derive(Debug, Default)]
 enum Zones {
-    /// A node has changed since they were computed, or they never were.
+    /// Never computed, or a node has changed since.
     #[default]
     Unknown,
-    /// As computed from the nodes.
+    /// Computed from the nodes.
     Known(Option<Arc<ZoneRatios>>),
 }
 
-impl Tracker {
+impl Memory {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a sync has looked at this Service and its slices.
-    pub(crate) fn knows(&self, service: &Key) -> bool {
-        self.state().services.knows(service)
-    }
-
-    /// When what led to this state of a Service happened.
-    pub(crate) fn trigger(&self, service: &Key, state: &ServiceState) -> Option<Time> {
-        self.state().services.trigger(service, state)
-    }
-
-    /// A sync has seen this state of a Service.
-    pub(crate) fn remember_state(&self, service: &Key, state: &Arc<ServiceState>) {
-        self.state().services.remember(service, state);
-    }
-
-    /// The remembered hints of a Service.
+    /// The hints of a Service.
     pub(crate) fn hints(&self, service: &Key) -> ServiceHints {
         self.state().hints.get(service).cloned().unwrap_or_default()
     }
 
-    /// The hints of a Service to remember.
+    /// Remember the hints of a Service.
     pub(crate) fn remember_hints(&self, service: &Key, hints: ServiceHints) {
         let mut state = self.state();
         if hints == ServiceHints::default() {
@@ -75,7 +60,7 @@ impl Tracker {
         }
     }
 
-    /// A Service waits for these nodes, and for no others.
+    /// Replace the nodes for which a Service waits.
     pub(crate) fn await_nodes(&self, service: &Key, nodes: BTreeSet<Text>) {
         let mut state = self.state();
         if nodes.is_empty() {
@@ -92,23 +77,23 @@ impl Tracker {
         waiting.map(|(service, _)| service.clone()).collect()
     }
 
-    /// A Service is gone.
+    /// Forget a Service that is gone.
     ///
     /// Upstream: `DeleteService`, `endpointslice_tracker.go`.
     pub(crate) fn forget(&self, service: &Key) {
         self.slices.forget(service);
+        self.services.forget(service);
         let mut state = self.state();
-        state.services.forget(service);
         state.hints.remove(service);
         state.missing_nodes.remove(service);
     }
 
-    /// A node has changed.
+    /// Forget the shares of the zones, because a node has changed.
     pub(crate) fn forget_zones(&self) {
         self.state().zones = Zones::Unknown;
     }
 
-    /// The shares of the zones that were remembered; `compute` gives them where a node has changed since then.
+    /// The shares of the zones, computed if they are unknown.
     pub(crate) fn zones(&self, compute: impl FnOnce() -> Option<Arc<ZoneRatios>>) -> Option<Arc<ZoneRatios>> {
         if let Zones::Known(zones) = &self.state().zones {
             return zones.clone();
@@ -116,12 +101,12 @@ impl Tracker {
         compute()
     }
 
-    /// These are the shares of the zones.
+    /// Remember the shares of the zones.
     pub(crate) fn remember_zones(&self, zones: Option<Arc<ZoneRatios>>) {
         self.state().zones = Zones::Known(zones);
     }
 
-    /// The Services of which some zone has too few endpoints for its CPU.
+    /// The Services with a zone that has too few endpoints for its CPU.
     ///
     /// Upstream: `GetOverloadedServices`, `staging/src/k8s.io/endpointslice/topologycache/topologycache.go`.
     pub(crate) fn overloaded(&self, zones: Option<&ZoneRatios>) -> Vec<Key> {
