@@ -21,7 +21,6 @@ use crate::plan::{Plan, plan};
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct CertificateSigningRequestCleanerOperator;
 
 impl Operator for CertificateSigningRequestCleanerOperator {
@@ -44,7 +43,6 @@ impl Operator for CertificateSigningRequestCleanerOperator {
     }
 }
 
-/// Syncs requests.
 struct CertificateSigningRequestCleanerController {
     caches: Caches,
     writer: Writer,

@@ -22,7 +22,6 @@ use rounds::{RoundController, round_key};
 /// Upstream has one. With several, a slow deletion does not delay the others.
 const WORKERS: usize = 5;
 
-/// The operator as a process.
 pub struct PodCertificateRequestCleanerOperator;
 
 impl Operator for PodCertificateRequestCleanerOperator {
@@ -46,7 +45,6 @@ impl Operator for PodCertificateRequestCleanerOperator {
     }
 }
 
-/// Syncs requests.
 struct PodCertificateRequestCleanerController {
     writer: Writer,
     ctx: ControllerContext,

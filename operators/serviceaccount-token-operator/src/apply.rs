@@ -20,7 +20,6 @@ use crate::plan::reference::Unlisting;
 use crate::plan::{Lacks, Plan, Reason};
 use key::TokenKey;
 
-/// Fills in and deletes tokens.
 pub(crate) struct Writer {
     pub(crate) ctx: ControllerContext,
     /// The file of the key; none if the operator is off.
@@ -28,7 +27,6 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Executes the plan for a token.
     pub(crate) async fn apply(&self, observed: &Observed, plan: Plan) -> anyhow::Result<()> {
         match plan {
             Plan::Keep(_) => Ok(()),

@@ -21,7 +21,6 @@ use crate::observe::{Caches, Informers, ObservedReference, live_listing};
 use crate::plan::reference::{plan_read, plan_unlisting};
 use crate::plan::{Plan, Reason, plan, plan_live_read};
 
-/// The operator as a process.
 pub struct ServiceAccountTokenOperator;
 
 impl Operator for ServiceAccountTokenOperator {
@@ -78,7 +77,6 @@ fn follow(setup: &mut Setup, queue: &Queue, caches: &Arc<Caches>, informers: Inf
     setup.watch_while(service_accounts, &need);
 }
 
-/// Syncs tokens.
 struct TokenController {
     caches: Arc<Caches>,
     root_ca: Arc<RootCa>,

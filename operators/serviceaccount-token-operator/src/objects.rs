@@ -11,7 +11,6 @@ use shared::api::resource::Resource;
 
 pub use shared::api::resource::SECRETS;
 
-/// `v1` `ServiceAccount`.
 pub const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "ServiceAccount", "serviceaccounts");
 
 /// The field selector of tokens; no other Secret is read. Upstream: `SecretTypeServiceAccountToken`.
@@ -75,10 +74,8 @@ fn uid_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uid>,
     Ok((!text.is_empty()).then(|| Uid::parse(&text)))
 }
 
-/// A ServiceAccount.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct ServiceAccount {
-    /// Its metadata.
     pub metadata: Meta,
 }
 
@@ -88,9 +85,7 @@ shared::view!(ServiceAccount, SERVICE_ACCOUNTS);
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RawListing")]
 pub struct Listing {
-    /// Its metadata.
     pub metadata: Meta,
-    /// The names of the Secrets that it lists.
     pub secrets: Box<[Text]>,
 }
 

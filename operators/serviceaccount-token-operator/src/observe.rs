@@ -16,12 +16,9 @@ use shared::runtime::informer::{Informer, InformerBuilder};
 use crate::memory::{DeletedAccounts, DeletedTokens};
 use crate::objects::{AccountName, Listing, SERVICE_ACCOUNTS, ServiceAccount, TOKENS, Token};
 
-/// The observation of one token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// Its Secret.
     pub token: Arc<Token>,
-    /// The account that it names.
     pub account: Account,
     /// The apiserver's CA in base64; none if it is unknown.
     pub ca: Option<Text>,
@@ -45,9 +42,7 @@ pub enum Account {
 pub struct ObservedReference {
     /// The key of its Secret.
     pub secret: Key,
-    /// The account that it named.
     pub account: AccountName,
-    /// Whether the cache has that account.
     pub is_seen: bool,
     /// The account of that name as just read; none if it does not exist or was not read.
     pub listing: Option<Listing>,
@@ -60,14 +55,11 @@ pub struct Caches {
     by_account: IndexId,
     /// All ServiceAccounts, while there is a token.
     pub service_accounts: Arc<Cache<ServiceAccount>>,
-    /// Deleted tokens.
     pub deleted_tokens: DeletedTokens,
-    /// Deleted accounts.
     pub deleted_accounts: DeletedAccounts,
     answers: Answers<Key, Option<Uid>>,
 }
 
-/// The informers that fill the caches.
 pub(crate) struct Informers {
     pub(crate) secrets: Informer<Token>,
     pub(crate) service_accounts: Informer<ServiceAccount>,
@@ -82,7 +74,6 @@ fn under(namespace: &str, named: &AccountName) -> IndexValue {
 }
 
 impl Caches {
-    /// Empty caches, and the informers that fill them.
     pub(crate) fn new() -> (Self, Informers) {
         let mut secrets = InformerBuilder::<Token>::new().fields(TOKENS);
         let by_account = secrets.index(|Token { metadata, .. }, emit| {

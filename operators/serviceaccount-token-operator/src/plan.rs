@@ -16,30 +16,24 @@ use shared::runtime::decisions::{self, LiveRead, Reasoned};
 use crate::objects::{CA_CERT, NAMESPACE, TOKEN, Token};
 use crate::observe::{Account, Observed};
 
-/// The decision about a Secret, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Write nothing.
     Keep(Reason),
     /// Write the values that it lacks.
     Fill {
-        /// The values.
         lacks: Lacks,
         /// The uid of its account.
         account: Uid,
         /// The observed state: values written meanwhile are not overwritten.
         preconditions: Preconditions,
     },
-    /// Delete it.
     Delete {
-        /// Why.
         reason: Reason,
         /// The observed state: a Secret that has just been given another account stays.
         preconditions: Preconditions,
     },
 }
 
-/// The values that a Secret lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lacks {
@@ -61,41 +55,29 @@ impl Lacks {
     }
 }
 
-/// Why a Secret is kept, filled in or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
     /// There is no signing key.
     Off,
-    /// It is already being deleted.
     BeingDeleted,
-    /// It names no account.
     NoName,
     /// It has all values.
     Complete,
-    /// It lacks values.
     Incomplete {
-        /// The values.
         lacks: Lacks,
     },
-    /// It lacks values, and is immutable.
     Immutable {
-        /// The values.
         lacks: Lacks,
     },
     /// The cache does not have the account that it names.
     NotSeen {
-        /// The account's name.
         account: Text,
     },
-    /// The account that it names was deleted.
     Ended {
-        /// The account's name.
         account: Text,
     },
-    /// The account that it names does not exist.
     NoAccount {
-        /// The account's name.
         account: Text,
     },
 }
@@ -119,7 +101,6 @@ pub fn plan_live_read(observed: &Observed) -> Option<LiveRead<Reason>> {
     is_open.then_some(LiveRead { step: "read its ServiceAccount", reason })
 }
 
-/// Decides for one Secret.
 pub fn plan(observed: &Observed) -> Plan {
     let Observed { token, account, ca } = observed;
     if let Some(reason) = kept(token) {

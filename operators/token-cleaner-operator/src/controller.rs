@@ -22,7 +22,6 @@ use crate::plan::{Plan, plan};
 /// Upstream's.
 const WORKERS: usize = 1;
 
-/// The operator as a process.
 pub struct TokenCleanerOperator;
 
 impl Operator for TokenCleanerOperator {
@@ -44,7 +43,6 @@ impl Operator for TokenCleanerOperator {
     }
 }
 
-/// Syncs tokens.
 struct TokenCleanerController {
     caches: Caches,
     writer: Writer,

@@ -66,7 +66,6 @@ pub(crate) fn open_to_others(path: &Path) -> Option<u32> {
     (mode & READ_BY_OTHERS != 0).then_some(mode)
 }
 
-/// A key that signs tokens.
 #[derive(Debug)]
 pub struct TokenKey {
     id: String,
@@ -120,7 +119,6 @@ impl TokenKey {
         Some(Self { id: key_id(public.as_bytes()), signing: Signing::P521(Box::new(SigningKey::from(&secret))) })
     }
 
-    /// A signed token.
     pub fn sign(&self, claims: &Claims<'_>) -> Result<String, String> {
         let Self { id, signing } = self;
         let (algorithm, signing_input, signature) = match signing {

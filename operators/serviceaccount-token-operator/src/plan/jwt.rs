@@ -21,18 +21,14 @@ const INTEGER: u8 = 0x02;
 pub struct Claims<'a> {
     /// The namespace of both.
     pub namespace: &'a str,
-    /// The name of the ServiceAccount.
     pub account: &'a str,
-    /// The uid of the ServiceAccount.
     pub account_uid: Uid,
-    /// The name of the Secret.
     pub secret: &'a str,
 }
 
 /// The algorithm of a signature, which follows from the kind of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// RSA.
     Rs256,
     /// The curve P-256.
     Es256,

@@ -14,21 +14,16 @@ use crate::observe::ObservedReference;
 /// The decision about the list of an account, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unlisting {
-    /// Write nothing.
     Nothing(Reason),
     /// Remove the Secret from the list of the account with this uid.
     Remove(Uid),
 }
 
-/// Why a Secret is removed from the list of an account or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
     /// The Secret was deleted; its account may list it.
-    Gone {
-        /// The account's name.
-        account: Text,
-    },
+    Gone { account: Text },
     /// The cache does not have the account.
     NotSeen,
     /// The account was deleted too, or another one has its name.
@@ -57,7 +52,6 @@ pub fn plan_read(observed: &ObservedReference) -> Option<LiveRead<Reason>> {
     is_seen.then_some(LiveRead { step: "read its ServiceAccount's list", reason })
 }
 
-/// Decides after the account was read.
 pub fn plan_unlisting(observed: &ObservedReference) -> Unlisting {
     let ObservedReference { secret, account, is_seen, listing } = observed;
     if !is_seen {

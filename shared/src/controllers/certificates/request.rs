@@ -1,7 +1,7 @@
 //! The content of a certificate request (PKCS#10): the subject, the alternative names and the public key.
 //!
-//! The approver and the signer both read a request, so an ambiguous one is rejected: it must be one PEM block, with names
-//! in plain text. As upstream, other attributes of the subject and other extensions are dropped.
+//! The approver and the signer both read a request, so ambiguity is rejected: it must be one PEM block with names in
+//! plain text. As upstream, other attributes of the subject and other extensions are dropped.
 
 use std::collections::BTreeSet;
 use std::fmt;
