@@ -1,10 +1,8 @@
-//! The key that signs tokens: read from its file for each of them.
+//! The key that signs tokens, read from its file for each signature.
 //!
-//! That is seldom, so the key is in memory for the time of one signature, and a file that was replaced counts at once.
-//! The file's text and what is decoded from it are wiped then. The copies that rustls and ring make for that time are
-//! not: neither of them wipes memory. With keys on P-521, with which ring cannot sign, the crate p521 does, which wipes
-//! its copy.
-//! Left out: encrypted keys, as upstream.
+//! The key is in memory only for that time, and a replaced file takes effect at once. The file's text and its decoded
+//! form are wiped; the copies inside rustls and ring are not. ring does not support P-521; there the crate p521 signs,
+//! which wipes its copy.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +24,7 @@ use secrecy::zeroize::Zeroizing;
 
 use crate::plan::jwt::{Algorithm, Claims};
 
-/// How tokens are signed, in rustls' words and in those of a token.
+/// The signature schemes of rustls, and the algorithms of tokens.
 const ALGORITHMS: [(SignatureScheme, Algorithm); 3] = [
     (SignatureScheme::RSA_PKCS1_SHA256, Algorithm::Rs256),
     (SignatureScheme::ECDSA_NISTP256_SHA256, Algorithm::Es256),
@@ -37,45 +35,44 @@ const PKCS1: &str = "RSA PRIVATE KEY";
 const SEC1: &str = "EC PRIVATE KEY";
 const PKCS8: &str = "PRIVATE KEY";
 
-/// The object identifier of the curve P-521, as a key on it says it.
+/// The object identifier of the curve P-521, in DER.
 const P521: [u8; 7] = [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23];
 
-/// The permissions by which others than a file's owner read it.
+/// The permissions with which others than its owner may read a file.
 const READ_BY_OTHERS: u32 = 0o044;
 
 const NO_KEY: &str = "it holds no private key in PEM form";
 const OTHER_KIND: &str = "its private key is neither RSA of 2048 to 4096 bits nor on the curve P-256, P-384 or P-521";
 
-/// `--service-account-private-key-file`; none if it was not given, or given as `""`.
+/// `--service-account-private-key-file`; none if it is not set, or `""`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenKeyFile(pub Option<PathBuf>);
+pub struct KeyFile(pub Option<PathBuf>);
 
-/// Reads the flag; a key that cannot sign ends the process at its start, as upstream's does.
-pub(crate) fn key_file() -> impl TypedValueParser<Value = GivenKeyFile> {
+/// Parses the flag. As upstream, a key that cannot sign ends the process at its start.
+pub(crate) fn key_file() -> impl TypedValueParser<Value = KeyFile> {
     OsStringValueParser::new().try_map(|path| {
         if path.is_empty() {
-            return Ok::<_, String>(GivenKeyFile(None));
+            return Ok::<_, String>(KeyFile(None));
         }
         let path = PathBuf::from(path);
         TokenKey::read(&path)?;
-        Ok(GivenKeyFile(Some(path)))
+        Ok(KeyFile(Some(path)))
     })
 }
 
-/// The permissions of a file that others than its owner may read.
+/// The permissions of a file if others than its owner may read it.
 pub(crate) fn open_to_others(path: &Path) -> Option<u32> {
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     (mode & READ_BY_OTHERS != 0).then_some(mode)
 }
 
-/// A key that signs tokens.
 #[derive(Debug)]
 pub struct TokenKey {
     id: String,
     signing: Signing,
 }
 
-/// Who makes the signature.
+/// The crate that signs.
 #[derive(Debug)]
 enum Signing {
     Ring(Algorithm, Box<dyn Signer>),
@@ -122,7 +119,6 @@ impl TokenKey {
         Some(Self { id: key_id(public.as_bytes()), signing: Signing::P521(Box::new(SigningKey::from(&secret))) })
     }
 
-    /// A signed token.
     pub fn sign(&self, claims: &Claims<'_>) -> Result<String, String> {
         let Self { id, signing } = self;
         let (algorithm, signing_input, signature) = match signing {
@@ -137,25 +133,25 @@ impl TokenKey {
                 (Algorithm::Es512, input, signature.to_vec())
             }
         };
-        algorithm.token(&signing_input, &signature).ok_or_else(|| "the signature is none of its kind".to_owned())
+        algorithm.token(&signing_input, &signature).ok_or_else(|| "the signature does not fit its algorithm".to_owned())
     }
 }
 
-/// The id by which the apiserver knows the public key that belongs to a private one.
+/// The id by which the apiserver knows a public key.
 ///
 /// Upstream: `keyIDFromPublicKey`, pkg/serviceaccount/jwt.go.
 fn key_id(public: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, public))
 }
 
-/// The first private key in a PEM file: the label it has there, and itself. Its lines are only copied into memory that
-/// is wiped; a general reader of such files leaves them behind.
+/// The label and the DER of the first private key in a PEM file. It is copied only into memory that is wiped, unlike by
+/// a general PEM reader.
 fn first_key(text: &str) -> Option<(&str, Zeroizing<Vec<u8>>)> {
     let mut lines = text.lines().map(str::trim_end);
     loop {
         let label = lines.by_ref().find_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"))?;
         let end = format!("-----END {label}-----");
-        // Large enough from the beginning: a text that grows leaves its first part behind.
+        // Large enough from the start: growing would leave an unwiped copy behind.
         let mut encoded = Zeroizing::new(String::with_capacity(text.len()));
         for line in lines.by_ref().take_while(|line| *line != end) {
             encoded.push_str(line);
