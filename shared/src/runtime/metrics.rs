@@ -24,8 +24,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
 use crate::runtime::client::RequestObserver;
-use crate::runtime::consistency::Follow;
-use crate::runtime::flags::{KUBERNETES_VERSION, VERSION};
+use crate::runtime::events::EventMetrics;
+use crate::runtime::followed::Followed;
+use crate::runtime::identity::{KUBERNETES_VERSION, VERSION};
 use crate::runtime::queue::{Observer, Queue};
 
 /// The content type of [`Metrics::to_text`], by which Prometheus chooses its parser.
@@ -92,9 +93,9 @@ impl Metrics {
         self.state.add_queue(queue.clone());
     }
 
-    /// Shows the state of this informer.
-    pub fn watch_informer(&self, informer: Follow) {
-        self.state.add_informer(informer);
+    /// Shows the state of all that the process follows.
+    pub(crate) fn watch_informers(&self, followed: Followed) {
+        self.state.set_informers(followed);
     }
 
     /// Shows how many syncs of the workers of this name have panicked.
@@ -341,15 +342,6 @@ impl LeaderMetrics {
     pub fn slow_path(&self) {
         self.slow_path.inc();
     }
-}
-
-/// The metrics of the event recorder.
-#[derive(Clone)]
-pub struct EventMetrics {
-    pub(crate) posted: Counter,
-    pub(crate) filtered: Counter,
-    pub(crate) dropped: Counter,
-    pub(crate) failed: Counter,
 }
 
 fn count(counter: &AtomicU64) -> u64 {

@@ -28,8 +28,10 @@ use crate::runtime::client::{self, Access, Client, ClientOptions, ConfigError, R
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::explain::Explainer;
-use crate::runtime::flags::{self, Exit, Flags, KUBERNETES_VERSION, SharedFlags, VERSION};
-use crate::runtime::informer::Followed;
+use crate::runtime::flags::{self, Exit, Flags, SharedFlags};
+use crate::runtime::followed::Followed;
+pub use crate::runtime::identity::Names;
+use crate::runtime::identity::{KUBERNETES_VERSION, VERSION};
 use crate::runtime::leader::{Election, Elector, Lost};
 use crate::runtime::metrics::{self, Metrics};
 use crate::runtime::queue::Queue;
@@ -45,17 +47,6 @@ use setup::Starter;
 const IO_EVENTS_AT_ONCE: usize = 64;
 /// How long the last events and traces may take to leave.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
-
-/// The names of one operator. Upstream has three for each controller, and they disagree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Names {
-    /// The binary, image, manifest folder and Lease: `deployment-operator`.
-    pub operator: &'static str,
-    /// Upstream's canonical name: `deployment-controller`.
-    pub controller: &'static str,
-    /// The component that events come from: `deployment-controller`.
-    pub event_source: &'static str,
-}
 
 /// One operator, as a process sees it.
 pub trait Operator {

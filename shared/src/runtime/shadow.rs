@@ -18,8 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderValue, Method};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -27,10 +25,12 @@ use tokio::time::Instant;
 use crate::api::explain::{Difference, ShadowReport, Stage, StatusWrite, StatusWrites, Subject};
 use crate::api::object::{Key, Object};
 use crate::api::resource::Resource;
-use crate::runtime::client::Client;
+use crate::runtime::api_error::ApiError;
+use crate::runtime::client::{Call, Client, Gate};
 use crate::runtime::clock::Clock;
 use crate::runtime::decisions::Trigger;
-use crate::runtime::flags::{Mode, VERSION};
+use crate::runtime::flags::Mode;
+use crate::runtime::identity::VERSION;
 use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::Queue;
@@ -62,7 +62,7 @@ struct Watched {
 }
 
 /// Notes a stage of the running sync, if it is of this key and a shadow runs it.
-pub(crate) fn decided(queue: &'static str, key: &Key, stage: impl FnOnce() -> Stage) {
+pub(crate) fn decided(queue: &'static str, key: &Key, stage: &dyn Fn() -> Stage) {
     // Outside a shadow nothing is noted.
     let _ = SYNC.try_with(|sync| {
         let mut sync = sync.borrow_mut();
@@ -72,14 +72,20 @@ pub(crate) fn decided(queue: &'static str, key: &Key, stage: impl FnOnce() -> St
     });
 }
 
-/// Whether a shadow withholds this request because it may change something. If so, it is noted with the running sync.
-pub(crate) fn refuses(method: &Method, path: &str, content_type: Option<&HeaderValue>, body: &Bytes) -> bool {
-    if !write::is_write(method, path) {
-        return false;
+/// Refuses each request that may change something, and notes it with the running sync.
+struct NoWrites;
+
+impl Gate for NoWrites {
+    fn check(&self, call: &Call<'_>) -> Result<(), ApiError> {
+        let Call { method, path, content_type, body, .. } = call;
+        if !write::is_write(method, path) {
+            return Ok(());
+        }
+        // A write outside a sync, such as an Event, belongs to no key.
+        let write = || Write::read(method, path, content_type.as_ref(), body);
+        let _ = SYNC.try_with(|sync| sync.borrow_mut().refuse(write()));
+        Err(ApiError::Shadow)
     }
-    // A write outside a sync, such as an Event, belongs to no key.
-    let _ = SYNC.try_with(|sync| sync.borrow_mut().refuse(Write::read(method, path, content_type, body)));
-    true
 }
 
 impl Watched {
@@ -126,7 +132,7 @@ impl Shadow {
         if mode == Mode::Operate {
             return (None, client);
         }
-        let (client, wishes, timings) = (client.that_refuses_writes(), Arc::default(), Arc::default());
+        let (client, wishes, timings) = (client.behind(NoWrites), Arc::default(), Arc::default());
         let metrics = ShadowMetrics::register(metrics, Arc::clone(&wishes), Arc::clone(&timings));
         let clock = clock.clone();
         (Some(Self { operator, client: client.clone(), clock, metrics, wishes, timings }), client)

@@ -14,7 +14,7 @@ use super::observe::Observed;
 use super::observe::rejected::{Ended, EndedPod};
 use super::plan::{Deletion, Plan};
 use super::pod::Pod;
-use super::status::{ReplicaStatus, drops_terminating, is_news};
+use super::stored::{ReplicaStatus, drops_terminating, is_news};
 use crate::api::intern::Text;
 use crate::api::object::ObjectReference;
 use crate::api::object::{Key, ResourceVersion};

@@ -7,15 +7,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt};
 use rustls::client::Resumption;
+use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
-
-use super::credentials::{Connection, Interrupted};
 
 /// client-go's: how long an idle HTTP/2 connection waits before it pings, and how long the answer may take.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -25,6 +25,16 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// The most that is read at once from a connection that is not shared.
 const READ_BYTES_MAX: usize = 64 * 1024;
+
+/// What was sent or answered has not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct Interrupted(pub(super) BoxError);
+
+/// The body of an answer, as it comes.
+pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Interrupted>;
+/// Sends requests; cheap to clone.
+pub(crate) type Connection = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, Interrupted>;
 
 /// Both ways to an apiserver, under the same credentials.
 #[derive(Clone)]
@@ -118,7 +128,6 @@ mod tests {
     use tokio_rustls::TlsAcceptor;
 
     use super::*;
-    use crate::runtime::client::credentials::AnswerBody;
     use crate::runtime::serving::certificate::server_config;
     use crate::runtime::serving::loopback;
 
