@@ -9,8 +9,9 @@ use http::{Request, Response};
 use super::*;
 use crate::api::resource::NODES;
 use crate::runtime::client::ClientOptions;
-use crate::runtime::control::Written;
-use crate::runtime::informer::{Health, Informer, InformerBuilder};
+use crate::runtime::consistency::Written;
+use crate::runtime::health::Health;
+use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::runtime::serving::loopback::{self, Body};
 
 const LIMIT: Duration = Duration::from_secs(20);

@@ -71,7 +71,7 @@ pub(crate) async fn each_of<T: DeserializeOwned>(
 /// offers, so that the pages are of different moments. An object that is there all the time is in one of them.
 ///
 /// Upstream: `handleCompactedErrorForPaging`, staging/src/k8s.io/apiserver/pkg/storage/etcd3/errors.go.
-pub(super) async fn page_of_long_list<T: DeserializeOwned>(
+pub(crate) async fn page_of_long_list<T: DeserializeOwned>(
     client: &Client,
     resource: &Resource,
     selection: Selection<'_>,

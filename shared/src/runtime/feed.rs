@@ -13,22 +13,22 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{Collection, Health, Source, Store, reflector};
 use crate::api::intern::Text;
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::api::resource::Resource;
 use crate::runtime::api_error::ApiError;
 use crate::runtime::cache::Progress;
 use crate::runtime::client::{Accept, Client};
-use crate::runtime::consistency::Follow;
+use crate::runtime::collection::Collection;
 use crate::runtime::discovery::{Discovery, GroupVersion};
-use crate::runtime::metrics::Metrics;
+use crate::runtime::health::Health;
+use crate::runtime::reflector::{self, Store};
+use crate::runtime::source::{Follow, Source};
 
 /// Discovers resources and follows them; cheap to clone.
 #[derive(Clone)]
 pub struct Feeder {
     client: Client,
-    metrics: Metrics,
     feeds: Arc<Mutex<Vec<Collection>>>,
     broken: UnboundedSender<anyhow::Error>,
 }
@@ -36,8 +36,8 @@ pub struct Feeder {
 impl Feeder {
     /// `broken` receives an error when following a resource has panicked: its objects may be half changed, and nobody
     /// else would ever notice that it stands still.
-    pub(crate) fn new(client: Client, metrics: Metrics, broken: UnboundedSender<anyhow::Error>) -> Self {
-        Self { client, metrics, feeds: Arc::default(), broken }
+    pub(crate) fn new(client: Client, broken: UnboundedSender<anyhow::Error>) -> Self {
+        Self { client, feeds: Arc::default(), broken }
     }
 
     /// The resources that the apiserver serves at the moment.
@@ -87,7 +87,6 @@ impl Feeder {
     fn follow<T: Versioned>(&self, source: Source, store: impl Store<T>) -> Running {
         let progress = watch::Sender::default();
         let follow = source.follow_as(progress.subscribe(), Arc::new(|_| None));
-        self.metrics.watch_informer(follow.clone());
         self.feeds().push(Collection::new(&source, follow.clone()));
         let following = reflector::run(source, Tracked { store, progress }, self.client.clone());
         let task = tokio::spawn(report(following, follow.health.resource.clone(), self.broken.clone()));
@@ -101,7 +100,7 @@ impl Feeder {
     }
 
     /// The collections that are followed at the moment.
-    pub(super) fn collections(&self) -> Vec<Collection> {
+    pub(crate) fn collections(&self) -> Vec<Collection> {
         self.feeds().clone()
     }
 

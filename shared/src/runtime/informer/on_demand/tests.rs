@@ -2,6 +2,7 @@
 //! time.
 
 use std::ops::Deref;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -10,10 +11,11 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::api::object::Meta;
+use crate::api::object::{Key, Meta};
 use crate::api::resource::PODS;
 use crate::runtime::cache::{Cache, Change};
 use crate::runtime::consistency::Consistency;
+use crate::runtime::demand::{Extent, Need};
 use crate::runtime::informer::{Informer, InformerBuilder};
 use crate::testing::apiserver::{Connection, Server};
 use crate::testing::running::test;
@@ -46,7 +48,7 @@ impl Following {
         }
         let client = server.client(&Connection::default());
         let consistency = Arc::new(Consistency::new(client.clone(), watched.clone()));
-        let (run, start) = informer.run_on_demand(demands, &client, &watched, &Metrics::new("test"));
+        let (run, start) = informer.run_on_demand(demands, &client, &watched);
         start();
         let task = tokio::spawn(async move { run.await.expect("nothing panics") }).abort_handle();
         Self { server, cache, changes, consistency, task }

@@ -1,4 +1,4 @@
-//! The sync that runs: every line that is logged in it says its queue, its key and its attempt, and so does its trace.
+//! The running sync: log lines and traces name its queue, its key and its attempt.
 
 use tracing::Instrument;
 
@@ -8,14 +8,14 @@ tokio::task_local! {
     static SYNC: Running;
 }
 
-/// What lines say of the sync in which they are logged.
-pub(super) struct Running {
-    pub(super) queue: &'static str,
-    pub(super) key: Key,
-    pub(super) attempt: u32,
+/// A running sync, as log lines and traces name it.
+pub(crate) struct Running {
+    pub(crate) queue: &'static str,
+    pub(crate) key: Key,
+    pub(crate) attempt: u32,
 }
 
-/// Runs this sync, or a part of it.
+/// Run a sync, or a part of one.
 pub(crate) fn in_sync<F: Future>(
     queue: &'static str,
     key: &Key,
@@ -26,8 +26,8 @@ pub(crate) fn in_sync<F: Future>(
     SYNC.scope(Running { queue, key: key.clone(), attempt }, syncing.instrument(span))
 }
 
-/// Gives the sync that runs at the moment to `look`, if there is one.
-pub(super) fn running(look: impl FnOnce(&Running)) {
+/// Give the running sync to `look`, if there is one.
+pub(crate) fn running(look: impl FnOnce(&Running)) {
     // Outside of a sync there is none to give.
     let _ = SYNC.try_with(look);
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::api::intern::Text;
 use crate::runtime::cache::Part;
-use crate::runtime::informer::Collection;
+use crate::runtime::collection::Collection;
 
 /// How long a part is followed that nobody needs. Twice as long, if it was needed again soon after it was let go: a
 /// first list costs the apiserver more than a watch.
@@ -26,7 +26,7 @@ const NAMESPACES_AGAIN: usize = 8;
 
 /// By namespace; the empty one stands for all.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     running: BTreeMap<Text, Running>,
     stopped: HashMap<Text, Stopped>,
 }
@@ -82,22 +82,22 @@ impl Parts {
         [self.running.get(namespace), all.and_then(|all| self.running.get(&all))].into_iter().flatten()
     }
 
-    pub(super) fn collections(&self) -> impl Iterator<Item = &Collection> {
+    pub(crate) fn collections(&self) -> impl Iterator<Item = &Collection> {
         self.running.values().map(|part| &part.collection)
     }
 
     /// Whether a first list of this namespace is in.
-    pub(super) fn have_listed(&self, namespace: &Text) -> bool {
+    pub(crate) fn have_listed(&self, namespace: &Text) -> bool {
         self.of(namespace).any(Running::is_listed)
     }
 
     /// Why this namespace cannot be listed.
-    pub(super) fn failing(&self, namespace: &Text) -> Option<String> {
+    pub(crate) fn failing(&self, namespace: &Text) -> Option<String> {
         self.of(namespace).find_map(|part| part.collection.failing())
     }
 
     /// Whether these namespaces are followed by one watch of all. Those that are not let go yet count too.
-    pub(super) fn are_too_many(&self, needed: &BTreeSet<Text>) -> bool {
+    pub(crate) fn are_too_many(&self, needed: &BTreeSet<Text>) -> bool {
         let is_one = self.running.contains_key(&Text::default());
         let lingering = self.running.keys().filter(|namespace| !namespace.is_empty() && !needed.contains(*namespace));
         needed.len() + lingering.count() > if is_one { NAMESPACES_AGAIN } else { NAMESPACES_MAX }
@@ -105,7 +105,7 @@ impl Parts {
 
     /// Stops what was not needed for long, and what is seen by a watch of all. Gives what they were in the cache, which
     /// has so many objects.
-    pub(super) fn stop_idle(&mut self, wanted: &BTreeSet<Text>, objects: usize, now: Instant) -> Vec<Part> {
+    pub(crate) fn stop_idle(&mut self, wanted: &BTreeSet<Text>, objects: usize, now: Instant) -> Vec<Part> {
         let is_one = wanted.contains(&Text::default()) && self.have_listed(&Text::default());
         self.stopped.retain(|_, stopped| now < stopped.at + stopped.linger);
         let mut numbers = Vec::new();
@@ -127,12 +127,12 @@ impl Parts {
     }
 
     /// A number for a part that is to be started; none if it runs already, or too many do.
-    pub(super) fn free_number(&self, namespace: &Text, mut numbers: impl Iterator<Item = Part>) -> Option<Part> {
+    pub(crate) fn free_number(&self, namespace: &Text, mut numbers: impl Iterator<Item = Part>) -> Option<Part> {
         let is_used = |number: &Part| self.running.values().any(|part| part.number == *number);
         if self.running.contains_key(namespace) { None } else { numbers.find(|number| !is_used(number)) }
     }
 
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         namespace: Text,
         number: Part,
@@ -146,12 +146,12 @@ impl Parts {
     }
 
     /// When to look again whether a part is to be stopped, should nobody need it meanwhile.
-    pub(super) fn next_look(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_look(&self, now: Instant) -> Option<Instant> {
         self.running.values().filter_map(|part| part.next_look(now)).min()
     }
 
     /// Stops what is not listed yet and was begun before this moment, to be started again.
-    pub(super) fn abandon_first_lists(&mut self, moment: Instant) {
+    pub(crate) fn abandon_first_lists(&mut self, moment: Instant) {
         self.running.retain(|_, part| {
             let stays = part.is_listed() || part.begun >= moment;
             if !stays {

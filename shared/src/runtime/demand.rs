@@ -9,24 +9,19 @@ mod need;
 mod parts;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::future::pending;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::anyhow;
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
-use super::{Cached, Collection, PartStore, Source, reflector};
 use crate::api::intern::Text;
-use crate::api::object::{Key, Object};
+use crate::api::object::Key;
 use crate::runtime::cache::Part;
-use crate::runtime::client::Client;
-use crate::runtime::consistency::{Follow, Watched};
-use crate::runtime::metrics::Metrics;
+use crate::runtime::collection::Collection;
+use crate::runtime::source::Source;
 pub use need::{Need, Needed};
-use parts::Parts;
+pub(crate) use parts::Parts;
 
 /// How much of a resource is followed for the objects that need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +67,17 @@ impl Demand {
         Self(Arc::new(State { resource, need, extent, parts, changed }))
     }
 
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+    pub(crate) fn parts(&self) -> MutexGuard<'_, Parts> {
         self.0.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The objects that need the resource, and the first lists, as they change.
+    pub(crate) fn subscribe(&self) -> (watch::Receiver<BTreeMap<Text, usize>>, watch::Receiver<u64>) {
+        (self.0.need.subscribe(), self.0.changed.subscribe())
+    }
+
     /// Wakes those that wait for a list.
-    pub(super) fn has_changed(&self) {
+    pub(crate) fn has_changed(&self) {
         self.0.changed.send_modify(|changes| *changes += 1);
     }
 
@@ -86,13 +86,18 @@ impl Demand {
         &self.0.resource
     }
 
+    /// The parts of the cache that it may fill.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = Part> {
+        self.0.extent.numbers()
+    }
+
     /// The collections that are followed at the moment.
     pub(crate) fn collections(&self) -> Vec<Collection> {
         self.parts().collections().cloned().collect()
     }
 
     /// The namespaces or nodes to be followed; the empty one stands for all.
-    fn wanted(&self, parts: &Parts) -> BTreeSet<Text> {
+    pub(crate) fn wanted(&self, parts: &Parts) -> BTreeSet<Text> {
         let needed = self.0.need.namespaces();
         let is_split = self.0.extent != Extent::Cluster && !parts.are_too_many(&needed);
         if is_split || needed.is_empty() { needed } else { BTreeSet::from([Text::default()]) }
@@ -121,7 +126,7 @@ impl Demand {
 
     /// Ends when a sync of this key may read the cache.
     pub(crate) async fn listed_for(&self, key: &Key) {
-        let (mut changed, mut needed) = (self.0.changed.subscribe(), self.0.need.subscribe());
+        let (mut needed, mut changed) = self.subscribe();
         while !self.is_listed_for(key) {
             tokio::select! {
                 _ = changed.changed() => {}
@@ -131,7 +136,7 @@ impl Demand {
     }
 
     /// The source that is followed on this demand for an informer with the source `whole`.
-    pub(super) fn source(&self, whole: &Source) -> Source {
+    pub(crate) fn source(&self, whole: &Source) -> Source {
         let source = whole.within(&Text::default());
         match self.0.extent {
             Extent::Cluster | Extent::Namespaces | Extent::Nodes => source,
@@ -140,7 +145,7 @@ impl Demand {
     }
 
     /// The part of this source that one namespace or node needs.
-    fn part_of(&self, source: &Source, place: &Text) -> Source {
+    pub(crate) fn part_of(&self, source: &Source, place: &Text) -> Source {
         match self.0.extent {
             Extent::Cluster | Extent::Namespaces | Extent::WholeNamespaces => source.within(place),
             Extent::Nodes => {
@@ -166,84 +171,8 @@ impl Demand {
     }
 }
 
-/// Follows what is needed.
-pub(super) struct Follower<T> {
-    pub(super) demand: Demand,
-    pub(super) source: Source,
-    pub(super) cached: Arc<Cached<T>>,
-    pub(super) client: Client,
-    pub(super) watched: Watched,
-    pub(super) metrics: Metrics,
-}
-
-impl<T: Object> Follower<T> {
-    /// Ends only with an error, when what follows a part has panicked.
-    pub(super) async fn run(self) -> anyhow::Result<()> {
-        let mut tasks = JoinSet::new();
-        let (mut needed, mut changed) = (self.demand.0.need.subscribe(), self.demand.0.changed.subscribe());
-        loop {
-            needed.mark_unchanged();
-            changed.mark_unchanged();
-            let due = self.adjust(&mut tasks);
-            tokio::select! {
-                _ = needed.changed() => {}
-                _ = changed.changed() => {}
-                () = reached(due) => {}
-                Some(ended) = tasks.join_next() => self.check(ended)?,
-            }
-        }
-    }
-
-    /// Starts what is needed and is not followed, and stops what was not needed for long. Gives when to look again.
-    fn adjust(&self, tasks: &mut JoinSet<()>) -> Option<Instant> {
-        let mut parts = self.demand.parts();
-        let (wanted, now) = (self.demand.wanted(&parts), Instant::now());
-        for stopped in parts.stop_idle(&wanted, self.cached.cache.len(), now) {
-            self.cached.cache.forget_part(stopped);
-        }
-        for namespace in &wanted {
-            let Some(number) = parts.free_number(namespace, self.demand.0.extent.numbers()) else { continue };
-            let source = self.demand.part_of(&self.source, namespace);
-            let (store, follow) = self.part(number, &source);
-            let collection = Collection::new(&source, follow);
-            let task = tasks.spawn(reflector::run(source, store, self.client.clone()));
-            parts.start(namespace.clone(), number, collection, task, now);
-        }
-        parts.next_look(now)
-    }
-
-    fn part(&self, number: Part, source: &Source) -> (PartStore<T>, Follow) {
-        let progress = watch::Sender::default();
-        let follow = source.follow(progress.subscribe(), &self.cached.cache);
-        self.watched.add(follow.clone());
-        self.metrics.watch_informer(follow.clone());
-        let demand = Some(self.demand.clone());
-        (PartStore { cached: Arc::clone(&self.cached), part: number, progress, demand }, follow)
-    }
-
-    fn check(&self, ended: Result<(), JoinError>) -> anyhow::Result<()> {
-        match ended {
-            Err(error) if error.is_panic() => {
-                Err(anyhow!(error).context(format!("what follows {} has panicked", self.demand.resource())))
-            }
-            // It was stopped.
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
-}
-
 /// The field selector of the pods that these fields leave of one node, or of all nodes for the empty one.
 fn on_node(fields: &str, node: &Text) -> String {
     let of_node = if node.is_empty() { "spec.nodeName!=".to_owned() } else { format!("spec.nodeName={node}") };
     if fields.is_empty() { of_node } else { format!("{fields},{of_node}") }
 }
-
-async fn reached(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => pending().await,
-    }
-}
-
-#[cfg(test)]
-mod tests;

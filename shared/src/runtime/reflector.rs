@@ -19,7 +19,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use self::wire::{Bookmark, Event, Identity};
-use super::{Health, Source, Store};
 use crate::api::object::{Key, ResourceVersion, Versioned};
 use crate::api::protobuf::{self, Frame};
 use crate::runtime::api_error::ApiError;
@@ -27,6 +26,8 @@ use crate::runtime::client::list::{LIST_MAX, LIST_PATIENCE};
 use crate::runtime::client::page::Item;
 use crate::runtime::client::{Client, soon_after};
 use crate::runtime::clock::jitter;
+use crate::runtime::health::Health;
+use crate::runtime::source::Source;
 
 /// client-go's reflector back-off: 0.8 s, doubled up to 30 s, forgotten after a success.
 const BACKOFF_FIRST: Duration = Duration::from_millis(800);
@@ -39,6 +40,24 @@ const WATCH_GRACE: Duration = Duration::from_secs(30);
 const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// client-go's: a watch that ends sooner and without an event has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
+
+/// Where what is listed and watched goes: a [`Cache`] with its handlers, or an operator's own structure.
+///
+/// All calls come from one task, in the server's order; they must be quick and must not block.
+pub trait Store<T>: Send + Sync + 'static {
+    /// A new state of an object, known or not.
+    fn apply(&self, object: Arc<T>);
+    /// An object is gone; this is its last state.
+    fn delete(&self, last: Arc<T>);
+    /// An object is gone whose last state this build cannot read.
+    fn delete_unread(&self, key: &Key);
+    /// `live` is all there is, and `unreadable` too, whose last readable state stays.
+    fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>);
+    /// After a reset: the version of the list, and its number.
+    fn listed(&self, _version: ResourceVersion, _list: u64) {}
+    /// All changes up to this version have been passed on.
+    fn advance(&self, _version: ResourceVersion) {}
+}
 
 /// Why a list or a watch ended.
 enum Stop {
@@ -60,7 +79,7 @@ impl From<ApiError> for Stop {
     }
 }
 
-pub(super) async fn run<T: Versioned>(source: Source, store: impl Store<T>, client: Client) {
+pub(crate) async fn run<T: Versioned>(source: Source, store: impl Store<T>, client: Client) {
     let mut reflector = Reflector::new(source, store, client);
     let mut came_back = reflector.client.came_back();
     let mut backoff = BACKOFF_FIRST;
