@@ -1,6 +1,5 @@
-//! The kinds of which an event has told that they cannot be counted: it tells so once, until they can be again.
-//!
-//! Left out: anything that decides about usage. A kill loses this, and the event is told once more.
+//! The kinds that an event has reported as not countable. Each is reported once, until it can be counted again; a restart
+//! may repeat the event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,17 +9,17 @@ use shared::runtime::cache::Change;
 
 use crate::objects::{Evaluator, ResourceQuota};
 
-/// By quota.
+/// The reported kinds by quota.
 #[derive(Default)]
-pub struct Told(Mutex<BTreeMap<Key, BTreeSet<Evaluator>>>);
+pub struct Reported(Mutex<BTreeMap<Key, BTreeSet<Evaluator>>>);
 
-impl Told {
-    /// Of this quota.
+impl Reported {
+    /// The kinds of this quota.
     pub fn of(&self, quota: &Key) -> BTreeSet<Evaluator> {
         self.all().get(quota).cloned().unwrap_or_default()
     }
 
-    /// Notes the kinds that a quota cannot count now.
+    /// Stores the kinds that a quota cannot count now.
     pub fn set(&self, quota: &Key, kinds: BTreeSet<Evaluator>) {
         if kinds.is_empty() {
             self.all().remove(quota);
@@ -29,7 +28,7 @@ impl Told {
         }
     }
 
-    /// Forgets a quota that is gone.
+    /// Removes a quota that is gone.
     pub fn note(&self, change: &Change<'_, ResourceQuota>) {
         match change {
             Change::Added(_) | Change::Updated { .. } => {}

@@ -1,9 +1,8 @@
-//! What the apiserver has charged, as it shows in the usage of a quota: at which version last, for each kind, and what of
-//! it may not be stored yet.
+//! The charges of the apiserver, as seen in the usage of a quota: the version of the last one for each kind, and those
+//! whose objects may not be stored yet.
 //!
-//! An object is charged before it is stored. So a count that is to be lower must come from a cache that is as new as the
-//! last charge, and must leave room for what is under way, or it would give back what somebody is about to get.
-//! Left out: which objects have come since; the shelves know them.
+//! An object is charged before it is stored. A lower count must therefore come from a cache that is as new as the last
+//! charge, and must leave room for objects under way. Otherwise it would release a charge that is in use.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,27 +15,27 @@ use tokio::time::Instant;
 use crate::objects::amounts::add;
 use crate::objects::{Amounts, Evaluator, ResourceQuota};
 
-/// After so long a charge counts as one for what was never stored.
+/// After this time a charge expires: its object was never stored.
 pub const UNSTORED: Duration = Duration::from_secs(10);
-/// Charges within so long are kept as one.
+/// Charges within this time are merged.
 const TOGETHER: Duration = Duration::from_secs(1);
 
-/// By quota. A kill loses this, and whoever starts lists all that it counts after the quotas.
+/// The charges by quota. A restart may lose them, because it lists all counted objects after the quotas.
 #[derive(Default)]
 pub struct Charges(Mutex<BTreeMap<Key, Charged>>);
 
 #[derive(Default)]
 struct Charged {
     versions: BTreeMap<Evaluator, ResourceVersion>,
-    /// The usage that this operator has written last: no charge.
+    /// The usage that this operator wrote last, which is not a charge.
     written: Amounts,
-    /// Up to this version of the quota all that was charged has come, or was given up.
+    /// Up to this version of the quota all charges are stored or expired.
     settled: ResourceVersion,
-    /// The charges since then, in their order.
+    /// The charges since then, in order.
     open: Vec<Charge>,
 }
 
-/// One charge, or several.
+/// One charge, or several merged ones.
 struct Charge {
     at: Instant,
     /// The version of the quota that has it.
@@ -47,16 +46,16 @@ struct Charge {
 /// The charges whose objects may not be stored yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Open {
-    /// Their objects have come after this version.
+    /// Their objects arrive after this version.
     pub since: ResourceVersion,
     /// The sums, by name.
     pub amounts: Amounts,
-    /// How long until the oldest of them is given up.
+    /// The time until the oldest of them expires.
     pub left: Option<Duration>,
 }
 
 impl Charged {
-    fn give_up(&mut self, now: Instant) {
+    fn expire(&mut self, now: Instant) {
         let is_old = |charge: &Charge| now.saturating_duration_since(charge.at) >= UNSTORED;
         let old = self.open.iter().take_while(|charge| is_old(charge)).count();
         if let Some(last) = self.open.drain(..old).next_back() {
@@ -91,10 +90,10 @@ impl Charges {
     pub fn open(&self, quota: &Key) -> Open {
         let (mut all, now) = (self.all(), Instant::now());
         let Some(charged) = all.get_mut(quota) else { return Open::default() };
-        charged.give_up(now);
+        charged.expire(now);
         let mut open = Open { since: charged.settled, ..Open::default() };
         for charge in &charged.open {
-            // Each has been part of a usage that could be kept.
+            // It cannot fail: each was part of a usage that fits.
             let _ = add(&mut open.amounts, &charge.amounts);
         }
         let oldest = charged.open.first();
@@ -102,7 +101,7 @@ impl Charges {
         open
     }
 
-    /// Notes that the objects of all charges up to this version of a quota have come.
+    /// Settles all charges up to this version of a quota.
     pub fn settle(&self, quota: &Key, version: ResourceVersion) {
         let mut all = self.all();
         if let Some(charged) =
@@ -144,18 +143,18 @@ impl Charges {
         if charged.written == new.status.used {
             return;
         }
-        charged.give_up(at);
+        charged.expire(at);
         if charged.open.is_empty() {
             charged.settled = old.metadata.resource_version;
         }
         let risen = amounts.keys().flat_map(|name| Evaluator::of(name));
-        // Nobody charges these.
+        // The apiserver does not charge these.
         let risen = risen.filter(|evaluator| *evaluator != Evaluator::DeviceClasses);
         charged.versions.extend(risen.map(|evaluator| (evaluator, version)));
         charged.add(Charge { at, version, amounts });
     }
 
-    /// Forgets the versions of an etcd that was restored from a backup.
+    /// Drops everything after etcd was restored from a backup.
     pub fn start_over(&self) {
         self.all().clear();
     }

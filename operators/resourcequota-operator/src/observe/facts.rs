@@ -1,7 +1,7 @@
-//! The facts of the objects that one feed follows, by key; and the quotas that a change of them wakes.
+//! The facts of the objects that one feed watches, by key, and the quotas that a change of them wakes.
 //!
-//! An object that comes was charged by the apiserver before it was stored, as was one that grows: a quota is counted
-//! again a while later, in case a count in between has missed it. Left out: the objects themselves.
+//! The apiserver charges an object before it stores it. The quota is counted again a while later, in case a count in
+//! between missed the object.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included};
@@ -20,67 +20,67 @@ use crate::objects::{Countable, Evaluator};
 
 /// How long after an object was created its quotas are counted again.
 pub const CREATED_DELAY: Duration = Duration::from_secs(10);
-const CREATED: &str = "a count of what was created";
+const CREATED: &str = "a recount after a creation";
 
-/// For so long it is known what has come. The charge for it is given up before that.
-const BORN_KEPT: Duration = Duration::from_secs(15);
+/// How long arrivals are kept. Their charges expire earlier.
+const ARRIVALS_KEPT: Duration = Duration::from_secs(15);
 
-/// Facts by key; and what has come of late, by namespace, whether or not it is still there.
-pub(crate) struct Shelf<F> {
+/// Facts by key; and the recent arrivals by namespace, even if they are gone again.
+pub(crate) struct FactCache<F> {
     facts: Mutex<BTreeMap<Key, F>>,
-    born: Mutex<Born<F>>,
+    arrivals: Mutex<Arrivals<F>>,
 }
 
-struct Born<F> {
-    by_namespace: BTreeMap<Text, Vec<Birth<F>>>,
+struct Arrivals<F> {
+    by_namespace: BTreeMap<Text, Vec<Arrival<F>>>,
     swept: Instant,
 }
 
-struct Birth<F> {
+struct Arrival<F> {
     at: Instant,
     version: ResourceVersion,
     facts: F,
 }
 
-impl<F> Default for Shelf<F> {
+impl<F> Default for FactCache<F> {
     fn default() -> Self {
-        let born = Born { by_namespace: BTreeMap::new(), swept: Instant::now() };
-        Self { facts: Mutex::default(), born: Mutex::new(born) }
+        let arrivals = Arrivals { by_namespace: BTreeMap::new(), swept: Instant::now() };
+        Self { facts: Mutex::default(), arrivals: Mutex::new(arrivals) }
     }
 }
 
-impl<F> Born<F> {
+impl<F> Arrivals<F> {
     fn sweep(&mut self, now: Instant) {
-        if now.saturating_duration_since(self.swept) >= BORN_KEPT {
+        if now.saturating_duration_since(self.swept) >= ARRIVALS_KEPT {
             self.swept = now;
-            self.by_namespace.retain(|_, births| {
-                births.retain(|birth| now.saturating_duration_since(birth.at) < BORN_KEPT);
-                !births.is_empty()
+            self.by_namespace.retain(|_, arrivals| {
+                arrivals.retain(|arrival| now.saturating_duration_since(arrival.at) < ARRIVALS_KEPT);
+                !arrivals.is_empty()
             });
         }
     }
 }
 
-impl<F: Clone> Shelf<F> {
+impl<F: Clone> FactCache<F> {
     fn facts(&self) -> MutexGuard<'_, BTreeMap<Key, F>> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn births(&self) -> MutexGuard<'_, Born<F>> {
-        self.born.lock().unwrap_or_else(PoisonError::into_inner)
+    fn arrivals(&self) -> MutexGuard<'_, Arrivals<F>> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_born(&self, namespace: &str, version: ResourceVersion, facts: F) {
-        let (mut born, at) = (self.births(), Instant::now());
-        born.sweep(at);
-        born.by_namespace.entry(Text::new(namespace)).or_default().push(Birth { at, version, facts });
+    fn note_arrival(&self, namespace: &str, version: ResourceVersion, facts: F) {
+        let (mut arrivals, at) = (self.arrivals(), Instant::now());
+        arrivals.sweep(at);
+        arrivals.by_namespace.entry(Text::new(namespace)).or_default().push(Arrival { at, version, facts });
     }
 
-    /// The facts of the objects that have come to a namespace after this version, as they were then.
-    pub(crate) fn born(&self, namespace: &str, since: ResourceVersion) -> Vec<F> {
-        let born = self.births();
-        let births = born.by_namespace.get(namespace).into_iter().flatten();
-        births.filter(|birth| birth.version > since).map(|birth| birth.facts.clone()).collect()
+    /// The facts of the objects that arrived in a namespace after this version, as they were then.
+    pub(crate) fn arrived_since(&self, namespace: &str, since: ResourceVersion) -> Vec<F> {
+        let all = self.arrivals();
+        let here = all.by_namespace.get(namespace).into_iter().flatten();
+        here.filter(|arrival| arrival.version > since).map(|arrival| arrival.facts.clone()).collect()
     }
 
     /// The facts of all objects.
@@ -111,7 +111,7 @@ impl Waiting {
         self.quotas().insert(quota.clone(), version);
     }
 
-    /// Takes out those that have waited for this version or an older one.
+    /// Removes and returns those that wait for this version or an older one.
     fn reached(&self, version: ResourceVersion) -> Vec<Key> {
         let mut quotas = self.quotas();
         let reached: Vec<Key> =
@@ -128,13 +128,13 @@ impl Waiting {
 pub(crate) struct Waker {
     pub(crate) quotas: Quotas,
     pub(crate) queue: Queue,
-    /// Who sees to which kinds are followed.
+    /// Wakes the monitors, which decide which kinds are watched.
     pub(crate) monitors: Arc<Notify>,
 }
 
 impl Waker {
-    /// Has the quotas of a namespace, or with `""` of all, counted that count this kind. DeviceClasses say which kinds
-    /// that is.
+    /// Enqueues the quotas of a namespace, or with `""` of all, that count this kind. DeviceClasses may change which kinds
+    /// are counted.
     pub(crate) fn wake(&self, evaluator: &Evaluator, namespace: &str) {
         if *evaluator == Evaluator::DeviceClasses {
             self.monitors.notify_one();
@@ -151,27 +151,27 @@ impl Waker {
     }
 }
 
-/// Fills a shelf, and wakes quotas.
-pub(crate) struct ShelfStore<F> {
+/// Fills a cache, and wakes quotas.
+pub(crate) struct FactStore<F> {
     pub(crate) evaluator: Evaluator,
     /// `""` for all.
     pub(crate) namespace: String,
-    pub(crate) shelf: Arc<Shelf<F>>,
+    pub(crate) cache: Arc<FactCache<F>>,
     pub(crate) waker: Waker,
     pub(crate) waiting: Waiting,
 }
 
-impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
+impl<T: Countable> Store<T> for FactStore<T::Facts> {
     /// Upstream: `controllerFor`, `pkg/controller/resourcequota/resource_quota_monitor.go`, and `DefaultUpdateFilter`,
     /// `pkg/quota/v1/install/update_filter.go`.
     fn apply(&self, object: Arc<T>) {
         let (key, facts) = (object.key(), object.facts());
-        let old = self.shelf.facts().insert(key.clone(), facts.clone());
+        let old = self.cache.facts().insert(key.clone(), facts.clone());
         if old.is_none() {
-            self.shelf.is_born(key.namespace(), object.resource_version(), facts.clone());
+            self.cache.note_arrival(key.namespace(), object.resource_version(), facts.clone());
         }
         match old {
-            // Nobody charges these.
+            // The apiserver does not charge these.
             None if self.evaluator == Evaluator::DeviceClasses => self.waker.wake(&self.evaluator, ""),
             None => self.waker.wake_later(&self.evaluator, key.namespace()),
             Some(old) if old != facts => self.waker.wake(&self.evaluator, key.namespace()),
@@ -188,7 +188,7 @@ impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
     }
 
     fn reset(&self, live: Vec<Arc<T>>, unreadable: &BTreeMap<Key, String>) {
-        let mut facts = self.shelf.facts();
+        let mut facts = self.cache.facts();
         facts.retain(|key, _| unreadable.contains_key(key));
         facts.extend(live.iter().map(|object| (object.key().clone(), object.facts())));
     }
@@ -205,9 +205,9 @@ impl<T: Countable> Store<T> for ShelfStore<T::Facts> {
     }
 }
 
-impl<F: Clone> ShelfStore<F> {
+impl<F: Clone> FactStore<F> {
     fn remove(&self, key: &Key) {
-        let known = self.shelf.facts().remove(key);
+        let known = self.cache.facts().remove(key);
         if known.is_some() {
             self.waker.wake(&self.evaluator, key.namespace());
         }

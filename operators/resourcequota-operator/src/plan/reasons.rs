@@ -1,6 +1,4 @@
-//! Why a quota has this usage, or waits for a list: values that programs read as JSON, and people as text.
-//!
-//! Left out: the numbers, which the plan's own text has, and the status.
+//! Why a quota has this usage, or waits for a list.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,11 +10,11 @@ use shared::runtime::decisions;
 use super::Plan;
 use crate::objects::Evaluator;
 
-/// So many bytes of an error a reason has room for.
+/// How many bytes of an error are kept.
 const ERROR: usize = 80;
-/// So many bytes of a name.
+/// How many bytes of a name are kept.
 const NAME: usize = 50;
-/// So many kinds or names are spelled out.
+/// How many kinds or names are listed.
 const NAMED: usize = 2;
 
 /// Why a quota has this usage.
@@ -33,10 +31,10 @@ pub enum Reason {
         /// Limits that are about no kind that is served.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         untracked: Vec<String>,
-        /// How many kinds are older than what was charged; their usage stays, too.
+        /// How many kinds lag behind a charge; they keep their usage.
         #[serde(skip_serializing_if = "is_none")]
         behind: usize,
-        /// How many limits keep usage for what was charged and has not come yet.
+        /// How many limits keep usage for objects that were charged but not stored yet.
         #[serde(skip_serializing_if = "is_none")]
         unstored: usize,
         /// How many more there are of the kinds and limits that have names here.
@@ -99,16 +97,16 @@ impl fmt::Display for Reason {
         let Self::Counted { kinds, unreadable, untracked, behind, unstored, more } = self;
         write!(f, "{kinds} kinds are counted")?;
         for (kind, error) in unreadable {
-            write!(f, "; {kind} cannot be, and their usage stays: {error}")?;
+            write!(f, "; {kind} cannot be counted and keep their usage: {error}")?;
         }
         if !untracked.is_empty() {
             write!(f, "; nothing is counted for {}", list(untracked, String::clone))?;
         }
         if *behind > 0 {
-            write!(f, "; {behind} are older than what was charged, and their usage stays")?;
+            write!(f, "; {behind} lag behind a charge and keep their usage")?;
         }
         if *unstored > 0 {
-            write!(f, "; {unstored} limits keep usage for what was charged and has not come")?;
+            write!(f, "; {unstored} limits keep usage for objects that were charged but not stored yet")?;
         }
         if *more > 0 { write!(f, "; and {more} more") } else { Ok(()) }
     }
