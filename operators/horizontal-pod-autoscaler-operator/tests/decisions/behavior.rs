@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
+use horizontal_pod_autoscaler_operator::memory::{History, Recommendation, ScaleEvent};
 use horizontal_pod_autoscaler_operator::objects::{Behavior, HorizontalPodAutoscaler};
-use horizontal_pod_autoscaler_operator::observe::history::{History, Recommendation, ScaleEvent};
 use horizontal_pod_autoscaler_operator::plan::behavior::{
     convert_with_rate, scale_down_limit, scale_up_limit, stabilize,
 };
