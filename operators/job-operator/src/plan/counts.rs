@@ -14,9 +14,9 @@ use shared::api::owner::Claim;
 use shared::api::pod::{Phase, PodView};
 use shared::api::time::Time;
 
-use super::backoff::{BackoffRecord, count};
 use super::indexed::OrderedIntervals;
 use super::pod_failure_policy::{Verdict, match_pod_failure_policy};
+use crate::memory::backoff::{BackoffRecord, count};
 use crate::objects::pod::Pod;
 use crate::objects::{Job, PodFailureAction};
 use crate::observe::Observed;

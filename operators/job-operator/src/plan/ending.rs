@@ -13,10 +13,10 @@ use shared::api::intern::Text;
 use shared::api::pod::Phase;
 use shared::api::time::Time;
 
-use super::backoff::count;
 use super::counts::Counts;
 use super::pod_failure_policy::Verdict;
 use super::success_policy::match_success_policy;
+use crate::memory::backoff::count;
 use crate::objects::status::{JobCondition, conditions, reasons};
 
 /// The end of a Job.

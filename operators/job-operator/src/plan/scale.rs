@@ -14,11 +14,11 @@ use shared::api::object::{Key, Uid};
 use shared::api::pod::ranking::{Rule, Scale, Standing, first_to_go};
 
 use super::Pods;
-use super::backoff::BackoffRecord;
 use super::counts::{Counts, Failures, Indexes, failures_before};
 use super::indexed::{OrderedIntervals, first_pending_indexes};
 use super::new_pod::NewPods;
-use super::reason::{Backoff, Numbers, Reason};
+use super::reasons::{Backoff, Numbers, Reason};
+use crate::memory::backoff::BackoffRecord;
 use crate::objects::pod::Pod;
 
 /// The most pods that one sync makes or deletes.

@@ -173,7 +173,7 @@ fn a_pod_that_may_have_lost_its_job_names_it() {
     let look = stage(&plan_live_read(&behind).unwrap());
     assert_eq!(
         (look.text.as_str(), look.reason),
-        ("read its Job (the cache may not have pi yet)", json!({ "job": { "job": "pi" } }))
+        ("read its Job (pi may not be cached yet)", json!({ "job": { "job": "pi" } }))
     );
     assert_eq!(plan_live_read(&observed(&pod("a", "Running"), None)), None);
     assert_eq!(plan_live_read(&OrphanPod { job: Some(job(1, 1).build()), ..behind }), None);
