@@ -1,8 +1,8 @@
 //! Starts the Jobs of CronJobs when they are due, lists the active ones, and deletes old ones.
 //!
 //! Reading order: [`objects`] (what is read) → [`controller`] (one sync; its `changes` say what leads to it) →
-//! [`observe`], with [`memory`] → [`plan`], with [`plan::cron`] (what a schedule means) and [`plan::schedule`] (what is due)
-//! → [`apply`] → [`status`].
+//! [`observe`], with [`memory`] → [`plan`], with [`plan::cron`] (what a schedule means) and [`plan::schedule`] (what is
+//! due) → [`apply`] → [`status`].
 //!
 //! Upstream: `pkg/controller/cronjob`.
 

@@ -79,8 +79,8 @@ impl Caches {
     }
 }
 
-/// Reads live where the status and the cache of Jobs differ: the CronJob, if it does not list one of its running Jobs, and
-/// each listed Job that is not cached.
+/// Reads live where the status and the cache of Jobs differ: the CronJob, if it does not list one of its running Jobs,
+/// and each listed Job that is not cached.
 pub(crate) async fn live_where_they_differ(control: &Control, observed: Observed) -> anyhow::Result<Observed> {
     let cron_job = live_cron_job(control, &observed).await?;
     let missing = live_missing(control, &cron_job, &observed.jobs).await?;

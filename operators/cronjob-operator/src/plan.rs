@@ -1,6 +1,7 @@
 //! Which Jobs of a CronJob are started and deleted. At most one is started, for the latest time that is due.
 //!
-//! Left out: upstream's warning `MissSchedule`, which its code cannot reach, because a time beyond the deadline is not due.
+//! Left out: upstream's warning `MissSchedule`, which its code cannot reach, because a time beyond the deadline is not
+//! due.
 //!
 //! Upstream: `syncCronJob`, `pkg/controller/cronjob/cronjob_controllerv2.go`.
 

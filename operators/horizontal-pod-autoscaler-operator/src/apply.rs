@@ -137,8 +137,8 @@ impl Writer {
         }
     }
 
-    /// Writes the number under the version that was read. After a conflict it retries on the new version, unless that asks
-    /// for another number: the decision was made on the old one.
+    /// Writes the number under the version that was read. After a conflict it retries on the new version, unless that
+    /// asks for another number: the decision was made on the old one.
     ///
     /// Upstream: `reconcileAutoscaler`, which overwrites another number too.
     async fn write_scale(

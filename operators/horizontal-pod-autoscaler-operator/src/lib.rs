@@ -1,7 +1,7 @@
 //! Scales the targets of HorizontalPodAutoscalers by their metrics.
 //!
-//! Reading order: [`objects`] (the fields that are read) → [`controller`] (one sync) → [`observe`], with [`memory`], and
-//! with [`observe::scales`] and [`observe::metrics`] (what is read live) → [`plan`] → [`apply`] → [`status`].
+//! Reading order: [`objects`] (the fields that are read) → [`controller`] (one sync) → [`observe`], with [`memory`],
+//! and with [`observe::scales`] and [`observe::metrics`] (what is read live) → [`plan`] → [`apply`] → [`status`].
 //!
 //! Upstream: `pkg/controller/podautoscaler`.
 

@@ -1,8 +1,8 @@
-//! What is remembered of each autoscaler between syncs: its recommendations and scalings, which windows and policies look
-//! back on, and the selector of its target.
+//! What is remembered of each autoscaler between syncs: its recommendations and scalings, which windows and policies
+//! look back on, and the selector of its target.
 //!
-//! A restart loses all of it, as upstream. The replicas that the target asks for then count as the first recommendation,
-//! so that nothing is scaled down before a whole window has passed.
+//! A restart loses all of it, as upstream. The replicas that the target asks for then count as the first
+//! recommendation, so that nothing is scaled down before a whole window has passed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,8 +41,8 @@ pub struct ScaleEvent {
 impl History {
     /// Adds a change, and drops those that no policy looks back on.
     ///
-    /// Upstream: `storeScaleEvent`, `pkg/controller/podautoscaler/horizontal.go`, which reuses the place of one outdated
-    /// event and keeps the others until there is a new one.
+    /// Upstream: `storeScaleEvent`, `pkg/controller/podautoscaler/horizontal.go`, which reuses the place of one
+    /// outdated event and keeps the others until there is a new one.
     pub fn add_change(&mut self, behavior: &Behavior, (from, to): (i32, i32), now: Timestamp) {
         let (events, rules) =
             if to > from { (&mut self.ups, &behavior.scale_up) } else { (&mut self.downs, &behavior.scale_down) };

@@ -1,8 +1,8 @@
-//! Reads what one sync decides on: the autoscaler and its memory; then, live, the scale of its target; and where metrics
-//! decide, those and the pods behind the scale's selector.
+//! Reads what one sync decides on: the autoscaler and its memory; then, live, the scale of its target; and where
+//! metrics decide, those and the pods behind the scale's selector.
 //!
-//! Pods are listed in each sync and not watched: a sync counts them once in fifteen seconds, together with their metrics,
-//! and no stalled watch can make it count pods that are gone.
+//! Pods are listed in each sync and not watched: a sync counts them once in fifteen seconds, together with their
+//! metrics, and no stalled watch can make it count pods that are gone.
 
 pub mod kinds;
 pub mod metrics;

@@ -173,7 +173,8 @@ impl Writer {
         }
     }
 
-    /// If a webhook removed the label, no watch shows the pod. Its own queue releases it, as any pod that does not match.
+    /// If a webhook removed the label, no watch shows the pod. Its own queue releases it, as any pod that does not
+    /// match.
     fn stop_expecting_unwatched(&self, job: &Job, Written { metadata: pod }: &Written) {
         if job.selects_unlabelled() || pod.labels.get(CONTROLLER_UID).is_some() {
             return;

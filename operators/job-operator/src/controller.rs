@@ -31,7 +31,8 @@ use changes::tracking::{TrackingEffects, tracked_job_changed};
 use orphan_pods::OrphanPodController;
 use unseen_pods::{UnseenPodController, all_pods};
 
-/// Upstream: `DefaultJobApiBackOff` and `MaxJobApiBackOff`, `pkg/controller/job/job_controller.go`, with at most a minute.
+/// Upstream: `DefaultJobApiBackOff` and `MaxJobApiBackOff`, `pkg/controller/job/job_controller.go`, with at most a
+/// minute.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(30) };
 
 /// The operator as a process.
@@ -90,10 +91,11 @@ impl Operator for JobOperator {
     }
 }
 
-/// Watches Jobs, and pods while a Job counts some: those with the label that Jobs select by, and all pods in the namespaces
-/// of Jobs that may own others.
+/// Watches Jobs, and pods while a Job counts some: those with the label that Jobs select by, and all pods in the
+/// namespaces of Jobs that may own others.
 ///
-/// Pods of finished Jobs need no watch: those with the finalizer are in the orphans' queue by then, which reads them live.
+/// Pods of finished Jobs need no watch: those with the finalizer are in the orphans' queue by then, which reads them
+/// live.
 fn follow(
     setup: &mut Setup,
     caches: &Arc<Caches>,

@@ -1,8 +1,8 @@
 //! Runs pods of each Job until enough have succeeded, and counts each of them once.
 //!
-//! Reading order: [`objects`] (the views) → [`controller`] (one sync) → [`observe`], with [`memory`] → [`plan`] → [`apply`] →
-//! [`status`]. A sync decides three times, because each decision depends on the writes before it: on pods ([`plan`]), on
-//! the pods to count ([`plan::tracking`]), and on the last status ([`status`]).
+//! Reading order: [`objects`] (the views) → [`controller`] (one sync) → [`observe`], with [`memory`] → [`plan`] →
+//! [`apply`] → [`status`]. A sync decides three times, because each decision depends on the writes before it: on pods
+//! ([`plan`]), on the pods to count ([`plan::tracking`]), and on the last status ([`status`]).
 //!
 //! Upstream: `pkg/controller/job`, without its alpha gate `WorkloadWithJob`.
 

@@ -1,5 +1,5 @@
-//! Reads one Job, its pods and its memory from the caches; a pod that is not watched, and a Job that may not be cached yet,
-//! are read live.
+//! Reads one Job, its pods and its memory from the caches; a pod that is not watched, and a Job that may not be cached
+//! yet, are read live.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -84,8 +84,8 @@ impl Caches {
         Some(Observed { job, pods, outstanding, released, backoff })
     }
 
-    /// Reads the pod of this key, and its Job; none if the pod is gone. A pod that is not cached is read live, because it
-    /// may have lost its label, or its Job and with it the watch of pods.
+    /// Reads the pod of this key, and its Job; none if the pod is gone. A pod that is not cached is read live, because
+    /// it may have lost its label, or its Job and with it the watch of pods.
     ///
     /// Upstream: the first half of `syncOrphanPod`, `pkg/controller/job/job_controller.go`.
     pub(crate) async fn observe_orphan(&self, control: &Control, key: &Key) -> anyhow::Result<Option<OrphanPod>> {

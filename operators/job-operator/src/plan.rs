@@ -1,8 +1,8 @@
-//! The first stage of a sync: which pods of a Job are created or deleted. [`tracking`] is the second, [`crate::status`] the
-//! last.
+//! The first stage of a sync: which pods of a Job are created or deleted. [`tracking`] is the second, [`crate::status`]
+//! the last.
 //!
-//! Reading order: [`counts`] (the numbers) → [`ending`] (whether the Job ends) → [`mod@scale`] (which pods are created or
-//! deleted, as [`new_pod`] builds them) → [`tracking`] (which pods are counted).
+//! Reading order: [`counts`] (the numbers) → [`ending`] (whether the Job ends) → [`mod@scale`] (which pods are created
+//! or deleted, as [`new_pod`] builds them) → [`tracking`] (which pods are counted).
 
 pub mod counts;
 pub mod ending;

@@ -1,7 +1,7 @@
 //! Finished Jobs beyond the history limits.
 //!
-//! Upstream: `cleanupFinishedJobs`, `pkg/controller/cronjob/cronjob_controllerv2.go`, which also deletes the Jobs of another
-//! CronJob of the same name.
+//! Upstream: `cleanupFinishedJobs`, `pkg/controller/cronjob/cronjob_controllerv2.go`, which also deletes the Jobs of
+//! another CronJob of the same name.
 
 use std::sync::Arc;
 

@@ -64,8 +64,8 @@ pub fn check_zone(cron_job: &CronJob) -> Result<(), UnknownTimeZone> {
     cron_job.spec.time_zone.as_deref().map_or(Ok(()), |zone| load_zone(zone).map(drop))
 }
 
-/// The time after which runs count: the last started run or the creation, and not before the schedule was edited. Upstream
-/// starts a run that the new schedule would have had before the edit.
+/// The time after which runs count: the last started run or the creation, and not before the schedule was edited.
+/// Upstream starts a run that the new schedule would have had before the edit.
 pub fn since(cron_job: &CronJob, edited_at: Option<Timestamp>) -> Timestamp {
     let last = cron_job.status.last_schedule_time.or(cron_job.metadata.creation);
     let last = last.map_or(Timestamp::UNIX_EPOCH, shared::api::time::Time::timestamp);
@@ -81,8 +81,8 @@ pub fn since_in_time(cron_job: &CronJob, edited_at: Option<Timestamp>, now: Time
 
 /// The latest past time after `since`.
 ///
-/// As upstream, the number of missed times is estimated from the first two. The search starts from that estimate and may
-/// find no time if the times are irregular.
+/// As upstream, the number of missed times is estimated from the first two. The search starts from that estimate and
+/// may find no time if the times are irregular.
 ///
 /// Upstream: `mostRecentScheduleTime`.
 pub fn most_recent(schedule: &Schedule, since: Timestamp, now: Timestamp) -> Result<Due, NeverDue> {

@@ -47,8 +47,8 @@ struct State {
 impl Kinds {
     /// The resource of a kind, in the version that the server prefers.
     ///
-    /// Upstream: `RESTMappings`, `staging/src/k8s.io/client-go/restmapper/discovery.go`, which tries the resource of every
-    /// version; each leads to the preferred one.
+    /// Upstream: `RESTMappings`, `staging/src/k8s.io/client-go/restmapper/discovery.go`, which tries the resource of
+    /// every version; each leads to the preferred one.
     pub(super) async fn resource_of(&self, control: &Control, group: &str, kind: &str) -> Result<Resource, Unknown> {
         let key = (group.to_owned(), kind.to_owned());
         let known = self.state().resources.get(&key).cloned();

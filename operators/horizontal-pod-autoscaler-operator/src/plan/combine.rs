@@ -1,5 +1,5 @@
-//! Combines metrics to one number: the largest that one asks for. A failed metric keeps the others from scaling down, but
-//! not from scaling up.
+//! Combines metrics to one number: the largest that one asks for. A failed metric keeps the others from scaling down,
+//! but not from scaling up.
 //!
 //! Upstream: `computeReplicasForMetrics`, `pkg/controller/podautoscaler/horizontal.go`.
 

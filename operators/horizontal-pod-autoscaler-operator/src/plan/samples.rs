@@ -1,4 +1,5 @@
-//! The value of a metric for each pod, in thousandths, from the answers of the metrics APIs. Outdated values are dropped.
+//! The value of a metric for each pod, in thousandths, from the answers of the metrics APIs. Outdated values are
+//! dropped.
 //!
 //! Upstream: `pkg/controller/podautoscaler/metrics/client.go`.
 

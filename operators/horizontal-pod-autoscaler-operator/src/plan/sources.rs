@@ -1,5 +1,5 @@
-//! The proposal of each metric: its number of replicas, its name and its line in the status; or its fault, in upstream's
-//! words.
+//! The proposal of each metric: its number of replicas, its name and its line in the status; or its fault, in
+//! upstream's words.
 //!
 //! Upstream: `computeReplicasForMetric` and the functions that it calls, `pkg/controller/podautoscaler/horizontal.go`.
 

@@ -1,8 +1,8 @@
-//! The controller of pods that have the tracking finalizer and are not watched: one list of the cluster's pods finds them
-//! when work starts.
+//! The controller of pods that have the tracking finalizer and are not watched: one list of the cluster's pods finds
+//! them when work starts.
 //!
-//! A Job may have ended while no replica led, and a pod may have lost its label. No selector finds a finalizer, so all pods
-//! are listed: metadata alone, page by page, about 20 MB for 10,000 pods. [`super::orphan_pods`] decides on each.
+//! A Job may have ended while no replica led, and a pod may have lost its label. No selector finds a finalizer, so all
+//! pods are listed: metadata alone, page by page, about 20 MB for 10,000 pods. [`super::orphan_pods`] decides on each.
 
 use std::sync::Arc;
 

@@ -46,7 +46,8 @@ pub enum Reason {
     Suspended { active: usize },
     /// Its parallelism and completions ask for this number of active pods.
     Parallelism(Numbers),
-    /// Pods are missing, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced only after it has ended.
+    /// Pods are missing, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced only after it has
+    /// ended.
     WaitingForTerminating(Numbers),
     /// Pods are missing, but every index is done or taken.
     NoIndexLeft(Numbers),

@@ -1,8 +1,8 @@
 //! Which pods are counted and which lose their finalizer, after pods were created and deleted.
 //!
-//! The order of writes makes counting safe: first the status names the pods (by uid, or by index), then their finalizers
-//! are removed, and only then the counters rise ([`crate::status`]). After a restart in between, the status says which
-//! pods were counted, and the finalizers which were not.
+//! The order of writes makes counting safe: first the status names the pods (by uid, or by index), then their
+//! finalizers are removed, and only then the counters rise ([`crate::status`]). After a restart in between, the status
+//! says which pods were counted, and the finalizers which were not.
 //!
 //! Upstream: `trackJobStatusAndRemoveFinalizers`, `pkg/controller/job/job_controller.go`.
 
@@ -173,8 +173,8 @@ fn suspend(status: &mut JobStatus, counts: &Counts, now: Timestamp) -> Option<Su
     let at = Time::of(now);
     let (condition, start_time, suspension) = if counts.job.spec.suspend {
         let condition = JobCondition::new(conditions::SUSPENDED, true, reasons::JOB_SUSPENDED, "Job suspended", at);
-        // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job without a start time may
-        // change its scheduling.
+        // Upstream's gate MutableSchedulingDirectivesForSuspendedJobs, on since 1.36: only a Job without a start time
+        // may change its scheduling.
         (condition, None, Suspension::Suspended)
     } else {
         let condition = JobCondition::new(conditions::SUSPENDED, false, reasons::JOB_RESUMED, "Job resumed", at);
