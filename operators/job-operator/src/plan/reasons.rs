@@ -1,6 +1,4 @@
-//! Why pods of a Job are made, deleted or left: values that programs read as JSON, and people as text.
-//!
-//! Left out: why the Job ends, which is [`super::ending`]'s, and what is counted, which is [`super::tracking`]'s.
+//! Why pods of a Job are created, deleted or left.
 
 use std::fmt;
 
@@ -17,7 +15,7 @@ use super::new_pod::InvalidTemplate;
 use crate::objects::Job;
 use crate::objects::status::conditions;
 
-/// Why pods are made or deleted, or neither.
+/// Why pods are created or deleted, or neither.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Reason {
@@ -28,89 +26,69 @@ pub enum Reason {
         /// The condition's reason.
         reason: Text,
     },
-    /// Another controller looks after it.
-    ManagedBy {
-        /// The controller's name.
-        controller: Box<str>,
-    },
-    /// Its completion mode is newer than this build.
-    UnknownCompletionMode {
-        /// Its name.
-        mode: Text,
-    },
-    /// Its selector cannot be read.
-    InvalidSelector {
-        /// The error.
-        error: InvalidSelector,
-    },
-    /// It ends: no pod may be left that runs.
+    /// Another controller manages it.
+    ManagedBy { controller: Box<str> },
+    /// Its completion mode is unknown to this version.
+    UnknownCompletionMode { mode: Text },
+    /// Its selector is invalid.
+    InvalidSelector { error: InvalidSelector },
+    /// It ends, and no pod may stay active.
     Ends {
-        /// `Complete` or `Failed`, which it says in the end.
+        /// `Complete` or `Failed`.
         condition: &'static str,
         /// The condition's reason.
         reason: Text,
-        /// The cause.
         cause: Cause,
-        /// Pods that run or wait for a node.
         active: usize,
-        /// Pods that are being deleted and have not ended.
         terminating: usize,
     },
-    /// No pods are to run for now.
-    Suspended {
-        /// Pods that run or wait for a node.
-        active: usize,
-    },
-    /// So many are active, so many are wanted.
+    /// It is suspended.
+    Suspended { active: usize },
+    /// Its parallelism and completions ask for this number of active pods.
     Parallelism(Numbers),
-    /// Fewer are active than wanted, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced once it
-    /// has ended.
+    /// Pods are missing, but by its `podReplacementPolicy` or `podFailurePolicy` a pod is replaced only after it has
+    /// ended.
     WaitingForTerminating(Numbers),
-    /// Fewer are active than wanted, but every index is done or taken.
+    /// Pods are missing, but every index is done or taken.
     NoIndexLeft(Numbers),
-    /// Pods are missing, and the template makes none.
-    InvalidTemplate {
-        /// The error.
-        error: InvalidTemplate,
-    },
-    /// Pods have failed: the next ones come later.
+    /// Pods are missing, and the template is invalid.
+    InvalidTemplate { error: InvalidTemplate },
+    /// Pods have failed, and the next ones wait.
     Backoff(Backoff),
-    /// The cache has not seen the last writes yet.
+    /// The cache has not seen the last writes.
     Waiting(Outstanding),
-    /// The Job is being deleted; its pods are the garbage collector's.
+    /// The Job is being deleted. The garbage collector deletes its pods.
     BeingDeleted,
 }
 
-/// How far a Job is.
+/// The numbers of a Job's pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Numbers {
-    /// Pods that run or wait for a node.
+    /// Pods that run or are pending.
     pub active: usize,
-    /// How many should.
+    /// The number of pods that should be active.
     pub wanted: usize,
     /// Pods that are being deleted and have not ended.
     pub terminating: usize,
     /// Pods, or indexes, that have succeeded.
     pub succeeded: i64,
-    /// Pods that have failed.
     pub failed: i64,
-    /// How many are to succeed; none for a work queue.
+    /// None for a work queue.
     pub completions: Option<i32>,
 }
 
-/// A wait after failures.
+/// The back-off after failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Backoff {
-    /// How many there were in a row.
+    /// The failures in a row.
     pub failures: i64,
-    /// The index that may go on first, where each has its own back-off.
+    /// The first index to be retried, if each has its own back-off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<i32>,
-    /// For so long from now.
     pub wait_seconds: u64,
-    /// When the next pod is made.
+    /// When the next pod is created.
     pub next: Timestamp,
 }
 

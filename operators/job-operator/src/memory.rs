@@ -1,14 +1,13 @@
-//! The memory of this process about a Job between two syncs. All of it may be lost: the next process starts without it,
-//! as upstream's does.
-//!
-//! Left out: how many creations and deletions the cache has not shown yet, which is [`shared::runtime::expectations`]'.
+//! What is remembered of each Job between syncs: its released pods and its back-off. A restart loses it, as upstream.
+
+pub mod backoff;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::api::object::{Key, Uid};
 
-use crate::plan::backoff::BackoffRecord;
+use backoff::BackoffRecord;
 
 /// The memory of each Job.
 #[derive(Debug, Default)]
@@ -20,7 +19,7 @@ pub struct Memory {
 struct Remembered {
     job: Uid,
     released: BTreeSet<Uid>,
-    letting_go: BTreeSet<Uid>,
+    releasing: BTreeSet<Uid>,
     backoff: BackoffRecord,
 }
 
@@ -33,7 +32,7 @@ impl Memory {
         self.lock().get(key).filter(|remembered| remembered.job == job).map(read).unwrap_or_default()
     }
 
-    /// Of a Job of another uid and the same name, nothing is kept.
+    /// Forgets a former Job of the same name.
     fn change(&self, key: &Key, job: Uid, change: impl FnOnce(&mut Remembered)) {
         let mut by_key = self.lock();
         let remembered = by_key.entry(key.clone()).or_default();
@@ -43,61 +42,58 @@ impl Memory {
         change(remembered);
     }
 
-    /// The pods whose finalizer was taken away and that has not been seen.
+    /// Pods whose finalizer was removed, unseen by the cache.
     ///
     /// Upstream: `getExpectedUIDs`, `pkg/controller/job/tracking_utils.go`.
     pub fn released(&self, key: &Key, job: Uid) -> BTreeSet<Uid> {
         self.read(key, job, |remembered| remembered.released.clone())
     }
 
-    /// The finalizers of these pods are about to go.
+    /// Expects these pods to lose their finalizers.
     ///
     /// Upstream: `expectFinalizersRemoved`.
     pub fn expect_released(&self, key: &Key, job: Uid, pods: impl IntoIterator<Item = Uid>) {
         self.change(key, job, |remembered| remembered.released.extend(pods));
     }
 
-    /// A pod was seen without its finalizer, or could not be let go.
+    /// Notes that a pod was seen without its finalizer, or that the removal failed.
     ///
     /// Upstream: `finalizerRemovalObserved`.
     pub fn release_observed(&self, key: &Key, pod: Uid) {
         if let Some(remembered) = self.lock().get_mut(key) {
             remembered.released.remove(&pod);
-            remembered.letting_go.remove(&pod);
+            remembered.releasing.remove(&pod);
         }
     }
 
-    /// The finalizer of this pod is about to go. If the pod vanishes before it was seen without, that is why.
-    pub fn lets_go(&self, key: &Key, job: Uid, pod: Uid) {
-        self.change(key, job, |remembered| remembered.letting_go.extend([pod]));
+    /// Notes the removal of a finalizer, which explains why its pod may vanish from the cache.
+    pub fn begin_release(&self, key: &Key, job: Uid, pod: Uid) {
+        self.change(key, job, |remembered| remembered.releasing.extend([pod]));
     }
 
-    /// Whether this process takes the finalizer of this pod, or has taken it, and that was not seen yet.
-    pub fn is_letting_go(&self, key: &Key, pod: Uid) -> bool {
-        self.lock().get(key).is_some_and(|remembered| remembered.letting_go.contains(&pod))
+    /// Whether this process removes or has removed the finalizer, unseen by the cache.
+    pub fn is_releasing(&self, key: &Key, pod: Uid) -> bool {
+        self.lock().get(key).is_some_and(|remembered| remembered.releasing.contains(&pod))
     }
 
-    /// The finalizer of this pod could not be removed. Gives whether nothing was seen of the pod meanwhile.
-    pub fn keeps(&self, key: &Key, pod: Uid) -> bool {
-        self.lock().get_mut(key).is_some_and(|remembered| remembered.letting_go.remove(&pod))
+    /// Notes that the removal failed, and returns whether the pod was not seen without its finalizer meanwhile.
+    pub fn cancel_release(&self, key: &Key, pod: Uid) -> bool {
+        self.lock().get_mut(key).is_some_and(|remembered| remembered.releasing.remove(&pod))
     }
 
-    /// The failures since the last success.
     pub fn backoff(&self, key: &Key, job: Uid) -> BackoffRecord {
         self.read(key, job, |remembered| remembered.backoff)
     }
 
-    /// Those of now on.
     pub fn set_backoff(&self, key: &Key, job: Uid, backoff: BackoffRecord) {
         self.change(key, job, |remembered| remembered.backoff = backoff);
     }
 
-    /// The Job is over, or gone.
     pub fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
 
-    /// Forgets everything: a restored etcd may have pods as they were before their finalizer went.
+    /// Forgets everything: after a restore of etcd, pods may have their finalizers again.
     pub fn start_over(&self) {
         self.lock().clear();
     }

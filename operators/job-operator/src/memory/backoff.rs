@@ -1,6 +1,4 @@
-//! How long a Job waits after failures: 10 s, doubled with each, at most 10 min.
-//!
-//! Left out: where the record of a Job is kept between syncs.
+//! The back-off of a Job after failures: 10 s, doubled with each, at most 10 min.
 //!
 //! Upstream: `pkg/controller/job/backoff_utils.go`.
 
@@ -17,14 +15,12 @@ const MAX_SECONDS: i64 = 600;
 /// The failures of a Job since its last success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BackoffRecord {
-    /// How many.
     pub failures: i64,
-    /// When the latest was.
     pub last_failure: Option<Time>,
 }
 
 impl BackoffRecord {
-    /// With pods that ended since it was made; times in any order.
+    /// Adds pods that ended since; times in any order.
     ///
     /// Upstream: `newBackoffRecord`.
     #[must_use]
@@ -43,7 +39,7 @@ impl BackoffRecord {
         }
     }
 
-    /// How long to wait from `now` before pods are made again; none if they may be made.
+    /// How long to wait from `now` before creating pods; none if they may be created.
     ///
     /// Upstream: `getRemainingTime`.
     pub fn remaining(self, now: Timestamp) -> Option<Duration> {

@@ -1,6 +1,6 @@
-//! When a schedule was edited under this process: no time before that is due by the new schedule.
+//! When schedules were edited, as this process saw it: a new schedule is not due for times before its edit.
 //!
-//! Left out: edits while no replica ran. A CronJob does not say when its schedule was set.
+//! Edits while no replica ran are unknown, because a CronJob does not say when its schedule was set.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use shared::runtime::cache::Change;
 
 use crate::objects::CronJob;
 
-/// The CronJobs whose schedule has changed since this process follows them, and when it last did.
+/// The last edit of each schedule that was edited since this process started.
 #[derive(Default)]
 pub struct Edits(Mutex<HashMap<Uid, Timestamp>>);
 
 impl Edits {
-    /// Takes in what was seen at `now`.
+    /// Notes a change that was seen at `now`.
     pub fn note(&self, change: &Change<'_, CronJob>, now: Timestamp) {
         match change {
             Change::Updated { old, new } if is_rescheduled(old, new) => {
@@ -29,7 +29,7 @@ impl Edits {
         }
     }
 
-    /// When the schedule of this CronJob was last edited, if it was seen.
+    /// When the schedule of this CronJob was last edited, if this process saw it.
     pub fn last(&self, uid: Uid) -> Option<Timestamp> {
         self.times().get(&uid).copied()
     }
