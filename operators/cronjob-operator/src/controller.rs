@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
 use shared::runtime::context::ControllerContext;
 use shared::runtime::decisions::first_stage;
 use shared::runtime::queue::Backoff;

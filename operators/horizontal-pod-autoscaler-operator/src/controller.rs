@@ -8,7 +8,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::{Key, Kind};
-use shared::api::resource::Resource;
 use shared::runtime::context::ControllerContext;
 use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;

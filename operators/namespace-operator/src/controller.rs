@@ -104,10 +104,6 @@ impl Controller for NamespaceController {
         object.key_of(&Namespace::RESOURCE)
     }
 
-    fn status_of(&self) -> Option<Resource> {
-        Some(Namespace::RESOURCE)
-    }
-
     /// Everything after this first stage needs live reads.
     fn preview(&self, key: &Key) -> Vec<Stage> {
         self.pass(key).iter().map(stage).collect()

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use shared::api::explain::{Stage, Subject};
 use shared::api::object::Key;
-use shared::api::resource::Resource;
 use shared::runtime::context::ControllerContext;
 use shared::runtime::decisions::stage;
 use shared::runtime::queue::Backoff;
