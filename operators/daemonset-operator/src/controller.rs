@@ -77,7 +77,7 @@ impl Operator for DaemonSetOperator {
         let control = setup.control(&sets_queue);
         let writer = Writer {
             pods: PodControl::new(control.clone(), setup.recorder()),
-            statuses: StatusWriter::new(DAEMON_SETS, Retry::OnError, control.clone(), setup.clock()),
+            statuses: StatusWriter::new(DAEMON_SETS, Retry::OnError, setup.context(&sets_queue)),
             control,
             recorder: setup.recorder(),
             expectations: setup.expectations(&sets_queue),

@@ -44,7 +44,7 @@ impl Operator for DeploymentOperator {
         setup.watch_while(replica_sets, &need);
 
         let (control, clock, decisions) = (setup.control(&queue), setup.clock(), setup.decisions(&queue));
-        let statuses = StatusWriter::new(DEPLOYMENTS, Retry::Never, control.clone(), clock.clone());
+        let statuses = StatusWriter::new(DEPLOYMENTS, Retry::Never, setup.context(&queue));
         let writer = Writer { control, statuses, recorder: setup.recorder() };
         let controller = Arc::new(DeploymentController { caches, writer, clock, decisions });
         setup.work(controller, &queue, flags.concurrent_deployment_syncs);

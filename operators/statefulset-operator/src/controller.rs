@@ -60,7 +60,7 @@ impl Operator for StatefulSetOperator {
         setup.watch_beside(persistent_volume_claims, &makes_claims);
 
         let control = setup.control(&queue);
-        let statuses = StatusWriter::new(STATEFUL_SETS, Retry::OnConflict, control.clone(), setup.clock());
+        let statuses = StatusWriter::new(STATEFUL_SETS, Retry::OnConflict, setup.context(&queue));
         let controller = StatefulSetController {
             caches,
             rejected,
