@@ -13,9 +13,6 @@ use crate::flags::Flags;
 use crate::metrics::ReplicaSetMetrics;
 use crate::objects::ReplicaSet;
 
-const STALE_SYNC_SKIPS: &str = "replicaset_controller_stale_sync_skips";
-const STALE_SYNC_SKIPS_HELP: &str = "Total number of ReplicaSet syncs skipped due to a stale watch cache";
-
 /// The operator as a process.
 pub struct ReplicaSetOperator;
 
@@ -27,7 +24,11 @@ impl Operator for ReplicaSetOperator {
         let queue = setup.queue(QUEUE.name, Backoff::default());
         let metrics = ReplicaSetMetrics::register(setup.metrics());
         let controller = ReplicaController::<ReplicaSet, _>::new(setup, &queue, metrics, flags.rejected_pod_backoff);
-        setup.count_held(&queue, STALE_SYNC_SKIPS, STALE_SYNC_SKIPS_HELP);
+        setup.count_held(
+            &queue,
+            "replicaset_controller_stale_sync_skips",
+            "Total number of ReplicaSet syncs skipped due to a stale watch cache",
+        );
         setup.work(Arc::new(controller), &queue, flags.concurrent_replicaset_syncs);
     }
 }
